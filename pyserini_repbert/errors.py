@@ -1,0 +1,47 @@
+"""Every error that a user can meet. A message says what was given, what was expected and what to do, in one line."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class PyseriniRepbertError(Exception):
+    """Base of all errors raised on purpose by this package; commands print it as one line and exit with status 2."""
+
+
+class InputError(PyseriniRepbertError):
+    """A file or a value that the user gave does not have the expected form."""
+
+    @classmethod
+    def at(cls, path: str | PathLike[str], line: int, message: str) -> InputError:
+        """An error about line `line` (counted from 1) of the file `path`."""
+        return cls(f'{path}:{line}: {message}')
+
+
+class UnknownNameError(PyseriniRepbertError):
+    """A name is neither in the catalog nor a path."""
+
+
+class MissingResourceError(PyseriniRepbertError):
+    """Something that has to be downloaded, built or installed first is not here."""
+
+
+class DamagedFileError(PyseriniRepbertError):
+    """A file is not the one that its checksum or its manifest describes."""
+
+
+class MismatchError(PyseriniRepbertError):
+    """Two things that have to fit each other do not: an index and an encoder, say."""
+
+
+class JavaError(PyseriniRepbertError):
+    """No usable Java was found, or the virtual machine could not be started."""
+
+
+class MissingDependencyError(PyseriniRepbertError):
+    """An optional package is needed; the message carries the command that installs it."""
+
+    @classmethod
+    def of(cls, package: str, purpose: str, install: str | None = None) -> MissingDependencyError:
+        """An error for `package`, needed for `purpose`; `install` is what pip has to be given, if not `package`."""
+        return cls(f"{purpose} needs the package '{package}': pip install {install or package}")

@@ -1,0 +1,128 @@
+"""Reading plain or gzipped text, and writing files that appear under their name only when they are whole."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from pyserini_repbert.errors import InputError
+
+StrPath = str | os.PathLike[str]
+
+
+def existing_file(path: StrPath, what: str) -> Path:
+    """`path` if it is a readable file; `what` names it in the error ('run file')."""
+    found = Path(path)
+    if not found.exists():
+        raise InputError(f'{what} {found} does not exist: check the path')
+    if found.is_dir():
+        raise InputError(f'{what} {found} is a folder, a file was expected')
+    return found
+
+
+@contextmanager
+def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked when its name ends in .gz. Damaged gzip data raise InputError."""
+    found = Path(path)
+    try:
+        with cast(IO[bytes], gzip.open(found, 'rb') if found.suffix == '.gz' else open(found, 'rb')) as stream:
+            yield stream
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise InputError(f'{found} is not a whole gzip file ({error}): fetch it again') from error
+
+
+def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
+    """(line number from 1, line without its end) of a UTF-8 text file, plain or .gz.
+
+    Raises InputError with file and line for bytes that are not UTF-8. Blank lines come too.
+    """
+    found = existing_file(path, what)
+    number = 0
+    with open_binary(found) as stream:
+        for number, raw in enumerate(stream, 1):
+            try:
+                yield number, raw.decode('utf-8').rstrip('\r\n')
+            except UnicodeDecodeError as error:
+                raise InputError.at(found, number, f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
+
+
+@contextmanager
+def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
+    """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.
+
+    Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
+    gives the same bytes).
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f'.{target.name}.')
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, 'wb') as raw:
+            packed = gzip.GzipFile(fileobj=raw, mode='wb', filename='', mtime=0) if target.suffix == '.gz' else None
+            stream: Any = packed or raw
+            if 'b' in mode:
+                yield stream
+            else:
+                import io
+
+                text = io.TextIOWrapper(stream, encoding='utf-8', newline='\n', write_through=False)
+                yield text
+                text.flush()
+                text.detach()
+            if packed:
+                packed.close()
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def atomic_folder(path: StrPath) -> Iterator[Path]:
+    """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f'.{target.name}.'))
+    temporary.chmod(0o777 & ~_umask())
+    try:
+        yield temporary
+        for item in temporary.rglob('*'):
+            if item.is_file():
+                with open(item, 'rb') as stream:
+                    os.fsync(stream.fileno())
+        temporary.rename(target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def digest(path: StrPath, algorithm: str = 'sha256') -> str:
+    """Hexadecimal checksum of a file, read in blocks."""
+    with open(path, 'rb') as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def human_size(n_bytes: float) -> str:
+    """12345678 -> '12.3 MB' (powers of 1000)."""
+    for unit in ('B', 'kB', 'MB', 'GB'):
+        if n_bytes < 1000:
+            return f'{n_bytes:.0f} B' if unit == 'B' else f'{n_bytes:.1f} {unit}'
+        n_bytes /= 1000
+    return f'{n_bytes:.1f} TB'
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

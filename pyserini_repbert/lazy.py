@@ -1,0 +1,28 @@
+"""Public names that are imported on first use, so that importing a package (or asking for --help) stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+def exports(package: str, where: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` for `package`.
+
+    Parameters
+    ----------
+    package : the package's `__name__`
+    where : public name -> the module that defines it, relative to `package` ('.searcher')
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(f'module {package!r} has no attribute {name!r}')
+        value = getattr(importlib.import_module(where[name], package), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    names = sorted(where)
+    return __getattr__, lambda: names, names

@@ -1,0 +1,134 @@
+"""Topics and relevance judgments from the files that users have: TSV, TREC and JSON lines; plain or .gz."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, numbered_lines
+from pyserini_repbert.ranking import Query
+
+Qrels = dict[str, dict[str, int]]
+
+_TAG = re.compile(r'<(/?)(\w+)[^>]*>')
+
+
+def read_topics(path: StrPath) -> list[Query]:
+    """The topics of a file, in its order.
+
+    TREC (`<top> <num> … <title> …`) and JSON lines (`id`/`qid`, `text`/`title`/`query`) are recognised by their first
+    character; everything else is TSV (`qid<TAB>text`). A topic may have an empty text.
+
+    Raises
+    ------
+    InputError
+        for a malformed line (with file and line), a qid that occurs twice, or a file without topics
+    """
+    lines = list(numbered_lines(path, 'topics file'))
+    first = next((line.lstrip() for _, line in lines if line.strip()), '')
+    if not first:
+        raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
+    parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
+    topics: list[Query] = []
+    seen: dict[str, int] = {}
+    for number, query in parse(path, lines):
+        if query.qid in seen:
+            raise InputError.at(path, number, f"topic '{query.qid}' was given before, in line {seen[query.qid]}")
+        seen[query.qid] = number
+        topics.append(query)
+    if not topics:
+        raise InputError(f'topics file {path} has no <top> elements: expected TREC topics or TSV')
+    return topics
+
+
+def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    found = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        qid, tab, text = line.partition('\t')
+        if not tab or not qid.strip():
+            raise InputError.at(path, number, f"expected 'qid<TAB>text', found {line[:60]!r}")
+        found.append((number, Query(_checked_qid(path, number, qid), text.strip())))
+    return found
+
+
+def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    found = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            qid = next(record[key] for key in ('id', 'qid', '_id') if key in record)
+            text = next(record[key] for key in ('text', 'title', 'query') if key in record)
+        except (ValueError, StopIteration, TypeError) as error:
+            message = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
+            raise InputError.at(path, number, message) from error
+        found.append((number, Query(_checked_qid(path, number, str(qid)), str(text).strip())))
+    return found
+
+
+def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed); closing tags are optional."""
+    found: list[tuple[int, Query]] = []
+    fields: dict[str, str] | None = None
+    field, start = '', 0
+
+    def finish() -> None:
+        if fields is None:
+            return
+        qid = re.sub(r'^Number:', '', fields.get('num', '').strip()).strip()
+        if not qid or 'title' not in fields:
+            raise InputError.at(path, start, 'a <top> without <num> or <title>')
+        title = re.sub(r'^Topic:', '', fields['title'].strip())
+        found.append((start, Query(_checked_qid(path, start, qid), ' '.join(title.split()))))
+
+    for number, line in lines:
+        position = 0
+        for tag in [*_TAG.finditer(line), None]:
+            if fields is not None and field:
+                fields[field] = fields.get(field, '') + line[position : tag.start() if tag else len(line)] + ' '
+            if tag is None:
+                break
+            position = tag.end()
+            closing, name = tag.group(1), tag.group(2).lower()
+            if name == 'top':
+                finish()
+                fields, field, start = (None if closing else {}), '', number
+            elif fields is not None:
+                field = '' if closing else name
+    finish()
+    return found
+
+
+def _checked_qid(path: StrPath, number: int, qid: str) -> str:
+    qid = qid.strip()
+    if len(qid.split()) != 1:
+        raise InputError.at(path, number, f'qid {qid!r} contains white space, which run files cannot hold')
+    return qid
+
+
+def read_qrels(path: StrPath) -> Qrels:
+    """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the file's order.
+
+    Raises InputError for a malformed line, a document judged twice for a topic with different grades, or no lines.
+    """
+    qrels: Qrels = {}
+    for number, line in numbered_lines(path, 'qrels file'):
+        columns = line.split()
+        if not columns:
+            continue
+        try:
+            qid, _, docid, grade_text = columns
+            grade = int(grade_text)
+        except ValueError as error:
+            raise InputError.at(path, number, f"expected 'qid 0 docid grade', found {line[:60]!r}") from error
+        judged = qrels.setdefault(qid, {})
+        if judged.setdefault(docid, grade) != grade:
+            raise InputError.at(path, number, f"document '{docid}' of topic '{qid}' was judged {judged[docid]} before")
+    if not qrels:
+        raise InputError(f'qrels file {Path(path)} has no judgments')
+    return qrels
