@@ -18,8 +18,9 @@ _TAG = re.compile(r'<(/?)(\w+)[^>]*>')
 def read_topics(path: StrPath) -> list[Query]:
     """The topics of a file, in its order.
 
-    TREC (`<top> <num> … <title> …`) and JSON lines (`id`/`qid`, `text`/`title`/`query`) are recognised by their first
-    character; everything else is TSV (`qid<TAB>text`). A topic may have an empty text.
+    TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON lines (`id`/`qid`,
+    `text`/`title`/`query`) are recognised by how they start; everything else is TSV (`qid<TAB>text`). A topic may have
+    an empty text.
 
     Raises
     ------
@@ -30,7 +31,10 @@ def read_topics(path: StrPath) -> list[Query]:
     first = next((line.lstrip() for _, line in lines if line.strip()), '')
     if not first:
         raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
-    parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
+    if first.upper().startswith('<DOC>'):
+        parse = _parse_documents
+    else:
+        parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
     topics: list[Query] = []
     seen: dict[str, int] = {}
     for number, query in parse(path, lines):
@@ -64,10 +68,12 @@ def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, 
             record = json.loads(line)
             qid = next(record[key] for key in ('id', 'qid', '_id') if key in record)
             text = next(record[key] for key in ('text', 'title', 'query') if key in record)
+            if not isinstance(qid, (str, int)) or not isinstance(text, str):
+                raise TypeError
         except (ValueError, StopIteration, TypeError) as error:
             message = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
             raise InputError.at(path, number, message) from error
-        found.append((number, Query(_checked_qid(path, number, str(qid)), str(text).strip())))
+        found.append((number, Query(_checked_qid(path, number, str(qid)), text.strip())))
     return found
 
 
@@ -101,6 +107,31 @@ def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, 
             elif fields is not None:
                 field = '' if closing else name
     finish()
+    return found
+
+
+def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """Each <DOC> holds a <DOCNO>, the qid, and the text of the topic (SMART collections in TREC form: CACM)."""
+    found: list[tuple[int, Query]] = []
+    parts: list[str] = []
+    start = 0
+    for number, line in lines:
+        if line.lstrip().upper().startswith('<DOC>'):
+            if parts:
+                raise InputError.at(path, start, 'a <DOC> without </DOC>')
+            start = number
+        elif not parts:
+            continue
+        parts.append(line)
+        if '</DOC>' in line.upper():
+            qid = re.search(r'<DOCNO>(.*?)</DOCNO>', text := ' '.join(parts), re.IGNORECASE)
+            if qid is None or not qid.group(1).strip():
+                raise InputError.at(path, start, 'a <DOC> without <DOCNO>')
+            rest = _TAG.sub(' ', text[: qid.start()] + text[qid.end() :])
+            found.append((start, Query(_checked_qid(path, start, qid.group(1)), ' '.join(rest.split()))))
+            parts = []
+    if parts:
+        raise InputError.at(path, start, 'a <DOC> without </DOC>')
     return found
 
 

@@ -1,0 +1,128 @@
+import gzip
+import os
+
+import pytest
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import (
+    atomic_file,
+    atomic_folder,
+    digest,
+    existing_file,
+    human_size,
+    numbered_lines,
+    open_binary,
+)
+
+
+def test_existing_file(tmp_path):
+    (tmp_path / 'here').touch()
+    assert existing_file(tmp_path / 'here', 'run file') == tmp_path / 'here'
+    with pytest.raises(InputError, match=r'topics file .*none does not exist'):
+        existing_file(tmp_path / 'none', 'topics file')
+    with pytest.raises(InputError, match='is a folder'):
+        existing_file(tmp_path, 'run file')
+
+
+def test_numbered_lines(tmp_path):
+    path = tmp_path / 'lines'
+    path.write_bytes('\ufefferste\r\n\nzwölf\u2028x'.encode())
+    assert list(numbered_lines(path, 'file')) == [(1, 'erste'), (2, ''), (3, 'zwölf\u2028x')]
+
+
+def test_numbered_lines_name_bytes_that_are_not_utf8(tmp_path):
+    path = tmp_path / 'lines'
+    path.write_bytes(b'good\nb\xe4d\n')
+    with pytest.raises(InputError, match=r'lines:2: not valid UTF-8'):
+        list(numbered_lines(path, 'file'))
+
+
+@pytest.mark.parametrize('damage', ['truncated', 'changed', 'not gzip'])
+def test_damaged_gzip(tmp_path, damage):
+    data = bytearray(gzip.compress(os.urandom(4000)))
+    if damage == 'truncated':
+        del data[2000:]
+    elif damage == 'changed':
+        data[10] ^= 0x06  # the kind of the first block, which makes the stream invalid
+    else:
+        data[0] = 0
+    (tmp_path / 'x.gz').write_bytes(data)
+    with pytest.raises(InputError, match=r'x\.gz is not a whole gzip file'), open_binary(tmp_path / 'x.gz') as stream:
+        stream.read()
+
+
+@pytest.mark.parametrize('name', ['deep/out.txt', 'deep/out.txt.gz'])
+def test_atomic_file_appears_when_whole(tmp_path, name):
+    path = tmp_path / name
+    with atomic_file(path) as stream:
+        stream.write('ü\n')
+        assert not path.exists()
+    read = gzip.decompress(path.read_bytes()) if name.endswith('.gz') else path.read_bytes()
+    assert read == 'ü\n'.encode()
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_same_content_same_gzip_bytes(tmp_path):
+    for name in ('a.gz', 'b.gz'):
+        with atomic_file(tmp_path / name, 'wb') as stream:
+            stream.write(b'content')
+    assert (tmp_path / 'a.gz').read_bytes() == (tmp_path / 'b.gz').read_bytes()
+
+
+@pytest.mark.parametrize('mode', ['w', 'wb'])
+@pytest.mark.parametrize('name', ['out', 'out.gz'])
+def test_atomic_file_leaves_the_old_one_on_an_error(tmp_path, name, mode):
+    (tmp_path / name).write_text('old')
+    with pytest.raises(KeyError), atomic_file(tmp_path / name, mode) as stream:
+        stream.write(b'new' if 'b' in mode else 'new')
+        raise KeyError
+    assert (tmp_path / name).read_text() == 'old'
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_atomic_file_follows_a_link(tmp_path):
+    (tmp_path / 'real').write_text('old')
+    (tmp_path / 'link').symlink_to(tmp_path / 'real')
+    with atomic_file(tmp_path / 'link') as stream:
+        stream.write('new')
+    assert (tmp_path / 'link').is_symlink()
+    assert (tmp_path / 'real').read_text() == 'new'
+
+
+def test_atomic_file_writes_into_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / 'pipe')
+    reader = os.open(tmp_path / 'pipe', os.O_RDONLY | os.O_NONBLOCK)
+    with atomic_file(tmp_path / 'pipe') as stream:
+        stream.write('text')
+    assert os.read(reader, 100) == b'text'
+    os.close(reader)
+    assert [path.name for path in tmp_path.iterdir()] == ['pipe']
+
+
+def test_atomic_file_refuses_a_folder(tmp_path):
+    with pytest.raises(InputError, match='is a folder'), atomic_file(tmp_path):
+        pass
+
+
+def test_atomic_folder(tmp_path):
+    with atomic_folder(tmp_path / 'a' / 'folder') as temporary:
+        (temporary / 'file').write_text('x')
+        assert not (tmp_path / 'a' / 'folder').exists()
+    assert (tmp_path / 'a' / 'folder' / 'file').read_text() == 'x'
+    with pytest.raises(KeyError), atomic_folder(tmp_path / 'b') as temporary:
+        (temporary / 'file').write_text('x')
+        raise KeyError
+    assert [path.name for path in tmp_path.iterdir()] == ['a']
+
+
+def test_digest(tmp_path):
+    (tmp_path / 'x').write_bytes(b'abc')
+    assert digest(tmp_path / 'x', 'md5') == '900150983cd24fb0d6963f7d28e17f72'
+    assert digest(tmp_path / 'x').startswith('ba7816bf')
+
+
+@pytest.mark.parametrize(
+    ('size', 'text'), [(0, '0 B'), (999, '999 B'), (12_345_678, '12.3 MB'), (2e9, '2.0 GB'), (5e13, '50.0 TB')]
+)
+def test_human_size(size, text):
+    assert human_size(size) == text
