@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
+import io
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,23 +37,24 @@ def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     try:
         with cast(IO[bytes], gzip.open(found, 'rb') if found.suffix == '.gz' else open(found, 'rb')) as stream:
             yield stream
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f'{found} is not a whole gzip file ({error}): fetch it again') from error
 
 
 def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end) of a UTF-8 text file, plain or .gz.
 
-    Raises InputError with file and line for bytes that are not UTF-8. Blank lines come too.
+    Raises InputError with file and line for bytes that are not UTF-8. Blank lines come too; a byte order mark does not.
     """
     found = existing_file(path, what)
     number = 0
     with open_binary(found) as stream:
         for number, raw in enumerate(stream, 1):
             try:
-                yield number, raw.decode('utf-8').rstrip('\r\n')
+                yield number, raw.decode('utf-8-sig' if number == 1 else 'utf-8').rstrip('\r\n')
             except UnicodeDecodeError as error:
-                raise InputError.at(found, number, f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
+                message = f'not valid UTF-8 ({error.reason}): save the file as UTF-8'
+                raise InputError.at(found, number, message) from error
 
 
 @contextmanager
@@ -58,9 +62,17 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
     """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
-    gives the same bytes).
+    gives the same bytes). A link stays one: the file that it names is replaced. A device or a pipe (/dev/stdout) is
+    written to as it is. Raises InputError for a folder.
     """
     target = Path(path)
+    if target.is_dir():
+        raise InputError(f'output {target} is a folder, a file name was expected')
+    if target.exists() and not target.is_file():
+        with open(target, mode, encoding=None if 'b' in mode else 'utf-8') as device:
+            yield device
+        return
+    target = Path(os.path.realpath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f'.{target.name}.')
     temporary = Path(name)
@@ -71,8 +83,6 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
             if 'b' in mode:
                 yield stream
             else:
-                import io
-
                 text = io.TextIOWrapper(stream, encoding='utf-8', newline='\n', write_through=False)
                 yield text
                 text.flush()
@@ -111,6 +121,20 @@ def digest(path: StrPath, algorithm: str = 'sha256') -> str:
     """Hexadecimal checksum of a file, read in blocks."""
     with open(path, 'rb') as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> str:
+    """The checksum of a large file, kept in the folder `memory` for as long as its size and time do not change."""
+    status = path.stat()
+    key = f'{path.resolve()} {status.st_size} {status.st_mtime_ns} {algorithm}'
+    note = memory / 'digests' / hashlib.sha256(key.encode()).hexdigest()
+    try:
+        return note.read_text(encoding='ascii')
+    except OSError:
+        found = digest(path, algorithm)
+        with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
+            stream.write(found)
+        return found
 
 
 def human_size(n_bytes: float) -> str:
