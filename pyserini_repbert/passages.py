@@ -1,4 +1,4 @@
-"""Corpora, streamed: JSON lines, MS MARCO's collection.tsv, TREC text, CACM's HTML, ir_datasets; and passage text by docid.
+"""Corpora, streamed: JSON lines, MS MARCO's collection.tsv, TREC text, HTML, ir_datasets; and text by docid.
 
 A corpus is read once, passage by passage, in memory that does not grow with it (but for eight bytes a passage, which
 find duplicate docids). Every line that cannot be used is either refused or skipped and counted, with file and line.
@@ -6,11 +6,13 @@ find duplicate docids). Every line that cannot be used is either refused or skip
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
 import logging
 import re
 import tarfile
+import zlib
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -122,17 +124,19 @@ class Corpus(ABC):
     def __iter__(self) -> Iterator[Passage]:
         self.skipped = 0
         seen = _SeenDocids()
+        repeated: dict[str, str] = {}
         for place, item in self._read():
             problem = self._problem(item)
             if problem is None and isinstance(item, Passage):
                 if not seen.add(item.docid):
                     yield item
                     continue
-                first = self._first_place(item.docid)
-                if first == place:  # two docids with one hash
+                if item.docid not in repeated:
+                    repeated[item.docid] = self._first_place(item.docid)
+                if repeated[item.docid] == place:  # two docids with one hash
                     yield item
                     continue
-                problem = f"docid '{item.docid}' was used before, at {first}"
+                problem = f"docid '{item.docid}' was used before, at {repeated[item.docid]}"
             if self.on_error is OnError.REFUSE:
                 raise InputError(f'{place}: {problem}: mend the corpus, or pass --on-error skip')
             self.skipped += 1
@@ -183,7 +187,7 @@ class _LinesCorpus(Corpus):
 
 
 class JsonlCorpus(_LinesCorpus):
-    """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`; or other text fields, joined by a space."""
+    """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space."""
 
     def __init__(self, name: str, paths: Sequence[Path], fields: Sequence[str] = (), **options: bool | str) -> None:
         super().__init__(name, paths, **options)
@@ -233,6 +237,8 @@ class TrecCorpus(Corpus):
             with open_binary(path) as stream:
                 for number, raw in enumerate(stream, 1):
                     opening = raw.lstrip()[:5].upper() == b'<DOC>'
+                    if raw.upper().count(b'<DOC>') > opening:
+                        yield f'{path}:{number}', _Bad('<DOC> inside a line: start a line with it')
                     if opening and lines:
                         yield f'{path}:{start}', _Bad('<DOC> without </DOC>')
                         lines = []
@@ -259,7 +265,7 @@ class TrecCorpus(Corpus):
 
 
 class HtmlCorpus(Corpus):
-    """A folder or a .tar.gz of HTML files, one a passage, named by its file (Anserini's HtmlCollection, as for CACM)."""
+    """A folder or .tar.gz of HTML files, one a passage, named by its file (as CACM for Anserini's HtmlCollection)."""
 
     def __init__(self, name: str, path: Path, **options: bool | str) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
@@ -282,7 +288,7 @@ class HtmlCorpus(Corpus):
                     stream = archive.extractfile(member) if member.isfile() else None
                     if stream is not None and member.name.endswith('.html'):
                         yield member.name, stream.read()
-        except tarfile.TarError as error:
+        except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f'{self.path} is not a whole tar archive ({error}): fetch it again') from error
 
 
