@@ -1,0 +1,145 @@
+"""`python -m pyserini_repbert COMMAND …`: our commands, and any module of Pyserini with Java and this plugin."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pyserini_repbert import __version__
+from pyserini_repbert.command import EXIT_ERROR, run
+from pyserini_repbert.errors import PyseriniRepbertError, UnknownNameError
+
+PROGRAM = 'python -m pyserini_repbert'
+COMMANDS = {
+    'encode': 'a corpus to a dense bundle',
+    'index': 'build, check and export indexes: dense, EPIC, Lucene',
+    'search': 'answer one question or a file of topics',
+    'fusion': 'fuse run files: interleave, RRF, interpolation',
+    'rerank': 'a run with monoBERT, duoBERT, EPIC or CEDR',
+    'explain': "EPIC's weights and expansions, CEDR's similarity matrices",
+    'train': 'the models from triples, run files or qrels',
+    'evaluate': 'run files against judgments; tables and plots',
+    'regression': 'check published figures from the files in regressions/',
+    'doctor': 'what this machine has and lacks, with the fix',
+}
+# Modules of Pyserini that choose encoders or indexes by name; the others start without loading torch.
+_NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command by name; returns its exit status (the console script `pyserini-repbert` passes no arguments)."""
+    return run(_dispatch, sys.argv[1:] if arguments is None else arguments)
+
+
+def commands() -> dict[str, str]:
+    """The commands of this installation, name -> what it does."""
+    return {name: text for name, text in COMMANDS.items() if _module(name) is not None}
+
+
+def _module(name: str) -> str | None:
+    folder = Path(__file__).parent
+    if (folder / name / '__main__.py').is_file():
+        return f'pyserini_repbert.{name}.__main__'
+    return f'pyserini_repbert.{name}' if (folder / f'{name}.py').is_file() else None
+
+
+def _dispatch(arguments: list[str]) -> int | None:
+    if not arguments or arguments[0] in ('-h', '--help', 'help'):
+        print(_help(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else EXIT_ERROR
+    name, *rest = arguments
+    if name == '--version':
+        print(f'pyserini_repbert {__version__}')
+        return 0
+    known = commands()
+    if name in known:
+        own: Callable[[list[str]], int | None] = importlib.import_module(str(_module(name))).main
+        return own(rest)
+    if name.split('.')[0] == 'pyserini':
+        return _run_pyserini(name, rest)
+    raise UnknownNameError(f"'{name}' is not a command{_nearest(name, known)} (see {PROGRAM} --help)")
+
+
+def _help() -> str:
+    known = commands()
+    width = max(map(len, known), default=0)
+    lines = [f'  {name:<{width}}  {text}' for name, text in known.items()]
+    return '\n'.join(
+        [
+            f'usage: {PROGRAM} COMMAND [ARGUMENTS]',
+            f'       {PROGRAM} pyserini.MODULE [ARGUMENTS]',
+            '',
+            'commands (each has --help):',
+            *lines,
+            '',
+            'pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,',
+            'and RepBERT among its encoders and indexes.',
+        ]
+    )
+
+
+def _nearest(name: str, known: dict[str, str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.5)
+    return f'; did you mean {" or ".join(close)}?' if close else f': there are {", ".join(known)}'
+
+
+def _run_pyserini(module: str, arguments: list[str]) -> int:
+    """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
+    import runpy
+
+    from pyserini_repbert.pyserini_bridge import compat, jvm, plugin
+
+    if module not in compat.runnable_modules():
+        version = compat.pyserini_version()
+        raise UnknownNameError(f"Pyserini {version} has no module '{module}'{compat.suggestion(module)}")
+    jvm.start_jvm()
+    os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
+    arguments = _with_topics_file(arguments)
+    if module.startswith(_NEED_PLUGIN):
+        plugin.register()
+        for encoder in _values(arguments, '--encoder'):
+            plugin.claim(encoder)
+    before = sys.argv
+    sys.argv = [module, *arguments]
+    try:
+        with compat.placeholder_openai_key():
+            runpy.run_module(module, run_name='__main__', alter_sys=True)
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            raise PyseriniRepbertError(error.code) from error
+        return error.code or 0
+    except (PyseriniRepbertError, OSError):
+        raise
+    except Exception as error:
+        raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
+    finally:
+        sys.argv = before
+    return 0
+
+
+def _values(arguments: list[str], flag: str) -> list[str]:
+    """The values of a flag, given as `--flag value` or `--flag=value`."""
+    pairs = [value for given, value in itertools.pairwise(arguments) if given == flag]
+    return pairs + [given.partition('=')[2] for given in arguments if given.startswith(f'{flag}=')]
+
+
+def _with_topics_file(arguments: list[str]) -> list[str]:
+    """The arguments with a catalog name after `--topics` replaced by its file, which Pyserini can read."""
+    from pyserini_repbert import catalog
+
+    replaced = list(arguments)
+    for position, given in enumerate(arguments[:-1]):
+        name = arguments[position + 1]
+        found = catalog.file('topics', name) if given == '--topics' and not Path(name).exists() else None
+        if found is not None:
+            replaced[position + 1] = str(found)
+    return replaced
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,262 @@
+"""`python -m pyserini_repbert.doctor`: what this machine has and lacks, each with the fix."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pyserini_repbert.command import parser, run
+from pyserini_repbert.errors import PyseriniRepbertError
+
+REQUIRED = ('transformers', 'numpy', 'safetensors', 'ir_measures', 'huggingface_hub', 'PyYAML', 'tqdm', 'pyjnius')
+LITTLE_SPACE = 20e9  # bytes; MS MARCO's passages as float16 vectors are 13.6 GB
+_LIBRARY = re.compile(r'\S*/(lib(?:gomp|iomp5|omp)[^/\s]*)$')
+
+
+class Status(StrEnum):
+    """`fail`: a required part does not work; `warn`: something works less well, or only a part of the package does."""
+
+    OK = 'ok'
+    WARN = 'warn'
+    FAIL = 'fail'
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report; `fix` is empty when there is nothing to do."""
+
+    check: str
+    status: Status
+    found: str
+    fix: str = ''
+
+
+def findings() -> Iterator[Finding]:
+    """All checks, one after the other; a check that itself breaks is a failure, not the end of the report."""
+    checks: dict[str, Callable[[], Iterator[Finding]]] = {
+        'python': _python,
+        'java': _java,
+        'pyserini': _pyserini,
+        'packages': _packages,
+        'torch': _torch,
+        'faiss': _faiss,
+        'openmp': _openmp,
+        'gpu': _gpu,
+        'cache': _cache,
+        'catalog': _catalog,
+    }
+    for name, check in checks.items():
+        try:
+            yield from check()
+        except Exception as error:
+            yield Finding(name, Status.FAIL, f'{type(error).__name__}: {error}', 'reinstall the package named here')
+
+
+def _python() -> Iterator[Finding]:
+    found = f'{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs'
+    yield Finding('python', Status.OK, found)
+
+
+def _java() -> Iterator[Finding]:
+    from pyserini_repbert.pyserini_bridge import jvm
+
+    javas = list(jvm.found_javas())
+    others = [f'{java.version} in {java.home}' for java in javas if not java.usable]
+    ignored = f'; too old and not used: {", ".join(others)}' if others else ''
+    try:
+        chosen = jvm.find_java()
+        running = jvm.jvm_runs()
+        jvm.start_jvm()
+        from jnius import autoclass
+
+        version = str(autoclass('java.lang.System').getProperty('java.version'))
+    except PyseriniRepbertError as error:
+        yield Finding('java', Status.FAIL, f'{error}', jvm.INSTALL_JAVA)
+    else:
+        where = 'ran before this check' if running else f'in {chosen.home} ({chosen.source})'
+        yield Finding('java', Status.OK, f'{version} {where}, starts{ignored}')
+    try:
+        jar = jvm.anserini_jar()
+    except PyseriniRepbertError as error:
+        yield Finding('anserini', Status.FAIL, f'{error}', "pip install 'pyserini>=1.6,<3', or set ANSERINI_CLASSPATH")
+    else:
+        yield Finding('anserini', Status.OK, str(jar))
+
+
+def _pyserini() -> Iterator[Finding]:
+    fix = "pip install 'pyserini>=1.6,<3'"
+    version = _version('pyserini')
+    if version is None:
+        yield Finding('pyserini', Status.FAIL, 'not installed', fix)
+        return
+    numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
+    known = (1, 6) <= numbers < (3,)
+    yield Finding('pyserini', Status.OK if known else Status.WARN, version, '' if known else fix)
+
+
+def _packages() -> Iterator[Finding]:
+    versions = {name: _version(name) for name in REQUIRED}
+    missing = [name for name, version in versions.items() if version is None]
+    found = ', '.join(f'{name} {version}' for name, version in versions.items() if version)
+    if missing:
+        yield Finding('packages', Status.FAIL, f'missing: {", ".join(missing)}', f'pip install {" ".join(missing)}')
+    else:
+        yield Finding('packages', Status.OK, found)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _torch() -> Iterator[Finding]:
+    try:
+        import torch
+    except ImportError as error:
+        yield Finding('torch', Status.FAIL, str(error), 'pip install torch')
+        return
+    flags = _cpu_flags()
+    bf16 = [name for name in ('amx_bf16', 'avx512_bf16', 'bf16') if name in flags]
+    support = f'bf16 in hardware ({", ".join(bf16)})' if bf16 else 'no bf16 in hardware: --bf16 is slow'
+    yield Finding('torch', Status.OK, f'{torch.__version__}, {torch.get_num_threads()} threads, {support}')
+
+
+def _cpu_flags() -> set[str]:
+    """The CPU's feature flags; empty where the system has no /proc/cpuinfo."""
+    try:
+        text = Path('/proc/cpuinfo').read_text(encoding='utf-8', errors='replace')
+    except OSError:
+        return set()
+    found = re.search(r'^(?:flags|Features)\s*:(.*)$', text, re.MULTILINE)
+    return set(found.group(1).split()) if found else set()
+
+
+def _faiss() -> Iterator[Finding]:
+    try:
+        import faiss
+    except ImportError as error:
+        yield Finding('faiss', Status.FAIL, str(error), 'pip install faiss-cpu')
+        return
+    yield Finding('faiss', Status.OK, f'{faiss.__version__}, {faiss.omp_get_max_threads()} threads')
+
+
+def _openmp() -> Iterator[Finding]:
+    """Run after torch and FAISS were imported: only libraries that are loaded count."""
+    paths = loaded_openmp()
+    if paths is None:
+        yield Finding('openmp', Status.OK, 'not checked: this system does not list loaded libraries')
+        return
+    families = sorted({re.split(r'[-.]', path.name)[0] for path in paths})
+    found = ', '.join(str(path) for path in paths) or 'none loaded'
+    if len(families) > 1 or (len(paths) > 1 and families != ['libgomp']):
+        fix = 'install torch and faiss from one source (both pip, or both conda); else set KMP_DUPLICATE_LIB_OK=TRUE'
+        yield Finding('openmp', Status.WARN, f'{len(paths)} runtimes: {found}', fix)
+    elif len(paths) > 1:  # copies of GNU's runtime live side by side, each with threads of its own
+        yield Finding('openmp', Status.OK, f'{len(paths)} copies of libgomp, which get along: {found}')
+    else:
+        yield Finding('openmp', Status.OK, found)
+
+
+def loaded_openmp() -> list[Path] | None:
+    """The OpenMP runtimes loaded into this process, by path; None where the system does not tell."""
+    try:
+        lines = Path('/proc/self/maps').read_text(encoding='utf-8', errors='replace').splitlines()
+    except OSError:
+        return None
+    matches = (_LIBRARY.search(line) for line in lines)
+    return sorted({Path(found.group(0)).resolve() for found in matches if found})
+
+
+def _gpu() -> Iterator[Finding]:
+    import torch
+
+    if torch.cuda.is_available():
+        for number in range(torch.cuda.device_count()):
+            free, total = torch.cuda.mem_get_info(number)
+            name = torch.cuda.get_device_name(number)
+            yield Finding('gpu', Status.OK, f'cuda:{number} {name}, {free / 1e9:.0f} of {total / 1e9:.0f} GB free')
+    elif shutil.which('nvidia-smi'):
+        fix = f"install torch's CUDA build (this is {torch.__version__}) or a newer driver: https://pytorch.org"
+        yield Finding('gpu', Status.WARN, 'an NVIDIA driver is here, but torch cannot use it', fix)
+    else:
+        yield Finding('gpu', Status.OK, 'none: everything runs on the CPU')
+
+
+def _cache() -> Iterator[Finding]:
+    from pyserini_repbert.catalog import cache_folder
+    from pyserini_repbert.files import human_size
+
+    folder = cache_folder()
+    there = folder
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        yield Finding('cache', Status.FAIL, f'{folder} is not writable', 'set PYSERINI_REPBERT_CACHE to another folder')
+        return
+    free = shutil.disk_usage(there).free
+    content = [f'{item.name} {human_size(_size(item))}' for item in sorted(folder.glob('*'))]
+    found = f'{folder}, {human_size(free)} free, holds {", ".join(content) or "nothing yet"}'
+    if free < LITTLE_SPACE:
+        yield Finding('cache', Status.WARN, found, f'less than {human_size(LITTLE_SPACE)}: too little for MS MARCO')
+    else:
+        yield Finding('cache', Status.OK, found)
+
+
+def _size(path: Path) -> int:
+    files = [path] if path.is_file() else path.rglob('*')
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _catalog() -> Iterator[Finding]:
+    from pyserini_repbert import catalog
+    from pyserini_repbert.download import downloads_folder
+
+    for kind in catalog.KINDS:
+        for name, entry in catalog.entries(kind).items():
+            check = f'{kind}/{name}'
+            try:
+                if 'resource' in entry.values:
+                    yield Finding(check, Status.OK, str(catalog.resource(entry)))
+                elif 'package' in entry.values:
+                    yield Finding(check, Status.OK, str(catalog.package_folder(entry)))
+                elif 'download' in entry.values:
+                    source = entry.values['download']
+                    path = downloads_folder() / source['file']
+                    absent = f'not here: {source["size"]} are fetched when it is first asked for'
+                    yield Finding(check, Status.OK, str(path) if path.exists() else absent)
+            except PyseriniRepbertError as error:
+                status = Status.FAIL if 'resource' in entry.values else Status.WARN
+                message, _, fix = str(error).rpartition(': ')
+                yield Finding(check, status, message, fix)
+
+
+def main(arguments: list[str]) -> int:
+    """Print the report; 1 if something required fails."""
+    flags = parser('doctor', __doc__.partition(': ')[2] if __doc__ else '')
+    flags.add_argument('--json', action='store_true', help='a JSON list instead of lines')
+    options = flags.parse_args(arguments)
+    report = []
+    for finding in findings():
+        report.append(finding)
+        if not options.json:
+            print(f'{finding.status:<4}  {finding.check:<28}  {finding.found}')
+            if finding.fix:
+                print(f'{"":<4}  {"":<28}  fix: {finding.fix}')
+    if options.json:
+        print(json.dumps([asdict(finding) for finding in report], indent=1, ensure_ascii=False))
+    return 1 if any(finding.status is Status.FAIL for finding in report) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(run(main))

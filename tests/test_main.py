@@ -1,0 +1,107 @@
+"""The dispatcher: quick help, our commands, Pyserini's modules."""
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+from pyserini_repbert import __main__ as entry
+
+HEAVY = ('torch', 'numpy', 'pyserini', 'jnius', 'faiss', 'transformers', 'yaml')
+
+
+def loaded_by(*arguments: str) -> tuple[str, list[str]]:
+    """(standard output, heavy modules loaded) of the command in a process of its own."""
+    code = (
+        f'import sys; from pyserini_repbert.__main__ import main; status = main({list(arguments)!r}); '
+        f'print("LOADED", [name for name in {HEAVY!r} if name in sys.modules]); sys.exit(status)'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    output, _, loaded = done.stdout.rpartition('LOADED ')
+    return output, eval(loaded)
+
+
+def test_help_is_light_and_lists_what_exists():
+    output, loaded = loaded_by('--help')
+    assert loaded == []
+    assert 'doctor' in output
+    assert 'pyserini.MODULE' in output
+
+
+def test_version():
+    output, loaded = loaded_by('--version')
+    assert output.startswith('pyserini_repbert 0.')
+    assert loaded == []
+
+
+def test_nothing_given_prints_help_and_fails(capsys):
+    assert entry.main([]) == 2
+    assert 'usage:' in capsys.readouterr().err
+
+
+def test_unknown_names_are_one_line_with_suggestions(capsys):
+    assert entry.main(['docter']) == 2
+    assert capsys.readouterr().err == (
+        "error: 'docter' is not a command; did you mean doctor? (see python -m pyserini_repbert --help)\n"
+    )
+    assert entry.main(['pyserini.serach.faiss']) == 2
+    assert 'did you mean pyserini.search.faiss' in capsys.readouterr().err
+
+
+def test_only_commands_that_exist_are_listed(monkeypatch):
+    monkeypatch.setattr(entry, 'COMMANDS', {'doctor': 'is here', 'imagined': 'is not'})
+    assert entry.commands() == {'doctor': 'is here'}
+
+
+def test_own_command_gets_the_rest_of_the_arguments(monkeypatch):
+    given = []
+    fake = types.SimpleNamespace(main=lambda arguments: given.append(arguments) or 1)
+    monkeypatch.setitem(sys.modules, 'pyserini_repbert.doctor', fake)
+    assert entry.main(['doctor', '--json']) == 1
+    assert given == [['--json']]
+
+
+def test_values_of_a_flag():
+    assert entry._values(['--encoder', 'a', '--x', '--encoder=b'], '--encoder') == ['a', 'b']
+    assert entry._values(['--encoder'], '--encoder') == []
+
+
+def test_catalog_topics_become_their_file(tmp_path, monkeypatch):
+    from pyserini_repbert import catalog
+
+    monkeypatch.setattr(catalog, 'file', lambda kind, name: tmp_path / 't.tsv' if name == 'demo' else None)
+    arguments = ['--topics', 'demo', '--output', 'demo']
+    assert entry._with_topics_file(arguments) == ['--topics', str(tmp_path / 't.tsv'), '--output', 'demo']
+    assert entry._with_topics_file(['--topics', 'dl19-passage']) == ['--topics', 'dl19-passage']
+    assert arguments[1] == 'demo'
+
+
+@pytest.mark.jvm
+def test_pyserini_module_runs_with_its_arguments_and_status(monkeypatch, capsys):
+    import runpy
+
+    monkeypatch.setenv('PATH', 'before')
+    ran = []
+
+    def run_module(module, run_name, alter_sys):
+        ran.append((module, run_name, sys.argv[1:]))
+        raise SystemExit(3 if '--fail' in sys.argv else None)
+
+    monkeypatch.setattr(runpy, 'run_module', run_module)
+    before = list(sys.argv)
+    assert entry.main(['pyserini.eval.trec_eval', '--fail']) == 3
+    assert entry.main(['pyserini.index.lucene', '--input', 'x']) == 0
+    assert ran == [
+        ('pyserini.eval.trec_eval', '__main__', ['--fail']),
+        ('pyserini.index.lucene', '__main__', ['--input', 'x']),
+    ]
+    assert sys.argv == before
+
+    def failing(*arguments, **options):
+        raise ValueError('no such thing')
+
+    monkeypatch.setattr(runpy, 'run_module', failing)
+    assert entry.main(['pyserini.index.lucene']) == 2
+    assert capsys.readouterr().err == 'error: pyserini.index.lucene: ValueError: no such thing\n'
