@@ -1,0 +1,21 @@
+"""Several rankings of the same queries made one: interleave, reciprocal rank fusion, interpolation."""
+
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.lazy import exports
+
+if TYPE_CHECKING:
+    from pyserini_repbert.fusion.interleaving import interleave as interleave
+    from pyserini_repbert.fusion.interleaving import provenance as provenance
+    from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod
+    from pyserini_repbert.fusion.methods import fuse as fuse
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        'interleave': '.interleaving',
+        'provenance': '.interleaving',
+        'FusionMethod': '.methods',
+        'fuse': '.methods',
+    },
+)

@@ -1,0 +1,77 @@
+"""`python -m pyserini_repbert.fusion`: fuse run files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.command import parser, positive_int, progress, run
+from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    from pyserini_repbert.runs import Run
+
+
+def main(arguments: list[str]) -> int | None:
+    """Read, fuse, write; with --provenance also where each document comes from."""
+    options = _parser().parse_args(arguments)
+    from pyserini_repbert.fusion.methods import FusionMethod, fuse
+    from pyserini_repbert.runs import RunFormat, check_format, default_tag, read_run, run_format, write_run
+
+    tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, tag)
+    if options.provenance and not options.provenance.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
+        raise InputError(f"provenance file '{options.provenance}': a name that ends in .tsv or .jsonl was expected")
+    if options.method == FusionMethod.INTERPOLATION:
+        for path in options.runs:
+            if run_format(path) is RunFormat.MSMARCO:
+                raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
+    fuse([{}] * len(options.runs), options.method, alpha=options.alpha, rrf_k=options.rrf_k)  # refuse before reading
+    with progress(len(options.runs) + 2, 'fusion', 'step', options.quiet) as bar:
+        runs: list[Run] = []
+        for path in options.runs:
+            runs.append(read_run(path, options.depth))
+            bar.update()
+        fused = fuse(runs, options.method, options.hits or None, options.alpha, options.rrf_k)
+        bar.update()
+        write_run(options.output, fused, options.output_format, tag)
+        if options.provenance:
+            from pyserini_repbert.fusion.origins import write_provenance
+
+            write_provenance(options.provenance, options.runs, runs, fused)
+        bar.update()
+    if not options.quiet:
+        hits = sum(len(ranking.docids) for ranking in fused.values())
+        print(f'{options.output}: {len(fused)} queries, {hits} hits', file=sys.stderr)
+    return None
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser('fusion', 'Fuse run files (TREC or MS MARCO format, plain or .gz) query by query.')
+    made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files; the first one leads')
+    made.add_argument(
+        '--method',
+        default='interleave',
+        choices=['interleave', 'rrf', 'interpolation'],
+        help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
+    )
+    made.add_argument('--alpha', type=float, default=0.5, help='interpolation: weight of the first run')
+    made.add_argument('--rrf-k', type=float, default=60, help='rrf: the constant that is added to ranks')
+    made.add_argument('--depth', type=positive_int, help='read only the best hits of each query of each run')
+    made.add_argument('--hits', type=_hits, default=1000, help='hits to keep for each query, 0 for all')
+    made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
+    made.add_argument('--output-format', default='trec', choices=['trec', 'msmarco'], help='format to write')
+    made.add_argument('--tag', help="the run's tag (default: from the name of the output)")
+    made.add_argument(
+        '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
+    )
+    return made
+
+
+def _hits(text: str) -> int:
+    return 0 if text == '0' else positive_int(text)
+
+
+if __name__ == '__main__':
+    sys.exit(run(main))

@@ -1,0 +1,52 @@
+"""Interleave fusion of ranked lists (RepBERT section 4.5.1): pure functions on docids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, zip_longest
+
+from pyserini_repbert.errors import InputError
+
+_FILLING = ' '  # stands behind the end of shorter rankings; a docid has no white space
+
+def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[str]:
+    """Alternate between rankings, keep each document's highest position, truncate (RepBERT eq. 6).
+
+    The first ranking gives the first document, the second one the second, and so on, then all their second documents;
+    a ranking that is longer than the others goes on alone. The order of the rankings matters.
+
+    Parameters
+    ----------
+    rankings : docids of each ranking, best first; any number of rankings of any length
+    k : how many documents to keep; None keeps all
+
+    Returns
+    -------
+    docids, best first, without duplicates
+
+    Raises
+    ------
+    InputError
+        for a negative `k`
+    """
+    if k is not None and k < 0:
+        raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
+    merged: dict[str, None] = dict.fromkeys(chain.from_iterable(zip_longest(*rankings, fillvalue=_FILLING)))
+    merged.pop(_FILLING, None)
+    return list(merged)[:k]
+
+
+def provenance(rankings: Sequence[Sequence[str]], fused: Sequence[str]) -> list[tuple[int | None, ...]]:
+    """Where each fused document comes from: its rank (from 1) in each ranking, None where it is absent.
+
+    Parameters
+    ----------
+    rankings : docids of each input, best first; a docid that occurs twice counts where it is first
+    fused : the docids to look up
+
+    Returns
+    -------
+    one tuple for each document of `fused`, with one entry for each ranking
+    """
+    ranks = [dict(zip(reversed(own), range(len(own), 0, -1), strict=True)) for own in rankings]
+    return [tuple(own.get(docid) for own in ranks) for docid in fused]

@@ -1,0 +1,50 @@
+"""Provenance of fused runs as a file: for each hit its rank in each input run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.fusion.interleaving import provenance
+from pyserini_repbert.runs import RankedList, Run, default_tag
+
+_NO_HITS = RankedList([], [])
+
+
+def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence[Run], fused: Run) -> None:
+    """Write one line for each hit of `fused`, atomically.
+
+    A name in .jsonl (or .jsonl.gz) gives JSON lines `{"qid", "docid", "rank", "ranks": {run name: rank}}`, in which
+    a run that lacks the document is left out; any other name gives tab-separated columns with a header: qid, docid,
+    rank and one column of ranks for each run, empty where the run lacks the document. Ranks count from 1.
+    """
+    names = unique_names(run_paths)
+    as_json = Path(path).name.removesuffix('.gz').endswith('.jsonl')
+    with atomic_file(path) as stream:
+        if not as_json:
+            stream.write('\t'.join(['qid', 'docid', 'rank', *names]) + '\n')
+        for qid, ranking in fused.items():
+            inputs = [run.get(qid, _NO_HITS).docids for run in runs]
+            found = provenance(inputs, ranking.docids)
+            stream.writelines((_json_lines if as_json else _rows)(qid, ranking.docids, names, found))
+
+
+def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
+    """A short name for each run, from its file name; where names are equal, with its number: 'bm25', 'bm25#2'."""
+    names = [default_tag(path) for path in run_paths]
+    return [name if name not in names[:i] else f'{name}#{i + 1}' for i, name in enumerate(names)]
+
+
+def _rows(qid: str, docids: list[str], names: list[str], found: list[tuple[int | None, ...]]) -> Iterator[str]:
+    for rank, (docid, ranks) in enumerate(zip(docids, found, strict=True), 1):
+        values = ('' if own is None else str(own) for own in ranks)
+        yield '\t'.join([qid, docid, str(rank), *values]) + '\n'
+
+
+def _json_lines(qid: str, docids: list[str], names: list[str], found: list[tuple[int | None, ...]]) -> Iterator[str]:
+    for rank, (docid, ranks) in enumerate(zip(docids, found, strict=True), 1):
+        known = {name: own for name, own in zip(names, ranks, strict=True) if own is not None}
+        record = {'qid': qid, 'docid': docid, 'rank': rank, 'ranks': known}
+        yield json.dumps(record, ensure_ascii=False) + '\n'

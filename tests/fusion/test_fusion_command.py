@@ -1,0 +1,116 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert.command import run
+from pyserini_repbert.fusion.__main__ import main
+from pyserini_repbert.fusion.origins import unique_names
+from pyserini_repbert.runs import read_run
+
+DENSE = '1 Q0 c 1 1 t\n1 Q0 a 2 3 t\n1 Q0 b 3 2 t\n3 Q0 z 1 1 t\n'
+BM25 = '1\tc\t0\n1\td\t1\n2\tx\t0\n'
+
+
+def fusion(command):
+    return run(main, command.split())
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'dense.run').write_text(DENSE)
+    (tmp_path / 'bm25.tsv').write_text(BM25)
+    return tmp_path
+
+
+def test_interleave(runs):
+    assert fusion('--runs dense.run bm25.tsv --output out/fused.txt') == 0
+    assert (runs / 'out' / 'fused.txt').read_text().splitlines() == [
+        '1 Q0 a 1 1.000000 fused',
+        '1 Q0 c 2 0.500000 fused',
+        '1 Q0 b 3 0.333333 fused',
+        '1 Q0 d 4 0.250000 fused',
+        '3 Q0 z 1 1.000000 fused',
+        '2 Q0 x 1 1.000000 fused',
+    ]
+
+
+def test_msmarco_output_depth_and_hits(runs):
+    command = '--runs bm25.tsv dense.run --depth 1 --hits 1 --output o --output-format msmarco'
+    assert fusion(command) == 0
+    assert (runs / 'o').read_text() == '1\tc\t1\n2\tx\t1\n3\tz\t1\n'
+
+
+def test_no_truncation(runs):
+    many = ''.join(f'1\t{name}{rank}\t{rank}\n' for name in 'a' for rank in range(1500))
+    (runs / 'many').write_text(many)
+    assert fusion('--runs many bm25.tsv --hits 0 --output o') == 0
+    assert len(read_run('o')['1'].docids) == 1502
+    assert fusion('--runs many bm25.tsv --output o') == 0
+    assert len(read_run('o')['1'].docids) == 1000
+
+
+def test_rrf_and_tag(runs):
+    assert fusion('--runs dense.run bm25.tsv --method rrf --rrf-k 1 --tag mine --output o') == 0
+    assert (runs / 'o').read_text().splitlines()[0] == '1 Q0 c 1 0.750000 mine'
+
+
+def test_interpolation(runs):
+    assert fusion('--runs dense.run dense.run --method interpolation --alpha 0.1 --output o') == 0
+    assert read_run('o')['1'] == (['a', 'b', 'c'], [3.0, 2.0, 1.0])
+
+
+def test_provenance_tsv(runs):
+    assert fusion('--runs dense.run bm25.tsv --output o --provenance p.tsv') == 0
+    assert (runs / 'p.tsv').read_text().splitlines() == [
+        'qid\tdocid\trank\tdense\tbm25',
+        '1\ta\t1\t1\t',
+        '1\tc\t2\t3\t1',
+        '1\tb\t3\t2\t',
+        '1\td\t4\t\t2',
+        '3\tz\t1\t1\t',
+        '2\tx\t1\t\t1',
+    ]
+
+
+def test_provenance_jsonl(runs):
+    assert fusion('--runs dense.run bm25.tsv --output o --provenance p.jsonl') == 0
+    second = json.loads((runs / 'p.jsonl').read_text().splitlines()[1])
+    assert second == {'qid': '1', 'docid': 'c', 'rank': 2, 'ranks': {'dense': 3, 'bm25': 1}}
+
+
+@pytest.mark.parametrize(
+    ('command', 'message'),
+    [
+        ('--runs dense.run bm25.tsv --method interpolation --output o', 'bm25.tsv has no scores to interpolate'),
+        ('--runs dense.run dense.run dense.run --method interpolation --output o', 'given 3 runs, exactly two'),
+        ('--runs dense.run --method interpolation --alpha 2 --output o', 'alpha is 2.0'),
+        ('--runs dense.run none --output o', 'run file none does not exist'),
+        ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
+        ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),
+        ('--runs dense.run --output o --method borda', 'invalid choice'),
+        ('--runs dense.run --output .', 'is a folder'),
+    ],
+)
+def test_errors_are_one_line(runs, capsys, command, message):
+    assert fusion(command) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith('error: ') and error.count('\n') == 1
+    assert not (runs / 'o').exists()
+
+
+def test_equal_names_are_told_apart():
+    assert unique_names(['a/bm25.txt', 'b/bm25.txt', 'c']) == ['bm25', 'bm25#2', 'c']
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        'import sys\nfrom pyserini_repbert.fusion.__main__ import main\n'
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print([name for name in ('numpy', 'torch', 'pyserini') if name in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines()[-1] == '[]'

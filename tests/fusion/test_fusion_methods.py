@@ -1,0 +1,107 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.runs import RankedList
+
+A = {'q1': RankedList(['a', 'b', 'c'], [9.0, 5.0, 1.0]), 'q2': RankedList(['x'], [1.0]), 'q4': RankedList([], [])}
+B = {'q3': RankedList(['y'], [2.0]), 'q1': RankedList(['c', 'd'], [4.0, 3.0])}
+
+
+def test_interleave():
+    fused = fuse([A, B])
+    assert list(fused) == ['q1', 'q2', 'q4', 'q3']
+    assert fused['q1'] == (['a', 'c', 'b', 'd'], [1, 1 / 2, 1 / 3, 1 / 4])
+    assert fused['q2'] == (['x'], [1.0])
+    assert fused['q3'] == (['y'], [1.0])
+    assert fused['q4'] == ([], [])
+    assert list(fuse([B, A])) == ['q3', 'q1', 'q2', 'q4']
+    assert fuse([B, A], k=3)['q1'].docids == ['c', 'a', 'd']
+
+
+def test_rrf():
+    fused = fuse([A, B], 'rrf', rrf_k=1)['q1']
+    assert fused.docids == ['c', 'a', 'b', 'd']
+    assert fused.scores == pytest.approx([1 / 4 + 1 / 2, 1 / 2, 1 / 3, 1 / 3])
+
+
+def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
+    """1/61 + 1/62 + 1/63 in any order; summed naively from left to right, the last bits differ."""
+    lists = [['p', 'q', 'r'], ['r', 'p', 'q'], ['q', 'r', 'p']]
+    runs = [{'1': RankedList(docids, [3.0, 2.0, 1.0])} for docids in lists]
+    fused = fuse(runs, 'rrf')['1']
+    assert fused.docids == ['p', 'q', 'r']
+    assert len(set(fused.scores)) == 1
+    assert fuse(runs[::-1], 'rrf')['1'] == fused
+
+
+def test_interpolation():
+    fused = fuse([A, B], 'interpolation', alpha=0.25)['q1']
+    assert fused.docids == ['c', 'a', 'd', 'b']
+    assert fused.scores == pytest.approx([0.25 * 1 + 0.75 * 4, 0.25 * 9, 0.75 * 3, 0.25 * 5])
+
+
+@pytest.mark.parametrize('method', list(FusionMethod))
+@pytest.mark.parametrize('k', [0, 1, 2, None])
+def test_k(method, k):
+    whole = fuse([A, B], method, k=None)
+    fused = fuse([A, B], method, k=k)
+    assert fused == {qid: (docids[:k], scores[:k]) for qid, (docids, scores) in whole.items()}
+
+
+def test_one_run_alone():
+    assert fuse([A])['q1'].docids == ['a', 'b', 'c']
+    assert fuse([A], 'rrf')['q1'].docids == ['a', 'b', 'c']
+
+
+@pytest.mark.parametrize(
+    ('runs', 'options', 'message'),
+    [
+        ([A, B], {'method': 'average'}, "'average' is unknown: expected one of interleave, rrf, interpolation"),
+        ([A, B], {'k': -1}, 'cannot keep -1'),
+        ([A, B], {'method': 'rrf', 'rrf_k': -1}, 'rrf_k is -1'),
+        ([A, B], {'method': 'interpolation', 'alpha': 1.5}, 'alpha is 1.5'),
+        ([A, B], {'method': 'interpolation', 'alpha': float('nan')}, 'alpha is nan'),
+        ([A], {'method': 'interpolation'}, 'given 1 runs, exactly two expected'),
+        ([], {}, 'given 0 runs, at least one expected'),
+    ],
+)
+def test_refused(runs, options, message):
+    with pytest.raises(InputError, match=message):
+        fuse(runs, **options)
+
+
+ranked = st.lists(st.tuples(st.sampled_from('abcdefgh'), st.integers(-8, 8)), unique_by=lambda pair: pair[0])
+run_of = st.dictionaries(st.sampled_from(['1', '2', '3']), ranked.filter(bool), min_size=1)
+
+
+@given(run_of, run_of)
+@settings(max_examples=15, deadline=None)
+def test_same_as_pyserini(first, second):
+    fusion = pytest.importorskip('pyserini.fusion')
+    from pyserini.trectools import TrecRun
+
+    runs, theirs = [], []
+    for lists in (first, second):
+        run = {}
+        for qid, pairs in lists.items():
+            pairs = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+            run[qid] = RankedList([docid for docid, _ in pairs], [score / 4 for _, score in pairs])
+        runs.append(run)
+        rows = [
+            (qid, 'Q0', docid, rank, score, 'tag')
+            for qid, (docids, scores) in run.items()
+            for rank, (docid, score) in enumerate(zip(docids, scores, strict=True), 1)
+        ]
+        theirs.append(TrecRun.from_list(rows))
+    for method, expected in (
+        ('rrf', fusion.reciprocal_rank_fusion(theirs, rrf_k=60, k=5)),
+        ('interpolation', fusion.interpolation(theirs, alpha=0.25, k=5)),
+    ):
+        fused = fuse(runs, method, k=5, alpha=0.25)
+        ours = [(qid, docid, score) for qid in sorted(fused) for docid, score in zip(*fused[qid], strict=True)]
+        table = expected.run_data
+        assert [row[:2] for row in ours] == list(zip(table['topic'], table['docid'], strict=True))
+        assert [row[2] for row in ours] == pytest.approx(list(table['score']), abs=1e-12)

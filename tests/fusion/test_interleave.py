@@ -1,0 +1,105 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion import interleave, provenance
+
+rankings = st.lists(st.lists(st.sampled_from('abcdefghij'), unique=True), min_size=1, max_size=4)
+
+
+def test_example_of_the_paper():
+    assert interleave([['a', 'c', 'd'], ['b', 'a', 'c']]) == ['a', 'b', 'c', 'd']
+
+
+@pytest.mark.parametrize(
+    ('lists', 'k', 'expected'),
+    [
+        (['abc', 'def'], None, 'adbecf'),
+        (['abc', 'def'], 4, 'adbe'),
+        (['def', 'abc'], 4, 'daeb'),
+        (['abc', 'def'], 0, ''),
+        (['abc', 'def'], 99, 'adbecf'),
+        (['ab', 'cdef'], None, 'acbdef'),
+        (['abcd', 'e'], None, 'aebcd'),
+        (['abc', 'abc'], None, 'abc'),
+        (['abc', 'cba'], None, 'acb'),
+        (['', 'ab'], None, 'ab'),
+        (['ab', ''], None, 'ab'),
+        (['', ''], None, ''),
+        (['abc'], 2, 'ab'),
+        ([], None, ''),
+        (['ad', 'be', 'cf'], None, 'abcdef'),
+        (['ab', 'bc', 'ca'], None, 'abc'),
+        (['aab', 'c'], None, 'acb'),
+    ],
+)
+def test_by_hand(lists, k, expected):
+    assert interleave([list(own) for own in lists], k) == list(expected)
+
+
+def test_a_thousand_are_kept_by_default():
+    a, b = ([f'{name}{i}' for i in range(1000)] for name in 'ab')
+    assert interleave([a, b]) == [docid for pair in zip(a[:500], b[:500], strict=True) for docid in pair]
+    assert len(interleave([a, b], k=None)) == 2000
+
+
+def test_negative_k():
+    with pytest.raises(InputError, match='cannot keep -1 documents'):
+        interleave([['a']], k=-1)
+
+
+@given(rankings)
+def test_the_union_without_duplicates(lists):
+    fused = interleave(lists, None)
+    assert len(set(fused)) == len(fused)
+    assert set(fused) == {docid for own in lists for docid in own}
+
+
+@given(rankings, st.integers(0, 50))
+def test_truncation_is_a_prefix(lists, k):
+    assert interleave(lists, k) == interleave(lists, None)[:k]
+
+
+@given(rankings)
+def test_inputs_stay(lists):
+    before = [list(own) for own in lists]
+    interleave(lists)
+    assert lists == before
+
+
+@given(rankings)
+def test_the_first_ranking_leads(lists):
+    first = next((own[0] for own in lists if own), None)
+    assert interleave(lists, 1) == ([] if first is None else [first])
+
+
+@given(rankings)
+def test_positions_are_ordered_by_highest_place(lists):
+    """Each document's place is its least (rank, number of the ranking): the plain definition of eq. (6)."""
+    places = {}
+    for number, own in enumerate(lists):
+        for rank, docid in enumerate(own):
+            places[docid] = min(places.get(docid, (99, 99)), (rank, number))
+    assert interleave(lists, None) == sorted(places, key=places.__getitem__)
+
+
+@given(rankings)
+def test_interleaving_with_itself_changes_nothing(lists):
+    assert interleave([lists[0], lists[0]], None) == lists[0]
+
+
+def test_provenance():
+    found = provenance([['a', 'c', 'd'], ['b', 'a', 'c']], ['a', 'b', 'c', 'x'])
+    assert found == [(1, 2), (None, 1), (2, 3), (None, None)]
+    assert provenance([['a', 'b', 'a']], ['a', 'b']) == [(1,), (2,)]
+    assert provenance([[], []], []) == []
+
+
+@given(rankings)
+def test_provenance_points_back(lists):
+    fused = interleave(lists, None)
+    for docid, ranks in zip(fused, provenance(lists, fused), strict=True):
+        assert any(rank is not None for rank in ranks)
+        for own, rank in zip(lists, ranks, strict=True):
+            assert (own[rank - 1] == docid) if rank is not None else docid not in own
