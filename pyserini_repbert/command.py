@@ -71,3 +71,8 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     from tqdm import tqdm
 
     return tqdm(total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr)
+
+
+def usage(message: str) -> InputError:
+    """The error for flags that do not go together."""
+    return InputError(f'{message} (see --help)')

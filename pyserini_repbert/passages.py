@@ -25,6 +25,8 @@ from pyserini_repbert.files import StrPath, existing_file, open_binary
 
 logger = logging.getLogger(__name__)
 
+_QUICK_GZIP = 50_000_000  # bytes that are unpacked just to count their lines
+
 
 class Passage(NamedTuple):
     """A unit of retrieval: its identifier and its text (a title, where the corpus has one, leads the text)."""
@@ -57,7 +59,7 @@ class PassageTexts(Protocol):
         """The texts in the order asked for; None for a docid that is not there."""
 
 
-class _Bad(Exception):
+class BadPassage(Exception):
     """Raised by a parser for one unusable line."""
 
 
@@ -102,7 +104,7 @@ class _SeenDocids:
 class Corpus(ABC):
     """A stream of passages that can be read again from the start.
 
-    Subclasses yield `(place, Passage | _Bad)`; this class owns the checks that all formats share: an empty docid, white
+    Subclasses yield `(place, Passage | BadPassage)`; this class owns the checks that all formats share: an empty docid, white
     space in a docid, empty text, duplicate docids, and what becomes of a line that cannot be used.
 
     Attributes
@@ -117,8 +119,12 @@ class Corpus(ABC):
         self.keep_empty = keep_empty
         self.skipped = 0
 
+    def count_hint(self) -> int | None:
+        """About how many passages there are, for a progress bar; None where it would take long to know."""
+        return None
+
     @abstractmethod
-    def _read(self) -> Iterator[tuple[str, Passage | _Bad]]:
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         """Yield each passage, or why there is none, with its place ('corpus.jsonl:17')."""
 
     def __iter__(self) -> Iterator[Passage]:
@@ -142,8 +148,8 @@ class Corpus(ABC):
             self.skipped += 1
             logger.warning('%s: skipped: %s', place, problem)
 
-    def _problem(self, item: Passage | _Bad) -> str | None:
-        if isinstance(item, _Bad):
+    def _problem(self, item: Passage | BadPassage) -> str | None:
+        if isinstance(item, BadPassage):
             return str(item)
         if not item.docid:
             return 'the docid is empty'
@@ -167,11 +173,21 @@ class _LinesCorpus(Corpus):
         super().__init__(name, **options)  # type: ignore[arg-type]
         self.paths = list(paths)
 
+    def count_hint(self) -> int | None:
+        """The number of lines, where they can be counted in a few seconds."""
+        if any(path.suffix == '.gz' and path.stat().st_size > _QUICK_GZIP for path in self.paths):
+            return None
+        lines = 0
+        for path in self.paths:
+            with open_binary(path) as stream:
+                lines += sum(block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b''))
+        return lines
+
     @abstractmethod
     def parse(self, line: str) -> Passage:
-        """One line's passage; raises `_Bad` or ValueError, KeyError where there is none."""
+        """One line's passage; raises `BadPassage` or ValueError, KeyError where there is none."""
 
-    def _read(self) -> Iterator[tuple[str, Passage | _Bad]]:
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             with open_binary(path) as stream:
                 for number, raw in enumerate(stream, 1):
@@ -181,8 +197,8 @@ class _LinesCorpus(Corpus):
                     try:
                         yield place, self.parse(raw.decode('utf-8').rstrip('\r\n'))
                     except UnicodeDecodeError as error:
-                        yield place, _Bad(f'not valid UTF-8 ({error.reason})')
-                    except _Bad as error:
+                        yield place, BadPassage(f'not valid UTF-8 ({error.reason})')
+                    except BadPassage as error:
                         yield place, error
 
 
@@ -197,19 +213,19 @@ class JsonlCorpus(_LinesCorpus):
         try:
             record = json.loads(line)
         except ValueError as error:
-            raise _Bad(f'not JSON ({error}): {line[:60]!r}') from error
+            raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
         if not isinstance(record, dict):
-            raise _Bad(f'expected a JSON object, found {line[:60]!r}')
+            raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
         docid = next((record[key] for key in ('id', '_id', 'docid') if key in record), None)
         if docid is None or isinstance(docid, (dict, list)):
-            raise _Bad(f"no 'id' in {line[:60]!r}")
+            raise BadPassage(f"no 'id' in {line[:60]!r}")
         fields = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
         parts = [record.get(field) for field in fields]
         if self.fields and None in parts:
-            raise _Bad(f"no field '{self.fields[parts.index(None)]}' in passage '{docid}'")
+            raise BadPassage(f"no field '{self.fields[parts.index(None)]}' in passage '{docid}'")
         texts = [part for part in parts if isinstance(part, str)]
         if not texts:
-            raise _Bad(f"no 'contents' in passage '{docid}': name the text fields with --fields")
+            raise BadPassage(f"no 'contents' in passage '{docid}': name the text fields with --fields")
         return Passage(str(docid), ' '.join(text for text in texts if text))
 
 
@@ -219,7 +235,7 @@ class TsvCorpus(_LinesCorpus):
     def parse(self, line: str) -> Passage:
         docid, tab, text = line.partition('\t')
         if not tab:
-            raise _Bad(f"expected 'docid<TAB>text', found {line[:60]!r}")
+            raise BadPassage(f"expected 'docid<TAB>text', found {line[:60]!r}")
         return Passage(docid, text)
 
 
@@ -230,7 +246,7 @@ class TrecCorpus(Corpus):
         super().__init__(name, **options)  # type: ignore[arg-type]
         self.paths = list(paths)
 
-    def _read(self) -> Iterator[tuple[str, Passage | _Bad]]:
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             lines: list[bytes] = []
             start = 0
@@ -238,9 +254,9 @@ class TrecCorpus(Corpus):
                 for number, raw in enumerate(stream, 1):
                     opening = raw.lstrip()[:5].upper() == b'<DOC>'
                     if raw.upper().count(b'<DOC>') > opening:
-                        yield f'{path}:{number}', _Bad('<DOC> inside a line: start a line with it')
+                        yield f'{path}:{number}', BadPassage('<DOC> inside a line: start a line with it')
                     if opening and lines:
-                        yield f'{path}:{start}', _Bad('<DOC> without </DOC>')
+                        yield f'{path}:{start}', BadPassage('<DOC> without </DOC>')
                         lines = []
                     if opening or lines:
                         start = start if lines else number
@@ -249,17 +265,17 @@ class TrecCorpus(Corpus):
                             yield f'{path}:{start}', self._parse(b''.join(lines))
                             lines = []
             if lines:
-                yield f'{path}:{start}', _Bad('<DOC> without </DOC>')
+                yield f'{path}:{start}', BadPassage('<DOC> without </DOC>')
 
     @staticmethod
-    def _parse(raw: bytes) -> Passage | _Bad:
+    def _parse(raw: bytes) -> Passage | BadPassage:
         try:
             document = raw.decode('utf-8')
         except UnicodeDecodeError as error:
-            return _Bad(f'not valid UTF-8 ({error.reason})')
+            return BadPassage(f'not valid UTF-8 ({error.reason})')
         number = re.search(r'<DOCNO>\s*(.*?)\s*</DOCNO>', document, re.DOTALL | re.IGNORECASE)
         if number is None:
-            return _Bad('no <DOCNO>')
+            return BadPassage('no <DOCNO>')
         rest = document[: number.start()] + ' ' + document[number.end() :]
         return Passage(number.group(1), ' '.join(re.sub(r'<[^>]*>', ' ', rest).split()))
 
@@ -271,7 +287,7 @@ class HtmlCorpus(Corpus):
         super().__init__(name, **options)  # type: ignore[arg-type]
         self.path = path
 
-    def _read(self) -> Iterator[tuple[str, Passage | _Bad]]:
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for file_name, raw in self._files():
             place = f'{self.path}:{file_name}'
             text = ' '.join(html.unescape(re.sub(r'<[^>]*>', ' ', raw.decode('utf-8', 'replace'))).split())
@@ -295,7 +311,7 @@ class HtmlCorpus(Corpus):
 class IrDatasetsCorpus(Corpus):
     """The documents of an ir_datasets id ('beir/scifact'); their default text."""
 
-    def _read(self) -> Iterator[tuple[str, Passage | _Bad]]:
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         try:
             import ir_datasets
         except ImportError as error:

@@ -1,0 +1,110 @@
+"""Downloads that continue where they stopped, and appear under their name only when their checksum is right."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.catalog import Entry, cache_folder
+from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+
+OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
+_BLOCK = 1 << 20
+_TIMEOUT = 60  # seconds without a byte
+
+
+def is_offline() -> bool:
+    """Whether downloads are forbidden: `--offline`, which sets $PYSERINI_REPBERT_OFFLINE, or $HF_HUB_OFFLINE."""
+    return any(os.environ.get(name, '') not in ('', '0') for name in (OFFLINE_VARIABLE, 'HF_HUB_OFFLINE'))
+
+
+def downloads_folder() -> Path:
+    """Where downloaded files lie, and where a user may put them by hand."""
+    return cache_folder() / 'downloads'
+
+
+def fetch_entry(entry: Entry, on_progress: Callable[[int], object] | None = None) -> Path:
+    """The downloaded file of a catalog entry, fetched if it is not there yet.
+
+    Raises
+    ------
+    MissingResourceError
+        offline, or when the address cannot be reached: names file, size, address and the place to put it by hand
+    DamagedFileError
+        when the file's checksum is not the catalog's
+    """
+    source: Mapping[str, Any] = entry.values['download']
+    return fetch(
+        source['address'], downloads_folder() / source['file'], source['md5'], source['size'], entry.name, on_progress
+    )
+
+
+def fetch(
+    address: str, target: Path, md5: str, size: str, name: str, on_progress: Callable[[int], object] | None = None
+) -> Path:
+    """Download `address` to `target`, continuing `target.part`, and verify its MD5.
+
+    Parameters
+    ----------
+    size : for messages ('386 MB')
+    name : what the file is for, for messages
+    on_progress : called with the number of bytes received since the last call
+    """
+    if target.is_file():
+        from pyserini_repbert.files import remembered_digest
+
+        found = remembered_digest(target, cache_folder(), 'md5')
+        if found != md5:
+            raise DamagedFileError(f'{target} has MD5 {found}, expected {md5}: delete it and fetch it again')
+        return target
+    by_hand = f'{target.name} ({size}) from {address} and put it at {target}'
+    if is_offline():
+        raise MissingResourceError(f"'{name}' is not here and downloads are off: fetch {by_hand}")
+    part = target.with_name(f'{target.name}.part')
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _receive(address, part, on_progress)
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, 'reason', error)
+        raise MissingResourceError(f"'{name}' could not be fetched ({reason}): try again, or fetch {by_hand}") from error
+    with open(part, 'rb') as stream:
+        found = hashlib.file_digest(stream, 'md5').hexdigest()
+    if found != md5:
+        part.unlink()
+        raise DamagedFileError(f"'{name}': what {address} sent has MD5 {found}, expected {md5}: fetch {by_hand}")
+    part.replace(target)
+    return target
+
+
+def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> None:
+    """Append to `part` what it lacks; a server that cannot continue sends everything again."""
+    done = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(address, headers={'Range': f'bytes={done}-'} if done else {})
+    try:
+        response = urllib.request.urlopen(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if error.code != 416:  # "range not satisfiable": all bytes are here already
+            raise
+        return
+    with response, open(part, 'ab' if response.status == 206 else 'wb') as stream:
+        if on_progress is not None and response.status == 206:
+            on_progress(done)
+        while block := response.read(_BLOCK):
+            stream.write(block)
+            if on_progress is not None:
+                on_progress(len(block))
+        expected = response.headers.get('Content-Length')
+        received = stream.tell() - (done if response.status == 206 else 0)
+        if expected is not None and received < int(expected):
+            raise ConnectionError(f'the connection ended after {received} of {expected} bytes')
+
+
+def forbid_downloads(forbidden: bool) -> None:
+    """What `--offline` does: from now on nothing is downloaded, by us or by Hugging Face's libraries."""
+    if forbidden:
+        os.environ[OFFLINE_VARIABLE] = os.environ['HF_HUB_OFFLINE'] = '1'

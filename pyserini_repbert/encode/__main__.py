@@ -1,0 +1,81 @@
+"""`python -m pyserini_repbert.encode`: a corpus into a dense bundle."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pyserini_repbert import command
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of a command that runs an encoder: device, precision, offline."""
+    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
+    precision = parser.add_mutually_exclusive_group()
+    precision.add_argument('--fp16', action='store_const', const='float16', dest='precision', help='half precision')
+    precision.add_argument('--bf16', action='store_const', const='bfloat16', dest='precision', help='bfloat16')
+    precision.add_argument('--fp32', action='store_const', const='float32', dest='precision', help='single precision')
+    parser.add_argument('--offline', action='store_true', help='never download')
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's flags."""
+    parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
+    parser.add_argument('--corpus', required=True, help='a file, a folder, ir_datasets:ID, or a Lucene index folder')
+    parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
+    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+    parser.add_argument('--encoder', required=True, help='catalog name or checkpoint folder')
+    parser.add_argument('--output', required=True, help='the index folder')
+    parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
+    parser.add_argument('--vector-dtype', default='float32', help='float32 or float16, of the stored vectors')
+    parser.add_argument('--store-text', action='store_true', help='keep the passages, for showing and reranking them')
+    parser.add_argument('--shard', default='0/1', metavar='I/N', help='encode the I-th of N parts, I from 0')
+    parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
+    parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
+    begun = parser.add_mutually_exclusive_group()
+    begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
+    begun.add_argument('--overwrite', action='store_true', help='remove an index that is there')
+    add_model_arguments(parser)
+    return parser
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the command."""
+    options = make_parser().parse_args(arguments)
+    from pyserini_repbert.download import forbid_downloads
+    from pyserini_repbert.encode.corpus import Part, encode_corpus
+    from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
+    from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
+
+    forbid_downloads(options.offline)
+    part = Part.parse(options.shard)
+    corpus = open_any_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
+    encoder = RepBertDocumentEncoder(
+        options.encoder, options.device, precision=options.precision or 'auto', max_length=options.max_length
+    )
+    with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
+        manifest = encode_corpus(
+            corpus,
+            encoder,
+            options.output,
+            dtype=options.vector_dtype,
+            store_text=options.store_text,
+            shard_size=options.shard_size,
+            token_budget=options.batch_tokens,
+            part=part,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            on_progress=bar.update,
+        )
+    skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
+    if manifest is None:
+        print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
+    else:
+        stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
+        print(f'{options.output}: {manifest.count} passages x {stored} in {len(manifest.shards)} shards{skipped}')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(command.run(main))

@@ -1,0 +1,46 @@
+"""`python -m pyserini_repbert.index`: check an index, export it, build Lucene indexes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pyserini_repbert import command
+from pyserini_repbert.index import lucene_command
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's flags."""
+    parser = command.parser('index', 'Check and export dense indexes, build Lucene indexes.')
+    actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
+    check = actions.add_parser('check', help='compare every file of a dense bundle with its checksum')
+    check.add_argument('--index', required=True, help='index folder')
+    export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
+    export.add_argument('--index', required=True, help='index folder')
+    export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
+    lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
+    return parser
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the command."""
+    options = make_parser().parse_args(arguments)
+    if options.action == 'lucene':
+        return lucene_command.run(options)
+    from pyserini_repbert.index.dense import DenseBundle
+
+    bundle = DenseBundle(options.index)
+    size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
+    if options.action == 'check':
+        print(f"{options.index}: whole, {size}, encoder '{bundle.settings.encoder}'")
+        return 0
+    from pyserini_repbert.index.faiss_layout import export_faiss
+
+    with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
+        export_faiss(bundle, options.to_faiss, bar.update)
+    print(f'{options.to_faiss}: {size}')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(command.run(main))

@@ -1,0 +1,205 @@
+"""What the sparse techniques add to passages: predicted queries (doc2query, docTTTTTquery) and term weights (DeepCT).
+
+Both kinds of file follow the order of the corpus, line by line; nothing in them says which passage a line belongs to.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, numbered_lines
+
+WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round(100 y)
+SAMPLES = 40  # docTTTTTquery appends the first 40 of its 80 sampled queries
+_SPECIAL = ('[CLS]', '[SEP]', '[PAD]', '[UNK]')
+_SAMPLE_FILE = re.compile(r'.*sample(\d+)\.txt(\d+)')  # docTTTTTquery's archive: sample, then part of the corpus
+_SEPARATOR = re.compile(r'\t| / ')  # doc2query writes the queries of a passage as 'one / two'
+
+Numbered = Iterator[tuple[str, int, str]]
+
+
+def lines_of(paths: Sequence[Path], what: str) -> Numbered:
+    """(file, line number from 1, line) of several files, one after the other."""
+    for path in paths:
+        for number, line in numbered_lines(path, what):
+            yield str(path), number, line
+
+
+def listed(files: StrPath | Sequence[StrPath]) -> list[Path]:
+    """One path or several as a list."""
+    return [Path(files)] if isinstance(files, str) or not isinstance(files, Sequence) else [Path(f) for f in files]
+
+
+def predicted_queries(
+    files: StrPath | Sequence[StrPath], docids: Callable[[], Iterable[str]], topk: int | None = None
+) -> Iterator[str]:
+    """The queries to append to each passage, joined by spaces, in the order of the corpus.
+
+    A file has one line a passage, or the same number of lines for every passage, which is found by counting. A line
+    may hold several queries, separated by tabs or ' / '. A folder is docTTTTTquery's unpacked archive, in which each
+    file has one sampled query a passage for one part of the corpus.
+
+    Parameters
+    ----------
+    docids : gives the corpus's docids, from the start, each time it is called
+    topk : how many queries of a passage are used (default all; of a folder the first 40)
+
+    Raises
+    ------
+    InputError
+        when the number of lines does not fit the number of passages: names the line, or the passage without one
+    """
+    paths = listed(files)
+    if len(paths) == 1 and paths[0].is_dir():
+        yield from _sampled_queries(paths[0], topk or SAMPLES, docids)
+        return
+    per_passage = lines_per_passage(paths, 'predictions', docids)
+    lines = lines_of(paths, 'predictions')
+    while True:
+        queries = [
+            query for _, (_, _, line) in zip(range(per_passage), lines, strict=False) for query in _queries(line)
+        ]
+        if not queries:
+            return
+        yield ' '.join(queries[:topk]).strip()
+
+
+def _queries(line: str) -> list[str]:
+    return [query.strip() for query in _SEPARATOR.split(line)]
+
+
+def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Iterable[str]]) -> int:
+    """How many lines every passage has; at least 1. Raises InputError when that is not a whole number."""
+    path, number, n_lines, n_passages, beyond = paths[-1], 0, 0, 0, ''
+    for name, number, _ in lines_of(paths, what):  # noqa: B007
+        path, n_lines = Path(name), n_lines + 1
+    for docid in docids():
+        if n_passages == n_lines:
+            beyond = docid
+        n_passages += 1
+    if n_lines < n_passages:
+        message = f'the {what} end here, but passage {n_lines + 1} (docid {beyond!r}) of {n_passages} has no line'
+        raise InputError.at(path, number, f'{message}: give the file that was made from this corpus')
+    if n_passages == 0 or n_lines % n_passages:
+        message = (
+            f'the {what} have {n_lines} lines for {n_passages} passages, expected {n_passages} or a multiple of it'
+        )
+        raise InputError.at(path, number, f'{message}: give the file that was made from this corpus')
+    return n_lines // n_passages
+
+
+def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]]) -> Iterator[str]:
+    """The first `topk` samples of every passage, read side by side from files named '…sample007.txt012…'."""
+    parts: dict[str, dict[str, Path]] = {}
+    for path in sorted(folder.iterdir()):
+        found = _SAMPLE_FILE.match(path.name)
+        if found:
+            parts.setdefault(found.group(2), {})[found.group(1)] = path
+    if not parts:
+        raise InputError(
+            f"folder {folder} has no files named '…sample000.txt000…': give docTTTTTquery's folder, or a file"
+        )
+    samples = sorted({sample for files in parts.values() for sample in files})[:topk]
+    for part, files in sorted(parts.items()):
+        missing = [sample for sample in samples if sample not in files]
+        if missing:
+            raise InputError(f'folder {folder} lacks sample {missing[0]} of part {part}: unpack the archive again')
+    first = [files[samples[0]] for _, files in sorted(parts.items())]
+    if lines_per_passage(first, 'predictions', docids) != 1:
+        raise InputError(f'the samples in {folder} have more lines than the corpus has passages: give the right corpus')
+    for _, files in sorted(parts.items()):
+        streams = [numbered_lines(files[sample], 'predictions') for sample in samples]
+        try:
+            for together in zip(*streams, strict=True):
+                yield ' '.join(line.strip() for _, line in together)
+        except ValueError as error:
+            raise InputError(
+                f'the samples beside {files[samples[0]]} differ in their number of lines: unpack the archive again'
+            ) from error
+
+
+def weighted_texts(
+    files: StrPath | Sequence[StrPath], docids: Callable[[], Iterable[str]], sqrt: bool = False
+) -> Iterator[str]:
+    """Each passage as its terms repeated by their weight, in the order of the corpus.
+
+    Files whose first line starts with '{' are JSON lines: `id`, and `contents` (terms repeated already) or `weights`
+    (a weight for each term). Others are DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs.
+
+    Parameters
+    ----------
+    sqrt : term frequency round(100 sqrt(y)) instead of round(100 y)
+
+    Raises
+    ------
+    InputError
+        for a malformed line (file and line), a number of lines that differs from the corpus's, or an `id` that is not
+        the passage's
+    """
+    paths = listed(files)
+    if lines_per_passage(paths, 'weights', docids) != 1:
+        raise InputError(
+            f'the weights in {paths[0]} have more lines than the corpus has passages: give the right corpus'
+        )
+    for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
+        try:
+            if line.lstrip().startswith('{'):
+                yield _from_json(line, docid, sqrt)
+            else:
+                yield repeated(word_weights(line), sqrt)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError.at(
+                path, number, f"expected 'token weight' pairs or JSON ({error}): {line[:60]!r}"
+            ) from error
+
+
+def _from_json(line: str, docid: str, sqrt: bool) -> str:
+    record = json.loads(line)
+    if str(record['id']) != docid:
+        raise ValueError(f"id '{record['id']}', but the corpus has '{docid}' here")
+    if 'weights' in record:
+        return repeated({str(word): float(weight) for word, weight in record['weights'].items()}, sqrt)
+    return str(record['contents'])
+
+
+def word_weights(line: str) -> dict[str, float]:
+    """Words and weights of one line of test_results.tsv, in the order of their first occurrence.
+
+    Wordpieces are joined; a word weighs what its first piece weighs, and a word that occurs again what its heaviest
+    occurrence weighs, as in DeepCT's released script. Special tokens are left out. Raises ValueError.
+    """
+    words: list[tuple[str, float]] = []
+    for pair in line.split('\t'):
+        if not pair.strip():
+            continue
+        token, weight = pair.split()
+        value = float(weight)
+        if not math.isfinite(value):
+            raise ValueError(f"weight '{weight}' of '{token}' is not a finite number")
+        if token.startswith('##') and words:
+            words[-1] = (words[-1][0] + token[2:], words[-1][1])
+        else:
+            words.append((token, value))
+    weights: dict[str, float] = {}
+    for word, value in words:
+        if word not in _SPECIAL:
+            weights[word] = max(value, weights.get(word, value))
+    return weights
+
+
+def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
+    """Each word as often as its term frequency says: round(100 y), or round(100 sqrt(y)); below 1 before rounding: never.
+
+    DeepCT's paper rounds every weight; its released script, which made the published index, drops what is below 1.
+    """
+    text: list[str] = []
+    for word, weight in weights.items():
+        scaled = WEIGHT_SCALE * (math.sqrt(weight) if sqrt and weight > 0 else weight)
+        if scaled >= 1:
+            text.extend([word] * round(scaled))
+    return ' '.join(text)

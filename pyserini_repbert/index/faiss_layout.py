@@ -1,0 +1,89 @@
+"""Pyserini's FAISS layout, `index` and `docid` in a folder: opened, searched, and written from a dense bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.index.dense import DenseBundle
+
+INDEX = 'index'
+DOCIDS = 'docid'
+_ROWS = 65536  # rows added at a time
+
+
+def is_faiss_folder(folder: StrPath) -> bool:
+    """Whether a folder holds Pyserini's two files."""
+    return all((Path(folder) / name).is_file() for name in (INDEX, DOCIDS))
+
+
+class FaissFolder:
+    """An index folder in Pyserini's layout, of whatever kind FAISS can read.
+
+    Raises DamagedFileError where FAISS cannot read it or the docids are not as many as the vectors.
+    """
+
+    def __init__(self, folder: StrPath) -> None:
+        import faiss
+
+        self.folder = Path(folder)
+        try:
+            self.index: Any = faiss.read_index(str(self.folder / INDEX))
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0]
+            raise DamagedFileError(f'{self.folder / INDEX} is no FAISS index ({reason}): export it again') from error
+        self._docids = (self.folder / DOCIDS).read_text(encoding='utf-8').splitlines()
+        self.dimension = int(self.index.d)
+        if len(self._docids) != self.index.ntotal:
+            raise DamagedFileError(
+                f'{self.folder} has {self.index.ntotal} vectors but {len(self._docids)} docids: export it again'
+            )
+
+    def __len__(self) -> int:
+        return len(self._docids)
+
+    def docid(self, row: int) -> str:
+        """The docid of a row."""
+        return self._docids[row]
+
+    def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Scores and rows of one query's k best, and of all that tie with the last of them."""
+        wanted = min(k, len(self))
+        while wanted:
+            asked = min(wanted + 1, len(self))
+            scores, rows = self.index.search(query[None, :], asked)
+            real = rows[0] >= 0
+            scores, rows = scores[0][real], rows[0][real]
+            if len(rows) <= wanted or scores[-1] != scores[min(k, len(rows)) - 1] or asked == len(self):
+                return scores, rows
+            wanted *= 2
+        return np.empty(0, np.float32), np.empty(0, np.int64)
+
+
+def export_faiss(
+    bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] | None = None
+) -> None:
+    """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32 vectors.
+
+    Raises InputError where `output` exists. FAISS keeps the whole index in memory while it is written.
+    """
+    import faiss
+
+    target = Path(output)
+    if target.exists():
+        raise InputError(f'output {target} exists: remove it, or give another folder')
+    index = faiss.IndexFlatIP(bundle.settings.dimension)
+    for _, vectors in bundle.blocks(_ROWS):
+        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+        if on_progress is not None:
+            on_progress(len(vectors))
+    with atomic_folder(target) as folder:
+        faiss.write_index(index, str(folder / INDEX))
+        with open(folder / DOCIDS, 'w', encoding='utf-8', newline='\n') as stream:
+            stream.writelines(f'{bundle.docid(row)}\n' for row in range(len(bundle)))

@@ -1,0 +1,166 @@
+"""Lucene indexes of a corpus: as it is, expanded by predicted queries, or with terms repeated by their weight."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import batched, repeat
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
+from pyserini_repbert.passages import Corpus, Passage
+from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
+from pyserini_repbert.pyserini_bridge.lucene import MANIFEST, PASSAGE_FIELD
+
+logger = logging.getLogger(__name__)
+
+BATCH = 1000  # documents handed to Java at a time
+
+
+class Variant(StrEnum):
+    """The sparse techniques of RepBERT's section 4.3: what Lucene gets to see of a passage."""
+
+    BM25 = 'bm25'
+    DOC2QUERY = 'doc2query'
+    DOCTTTTTQUERY = 'docTTTTTquery'
+    DEEPCT = 'deepct'
+
+
+# DeepCT's term frequencies go to 100, for which BM25's usual k1 would saturate: its authors' settings, (k1, b)
+DEEPCT_BM25 = (10.0, 0.9)
+DEEPCT_SQRT_BM25 = (18.0, 0.7)
+
+
+def build_lucene_index(
+    corpus: Corpus,
+    output: StrPath,
+    variant: str = Variant.BM25,
+    predictions: StrPath | Sequence[StrPath] | None = None,
+    weights: StrPath | Sequence[StrPath] | None = None,
+    topk: int | None = None,
+    sqrt: bool = False,
+    threads: int = 1,
+    on_progress: Callable[[int], object] | None = None,
+) -> int:
+    """Write a Lucene index with positions, document vectors and raw passages; the folder appears when it is whole.
+
+    The passages that `LuceneSparseSearcher.texts` gives back are those of the corpus, whatever was added for Lucene.
+
+    Parameters
+    ----------
+    corpus : read once, and once more before to count it where predictions or weights have to fit
+    variant : 'bm25', 'doc2query', 'docTTTTTquery' or 'deepct'
+    predictions : of doc2query and docTTTTTquery: file, files or folder (see `predicted_queries`)
+    weights : of DeepCT: file or files (see `weighted_texts`)
+    topk : how many predicted queries of each passage are appended
+    sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
+    on_progress : called with the number of passages just indexed
+
+    Returns
+    -------
+    int
+        how many passages were indexed
+
+    Raises
+    ------
+    InputError
+        for an output that exists, a variant without its files or with another's, lines that do not fit the corpus
+    JavaError
+        when Java is missing or Lucene cannot write
+    """
+    kind = _checked(variant, predictions, weights, topk, sqrt)
+    target = Path(output)
+    if target.exists():
+        raise InputError(f'{target} exists already: delete it, or give another --output')
+    additions = _additions(kind, corpus, predictions, weights, topk, sqrt)
+    count = 0
+    with atomic_folder(target) as folder:
+        with LuceneWriter(folder, threads) as writer:
+            for batch in batched_documents(kind, corpus, additions):
+                writer.add(batch)
+                count += len(batch)
+                if on_progress is not None:
+                    on_progress(len(batch))
+        if count == 0:
+            raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
+        (folder / MANIFEST).write_text(json.dumps(_manifest(kind, corpus, count, sqrt), indent=1) + '\n', 'utf-8')
+    return count
+
+
+def _checked(variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool) -> Variant:
+    try:
+        kind = Variant(variant)
+    except ValueError as error:
+        raise InputError(f"variant '{variant}' is unknown: expected one of {', '.join(Variant)}") from error
+    expanding = kind in (Variant.DOC2QUERY, Variant.DOCTTTTTQUERY)
+    if expanding and predictions is None:
+        raise InputError(f'variant {kind} needs the predicted queries: give --predictions FILE')
+    if kind is Variant.DEEPCT and weights is None:
+        raise InputError('variant deepct needs the term weights: give --weights FILE')
+    for flag, given, fits in (
+        ('--predictions', predictions is not None, expanding),
+        ('--topk', topk is not None, expanding),
+        ('--weights', weights is not None, kind is Variant.DEEPCT),
+        ('--sqrt', sqrt, kind is Variant.DEEPCT),
+    ):
+        if given and not fits:
+            raise InputError(f'{flag} does not belong to variant {kind}: leave it out, or choose another --variant')
+    if topk is not None and topk < 1:
+        raise InputError(f'--topk {topk}: expected at least 1')
+    return kind
+
+
+def _additions(
+    kind: Variant,
+    corpus: Corpus,
+    predictions: StrPath | Sequence[StrPath] | None,
+    weights: StrPath | Sequence[StrPath] | None,
+    topk: int | None,
+    sqrt: bool,
+) -> Iterable[str]:
+    def docids() -> Iterator[str]:
+        for passage in corpus:
+            yield passage.docid
+        if corpus.skipped:
+            raise InputError(
+                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines after them would get '
+                "others' additions: mend the corpus"
+            )
+
+    if predictions is not None:
+        return predicted_queries(predictions, docids, topk)
+    if weights is not None:
+        return weighted_texts(weights, docids, sqrt)
+    return repeat('')
+
+
+def batched_documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Anserini's JSON documents, `BATCH` at a time; a passage of which nothing can be indexed is left out."""
+    return batched(_documents(kind, corpus, additions), BATCH)
+
+
+def _documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:
+    for passage, added in zip(corpus, additions, strict=kind is not Variant.BM25):
+        if kind is Variant.DEEPCT:
+            contents = added
+        else:
+            contents = f'{passage.text} {added}' if added else passage.text
+        if not contents.strip():
+            logger.warning("passage '%s' has no terms and is left out: no query could find it", passage.docid)
+            continue
+        document = {'id': passage.docid, 'contents': contents}
+        if contents != passage.text:
+            document[PASSAGE_FIELD] = passage.text
+        yield json.dumps(document, ensure_ascii=False)
+
+
+def _manifest(kind: Variant, corpus: Corpus, count: int, sqrt: bool) -> dict[str, object]:
+    manifest: dict[str, object] = {'variant': kind.value, 'corpus': corpus.name, 'passages': count}
+    if kind is Variant.DEEPCT:
+        manifest['sqrt'] = sqrt
+        manifest['k1'], manifest['b'] = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
+    return manifest

@@ -1,0 +1,43 @@
+"""Merging a PEFT LoRA adapter into the weights that it adapts (Hu et al., 2021): W + scale * B A."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.errors import DamagedFileError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_PREFIX = 'base_model.model.'
+_UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alpha_pattern')
+
+
+def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Path) -> dict[str, Tensor]:
+    """The base's tensors with the adapter's low-rank updates added, and its other tensors (heads) put in.
+
+    Raises DamagedFileError for an adapter that is not a plain LoRA, or that adapts a tensor which the base lacks.
+    """
+    try:
+        config = json.loads(config_path.read_text(encoding='utf-8'))
+        scale = config['lora_alpha'] / (math.sqrt(config['r']) if config.get('use_rslora') else config['r'])
+    except (ValueError, KeyError) as error:
+        raise DamagedFileError(f'{config_path} is not the configuration of a LoRA adapter ({error!r})') from error
+    used = [name for name in _UNSUPPORTED if config.get(name)]
+    if used:
+        raise DamagedFileError(f"{config_path} uses {', '.join(used)}: only plain LoRA adapters are supported")
+    result = dict(base)
+    for name, value in adapter.items():
+        target = name.removeprefix(_PREFIX)
+        if target.endswith('.lora_A.weight'):
+            stem = target.removesuffix('.lora_A.weight')
+            other = adapter.get(f'{_PREFIX}{stem}.lora_B.weight')
+            if f'{stem}.weight' not in base or other is None:
+                raise DamagedFileError(f'{config_path.parent}: the adapter of {stem} does not fit its base')
+            result[f'{stem}.weight'] = base[f'{stem}.weight'].float() + scale * (other.float() @ value.float())
+        elif not target.endswith('.lora_B.weight'):
+            result[target] = value
+    return result

@@ -1,0 +1,98 @@
+"""Running a model over many sequences of different lengths: little padding, bounded memory, the order given back.
+
+Sequences are sorted by length and cut into batches of at most `token_budget` padded tokens; what a sequence is batched
+with changes its result by rounding only. On running out of memory, a batch is split and tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pyserini_repbert.models.inputs import TokenSequence
+
+TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
+
+
+class Forward(Protocol):
+    """A model's forward pass: (n, length) ids, segment ids and mask to a (n, …) result."""
+
+    def __call__(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Run it."""
+
+
+def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
+    """Positions grouped into batches, shortest first; a batch's padded size is at most `token_budget`, or it is alone."""
+    order = sorted(range(len(lengths)), key=lambda position: (lengths[position], position))
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    for position in order:
+        if batch and (len(batch) + 1) * lengths[position] > token_budget:
+            batches.append(batch)
+            batch = []
+        batch.append(position)
+    return [*batches, batch] if batch else batches
+
+
+def collate(
+    sequences: Sequence[TokenSequence], pad: int, device: torch.device | str
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """(input_ids, token_type_ids, attention_mask) padded to the longest; the mask is None where nothing is padded."""
+    lengths = [len(sequence.input_ids) for sequence in sequences]
+    longest = max(lengths)
+    ids = np.full((len(sequences), longest), pad, dtype=np.int64)
+    types = np.zeros((len(sequences), longest), dtype=np.int64)
+    for row, sequence in enumerate(sequences):
+        ids[row, : lengths[row]] = sequence.input_ids
+        types[row, : lengths[row]] = sequence.token_type_ids
+    mask = None
+    if min(lengths) < longest:
+        mask = torch.from_numpy(np.arange(longest)[None, :] < np.asarray(lengths)[:, None]).to(device)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(types).to(device), mask
+
+
+@torch.inference_mode()
+def run_batched(
+    forward: Forward,
+    sequences: Sequence[TokenSequence],
+    pad: int,
+    device: torch.device | str,
+    token_budget: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> NDArray[np.float32]:
+    """The results of `forward` for all sequences, in their order.
+
+    Parameters
+    ----------
+    token_budget : padded tokens in a batch (default: by device, `TOKEN_BUDGET`)
+    on_progress : called with the number of sequences done since the last call
+
+    Returns
+    -------
+    float32 (n, …), empty (0,) for no sequences
+    """
+    budget = token_budget or TOKEN_BUDGET.get(torch.device(device).type, TOKEN_BUDGET['cpu'])
+    results: NDArray[np.float32] | None = None
+    waiting = length_batches([len(sequence.input_ids) for sequence in sequences], budget)[::-1]
+    while waiting:
+        batch = waiting.pop()
+        try:
+            output = forward(*collate([sequences[position] for position in batch], pad, device)).float().cpu().numpy()
+        except torch.OutOfMemoryError:
+            if len(batch) == 1:
+                raise
+            torch.cuda.empty_cache()
+            half = len(batch) // 2
+            waiting += [batch[half:], batch[:half]]
+            continue
+        if results is None:
+            results = np.empty((len(sequences), *output.shape[1:]), dtype=np.float32)
+        results[batch] = output
+        if on_progress is not None:
+            on_progress(len(batch))
+    return np.empty(0, dtype=np.float32) if results is None else results

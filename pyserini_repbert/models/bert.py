@@ -1,0 +1,215 @@
+"""BERT (Devlin et al., 2019), the body of every model here.
+
+The modules carry the names of Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers.
+It is written anew because it starts in a third of the time, returns any hidden layer, and skips the work that ranking
+does not need: attention runs without a mask where a batch has no padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pyserini_repbert.errors import InputError
+
+_ACTIVATIONS = {
+    'gelu': functional.gelu,
+    'gelu_new': lambda x: functional.gelu(x, approximate='tanh'),
+    'gelu_pytorch_tanh': lambda x: functional.gelu(x, approximate='tanh'),
+    'relu': functional.relu,
+}
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """The sizes of a BERT, named as in Hugging Face's config.json."""
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    hidden_act: str = 'gelu'
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    layer_norm_eps: float = 1e-12
+    initializer_range: float = 0.02
+    pad_token_id: int = 0
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
+        """From the content of a config.json. Raises InputError for a model that is not a BERT of the original kind."""
+        if values.get('model_type', 'bert') != 'bert':
+            raise InputError(f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is expected")
+        if values.get('position_embedding_type', 'absolute') != 'absolute':
+            raise InputError(f"position_embedding_type '{values['position_embedding_type']}' is not supported")
+        config = cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None})
+        if config.hidden_act not in _ACTIVATIONS:
+            raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(_ACTIVATIONS)}")
+        if config.hidden_size % config.num_attention_heads:
+            raise InputError(f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} heads')
+        return config
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.word_embeddings = nn.Embedding(config.vocab_size, size, padding_idx=config.pad_token_id)
+        self.position_embeddings = nn.Embedding(config.max_position_embeddings, size)
+        self.token_type_embeddings = nn.Embedding(config.type_vocab_size, size)
+        self.LayerNorm = nn.LayerNorm(size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor) -> Tensor:
+        positions = self.position_embeddings.weight[: input_ids.shape[1]]
+        summed = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids) + positions
+        return self.dropout(self.LayerNorm(summed))  # type: ignore[no-any-return]
+
+
+class _SelfAttention(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.heads = config.num_attention_heads
+        self.dropout_rate = config.attention_probs_dropout_prob
+        self.query = nn.Linear(config.hidden_size, config.hidden_size)
+        self.key = nn.Linear(config.hidden_size, config.hidden_size)
+        self.value = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden: Tensor, bias: Tensor | None) -> Tensor:
+        n, length, size = hidden.shape
+        shape = (n, length, self.heads, size // self.heads)
+        q, k, v = (layer(hidden).view(shape).transpose(1, 2) for layer in (self.query, self.key, self.value))
+        rate = self.dropout_rate if self.training else 0.0
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=rate)
+        return mixed.transpose(1, 2).reshape(n, length, size)
+
+
+class _Output(nn.Module):
+    """Dense, dropout, residual, layer norm: after attention and after the feed-forward layer."""
+
+    def __init__(self, size_in: int, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(size_in, config.hidden_size)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, hidden: Tensor, residual: Tensor) -> Tensor:
+        return self.LayerNorm(self.dropout(self.dense(hidden)) + residual)  # type: ignore[no-any-return]
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.self = _SelfAttention(config)
+        self.output = _Output(config.hidden_size, config)
+
+    def forward(self, hidden: Tensor, bias: Tensor | None) -> Tensor:
+        return self.output(self.self(hidden, bias), hidden)  # type: ignore[no-any-return]
+
+
+class _Intermediate(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.activation = _ACTIVATIONS[config.hidden_act]
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.activation(self.dense(hidden))  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.attention = _Attention(config)
+        self.intermediate = _Intermediate(config)
+        self.output = _Output(config.intermediate_size, config)
+
+    def forward(self, hidden: Tensor, bias: Tensor | None) -> Tensor:
+        attended = self.attention(hidden, bias)
+        return self.output(self.intermediate(attended), attended)  # type: ignore[no-any-return]
+
+
+class _Encoder(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.layer = nn.ModuleList(_Layer(config) for _ in range(config.num_hidden_layers))
+
+
+class Pooler(nn.Module):
+    """tanh(dense([CLS])): (n, h) from (n, length, h)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return torch.tanh(self.dense(hidden[:, 0]))
+
+
+class Bert(nn.Module):
+    """The BERT body.
+
+    Parameters
+    ----------
+    config : its sizes
+    pooler : with `pooler` (for cross-encoders), or without
+    """
+
+    def __init__(self, config: BertConfig, pooler: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = _Embeddings(config)
+        self.encoder = _Encoder(config)
+        self.pooler = Pooler(config) if pooler else None
+        self.apply(self._initialise)
+
+    def _initialise(self, module: nn.Module) -> None:
+        """BERT's initialisation: normal weights, zero biases."""
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=self.config.initializer_range)
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.bias)
+
+    def hidden_layers(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> list[Tensor]:
+        """The embedding output and every layer's output: `num_hidden_layers + 1` tensors (n, length, h)."""
+        return list(self._layers(input_ids, token_type_ids, attention_mask))
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """The last layer's output.
+
+        Parameters
+        ----------
+        input_ids, token_type_ids : int64 (n, length)
+        attention_mask : bool (n, length), True where there is a token; None where no sequence is padded
+
+        Returns
+        -------
+        (n, length, h), of the weights' dtype
+        """
+        hidden = input_ids
+        for hidden in self._layers(input_ids, token_type_ids, attention_mask):  # noqa: B007
+            pass
+        return hidden
+
+    def _layers(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None) -> Any:
+        if input_ids.shape[1] > self.config.max_position_embeddings:
+            raise InputError(
+                f'a sequence of {input_ids.shape[1]} tokens was given, this BERT has '
+                f'{self.config.max_position_embeddings} positions: lower the maximum length'
+            )
+        bias = None if attention_mask is None else attention_mask[:, None, None, :].to(torch.bool)
+        hidden = self.embeddings(input_ids, token_type_ids)
+        yield hidden
+        for layer in self.encoder.layer:
+            hidden = layer(hidden, bias)
+            yield hidden

@@ -1,0 +1,46 @@
+"""RepBERT (Zhan et al., 2020): one BERT encodes queries and passages into vectors whose inner product is the score.
+
+Use it as a first stage: passages are encoded once, a query costs one short forward pass and a matrix product.
+https://arxiv.org/abs/2006.15498
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from pyserini_repbert.models.bert import Bert, BertConfig
+
+SYSTEM = 'repbert'
+MAX_QUERY_TOKENS = 20  # RepBERT section 4.3.1; wordpieces, [CLS] and [SEP] not counted
+MAX_PASSAGE_TOKENS = 256  # RepBERT section 4.3.1, likewise
+QUERY_TYPE = 0  # RepBERT footnote 2: segment embeddings tell queries
+PASSAGE_TYPE = 1  # from passages
+
+
+class RepBert(nn.Module):
+    """The encoder shared by queries and passages (RepBERT section 3.1)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.bert = Bert(config)
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Embeddings of texts: `[CLS] text [SEP]` in, one vector out.
+
+        Mean over all attended tokens, [CLS] and [SEP] included, of the last layer (RepBERT eq. 2); not normalised.
+
+        Parameters
+        ----------
+        input_ids, token_type_ids : int64 (n, length); token type 0 for queries, 1 for passages
+        attention_mask : bool (n, length), or None where nothing is padded
+
+        Returns
+        -------
+        float32 (n, h)
+        """
+        hidden = self.bert(input_ids, token_type_ids, attention_mask).float()
+        if attention_mask is None:
+            return hidden.mean(dim=1)
+        weights = attention_mask.to(hidden.dtype)
+        return torch.einsum('nlh,nl->nh', hidden, weights) / weights.sum(dim=1, keepdim=True)

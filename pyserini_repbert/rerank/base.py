@@ -1,0 +1,84 @@
+"""The contract of rerankers: a query and candidates in, the same candidates in a new order out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.ranking import Candidate, by_score
+
+Progress = Callable[[int], object]
+
+
+class Reranker(ABC):
+    """Gives candidates new scores.
+
+    Subclasses implement `score_lists`; this class owns the checks of its input, the order of the result (descending
+    score, ties by docid) and the rule that nothing given to it is changed.
+
+    Attributes
+    ----------
+    needs_text : whether candidates without text are refused
+    """
+
+    needs_text = True
+
+    @abstractmethod
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+    ) -> list[NDArray[np.floating]]:
+        """Scores for the candidates of each query, float (n,) each; a score does not depend on what else is there,
+        unless the model compares candidates.
+
+        `on_progress` is called with the number of model inputs done since the last call.
+        """
+
+    def rerank(self, query: str, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
+        """The candidates with their new scores, best first, ties by docid; only the k best where k is given.
+
+        Raises
+        ------
+        InputError
+            for a candidate without text (where the model needs it), or a docid that comes twice
+        """
+        return self.rerank_many([query], [candidates], k)[0]
+
+    def rerank_many(
+        self,
+        queries: Sequence[str],
+        lists: Sequence[Sequence[Candidate]],
+        k: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> list[list[Candidate]]:
+        """`rerank` for many queries at once: texts of equal length share a batch, whatever query they belong to."""
+        if len(queries) != len(lists):
+            raise InputError(f'{len(queries)} queries and {len(lists)} lists of candidates: give one list a query')
+        if k is not None and k < 0:
+            raise InputError(f'k={k} was asked for, expected 0 or more')
+        for query, candidates in zip(queries, lists, strict=True):
+            self._check(query, candidates)
+        reranked = []
+        for candidates, scores in zip(lists, self.score_lists(queries, lists, on_progress), strict=True):
+            if not np.isfinite(scores).all():
+                docid = candidates[int(np.flatnonzero(~np.isfinite(scores))[0])].docid
+                raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
+            scored = [replace(old, score=new) for old, new in zip(candidates, scores.tolist(), strict=True)]
+            reranked.append(by_score(scored)[:k])
+        return reranked
+
+    def _check(self, query: str, candidates: Sequence[Candidate]) -> None:
+        seen: set[str] = set()
+        for candidate in candidates:
+            if candidate.docid in seen:
+                raise InputError(f"candidate '{candidate.docid}' comes twice for query {query[:40]!r}: give it once")
+            if self.needs_text and candidate.text is None:
+                raise InputError(
+                    f"candidate '{candidate.docid}' has no text: "
+                    'name the corpus or an index that stores its passages (--corpus, --index)'
+                )
+            seen.add(candidate.docid)

@@ -1,0 +1,11 @@
+"""Searchers under Pyserini's contract: dense, and (with Lucene) hybrid."""
+
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.lazy import exports
+
+if TYPE_CHECKING:
+    from pyserini_repbert.search.dense import RepBertSearcher as RepBertSearcher
+    from pyserini_repbert.search.hybrid import HybridSearcher as HybridSearcher
+
+__getattr__, __dir__, __all__ = exports(__name__, {'RepBertSearcher': '.dense', 'HybridSearcher': '.hybrid'})

@@ -1,0 +1,171 @@
+"""RepBERT as a first stage: encode the query, take the passages with the greatest inner product."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pyserini_repbert.encode.encoders import RepBertQueryEncoder
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
+from pyserini_repbert.models.precision import usable_device
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.search import exact
+
+
+class QueryEncoder(Protocol):
+    """What Pyserini asks of a query encoder."""
+
+    def encode(self, query: str) -> NDArray[np.float32]:
+        """One query's vector, float32 (d,)."""
+
+
+class RepBertSearcher:
+    """Exact search in a dense bundle, or search in a folder of Pyserini's FAISS layout.
+
+    Parameters
+    ----------
+    index_dir : a dense bundle, or a folder with Pyserini's files `index` and `docid`
+    query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the bundle names
+    device : where the query is encoded and the vectors are multiplied
+    verify : compare the index's files with their checksums when they have changed since the last time
+
+    Raises
+    ------
+    InputError
+        where there is no index, or a FAISS folder comes without an encoder
+    MismatchError
+        where the encoder is not the one that the index was built with, or gives vectors of another length
+    DamagedFileError
+        where the index's files are not those of its manifest
+    """
+
+    def __init__(
+        self,
+        index_dir: StrPath,
+        query_encoder: QueryEncoder | str | Path | None = None,
+        device: str = 'cpu',
+        verify: bool = True,
+    ) -> None:
+        self.index_dir = Path(index_dir)
+        self.device = usable_device(device)
+        self.index: DenseBundle | FaissFolder
+        if is_faiss_folder(index_dir) and not (self.index_dir / 'manifest.json').is_file():
+            self.index = FaissFolder(index_dir)
+            dimension, built_with = self.index.dimension, None
+        else:
+            self.index = DenseBundle(index_dir, verify)
+            dimension, built_with = self.index.settings.dimension, self.index.settings.encoder
+        if query_encoder is None:
+            if built_with is None:
+                raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
+            query_encoder = built_with
+        if isinstance(query_encoder, (str, Path)):
+            query_encoder = RepBertQueryEncoder(query_encoder, device)
+        self.query_encoder: QueryEncoder = query_encoder
+        self._check_encoder(dimension, built_with)
+
+    def _check_encoder(self, dimension: int, built_with: str | None) -> None:
+        encoder = self.query_encoder
+        name = getattr(encoder, 'name', type(encoder).__name__)
+        advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
+        given = getattr(encoder, 'dimension', dimension)
+        if given != dimension:
+            raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
+        weights = getattr(encoder, 'weights_sha256', None)
+        if isinstance(self.index, DenseBundle) and weights not in (None, self.index.settings.weights_sha256):
+            raise MismatchError(f"index {self.index_dir} was built with other weights than encoder '{name}': {advice}")
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
+        """The k best passages for a query (its text, or its vector float32 (d,)), ties by docid."""
+        vector = self.query_encoder.encode(query) if isinstance(query, str) else query.reshape(-1)
+        return self._search_vectors(vector[None, :], k)[0]
+
+    def batch_search(
+        self,
+        queries: Sequence[str] | NDArray[np.float32],
+        qids: Sequence[str],
+        k: int = 10,
+        threads: int = 1,
+        on_progress: Callable[[int], object] | None = None,
+        **_: Any,
+    ) -> dict[str, list[Candidate]]:
+        """The k best passages of many queries, by qid, in the order of `qids`.
+
+        Parameters
+        ----------
+        queries : texts, or their vectors float32 (n, d)
+        threads : CPU threads for encoding and multiplying; 1 leaves PyTorch's own setting
+        on_progress : called with the number of queries done since the last call
+
+        Raises
+        ------
+        InputError
+            where there are not as many qids as queries, or a qid comes twice
+        """
+        if len(queries) != len(qids) or len(set(qids)) != len(qids):
+            raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
+        with _threads(threads):
+            vectors = queries if isinstance(queries, np.ndarray) else self.encode(queries)
+            return dict(zip(qids, self._search_vectors(vectors, k, on_progress), strict=True))
+
+    def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """The queries' vectors, float32 (n, d)."""
+        batch = getattr(self.query_encoder, 'encode_batch', None)
+        vectors = batch(queries) if batch else [self.query_encoder.encode(query) for query in queries]
+        return np.asarray(vectors, dtype=np.float32).reshape(len(queries), -1)
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts where the index stores them, else None each."""
+        return self.index.texts(docids) if isinstance(self.index, DenseBundle) else [None] * len(docids)
+
+    def _search_vectors(
+        self, vectors: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
+    ) -> list[list[Candidate]]:
+        if k < 1:
+            raise InputError(f'k={k} hits were asked for, expected at least 1')
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        if isinstance(self.index, FaissFolder):
+            found = []
+            for vector in vectors:
+                found.append(exact.TopRows(*self.index.search(vector, k)))
+                if on_progress is not None:
+                    on_progress(1)
+        else:
+            found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
+        return [_candidates(top, self.index.docid, k) for top in found]
+
+
+def _candidates(top: exact.TopRows, docid: Callable[[int], str], k: int) -> list[Candidate]:
+    """The k best by (-score, docid); `top` is by score already, and holds all that tie with the k-th."""
+    scores = top.scores.tolist()
+    docids = [docid(row) for row in top.rows.tolist()]
+    start = 0
+    for end in range(1, len(scores) + 1):
+        if end == len(scores) or scores[end] != scores[start]:
+            if end - start > 1:
+                docids[start:end] = sorted(docids[start:end])
+            start = end
+    return [Candidate(name, score) for name, score in zip(docids[:k], scores, strict=False)]
+
+
+@contextlib.contextmanager
+def _threads(threads: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if threads > 1:
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

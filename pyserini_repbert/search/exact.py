@@ -1,0 +1,195 @@
+"""Exact maximum inner-product search over blocks of vectors: a matrix product per block, a filter, one final sort.
+
+The first block's scores suggest a threshold for each query; only scores above it are kept. Whenever too many are, each
+query's threshold rises to its k-th best score so far. A query whose first threshold proves too high is searched again
+with a safe one. Memory: one block, and a few times k scores a query, whatever the size of the index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+BLOCK_ROWS = {'cpu': 16384, 'cuda': 262144}
+QUERY_GROUP = 1024  # queries multiplied with a block together
+_BUFFER = 4  # times k scores a query are kept before the thresholds rise
+
+
+class Blocks(Protocol):
+    """Vectors that come in blocks, again and again."""
+
+    def __len__(self) -> int:
+        """Number of vectors."""
+
+    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
+
+
+class TopRows(NamedTuple):
+    """One query's best rows: float32 (m,) scores that never increase, and int64 (m,) rows.
+
+    All rows that tie with the last of the k best are there, so m can exceed k.
+    """
+
+    scores: NDArray[np.float32]
+    rows: NDArray[np.int64]
+
+
+def search(
+    index: Blocks,
+    queries: NDArray[np.float32],
+    k: int,
+    device: str | torch.device = 'cpu',
+    block_rows: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> list[TopRows]:
+    """The k rows with the greatest inner product, for each query (RepBERT eq. 3).
+
+    On a GPU the blocks are streamed through its memory; float16 vectors are multiplied as float16 with float32 sums,
+    on a CPU they become float32 first.
+
+    Parameters
+    ----------
+    queries : float32 (n, d)
+    k : how many; fewer come back from a smaller index
+    block_rows : rows multiplied at a time
+    on_progress : called with the number of queries done since the last call
+    """
+    target = torch.device(device)
+    size = block_rows or BLOCK_ROWS.get(target.type, BLOCK_ROWS['cpu'])
+    found: list[TopRows] = []
+    for start in range(0, len(queries), QUERY_GROUP):
+        group = torch.from_numpy(np.ascontiguousarray(queries[start : start + QUERY_GROUP])).to(target)
+        found += _search_group(index, group, min(k, len(index)), size)
+        if on_progress is not None:
+            on_progress(len(group))
+    return found
+
+
+def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[TopRows]:
+    if k == 0:
+        return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in range(len(queries))]
+    kept = _Kept(len(queries), k, len(index), optimistic=True)
+    for first, vectors in index.blocks(size):
+        kept.add(_products(queries, vectors), first)
+    found = kept.results()
+    short = [number for number, top in enumerate(found) if len(top.scores) < k]
+    if short:
+        again = _Kept(len(short), k, len(index), optimistic=False)
+        for first, vectors in index.blocks(size):
+            again.add(_products(queries[short], vectors), first)
+        for number, top in zip(short, again.results(), strict=True):
+            found[number] = top
+    return found
+
+
+def _products(queries: Tensor, vectors: NDArray[np.floating]) -> Tensor:
+    """float32 (n queries, n rows)"""
+    with np.errstate(all='ignore'):
+        block = torch.from_numpy(vectors if vectors.flags.writeable else _readable(vectors))
+    if queries.device.type == 'cpu':
+        return queries @ block.float().T
+    block = block.pin_memory().to(queries.device, non_blocking=True)
+    if block.dtype == torch.float16:
+        return torch.mm(queries.half(), block.T, out_dtype=torch.float32)
+    return queries @ block.T
+
+
+def _readable(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The same memory, presented as writable, which torch.from_numpy asks for; nothing writes to it."""
+    import warnings
+
+    warnings.filterwarnings('ignore', message='The given NumPy array is not writable')
+    return vectors
+
+
+class _Kept:
+    """Scores above the thresholds, of a group of queries, gathered block by block."""
+
+    def __init__(self, n_queries: int, k: int, n_rows: int, optimistic: bool) -> None:
+        self.k, self.n_queries, self.n_rows = k, n_queries, n_rows
+        self.optimistic = optimistic
+        self.thresholds: Tensor | None = None
+        self.parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
+        self.held = 0
+
+    def add(self, scores: Tensor, first: int) -> None:
+        """Take a block's scores, float32 (n_queries, n); its first row is `first`."""
+        if self.thresholds is None:
+            self.thresholds = self._first_thresholds(scores)
+        width = scores.shape[1]
+        mask = scores >= self.thresholds[:, None]
+        if scores.device.type == 'cpu':
+            flat = np.flatnonzero(mask.numpy())
+            values = scores.numpy().reshape(-1)[flat]
+        else:
+            positions = mask.reshape(-1).nonzero().squeeze(1)
+            values = scores.reshape(-1)[positions].cpu().numpy()
+            flat = positions.cpu().numpy()
+        owners = flat // width
+        self.parts.append((owners, flat - owners * width + first, values))
+        self.held += len(flat)
+        if self.held > _BUFFER * self.k * self.n_queries:
+            self._raise_thresholds()
+
+    def _first_thresholds(self, scores: Tensor) -> Tensor:
+        """From a first block: a score that about k rows of the whole index reach, or (not optimistic) at least k do."""
+        n, width = scores.shape
+        rank = self.k
+        if self.optimistic:
+            expected = self.k * width / self.n_rows
+            rank = min(self.k, math.ceil(expected + 3 * math.sqrt(expected)) + 1)
+        if rank >= width:
+            return torch.full((n,), -math.inf, device=scores.device)
+        return torch.topk(scores, rank, dim=1, sorted=False).values.min(dim=1).values
+
+    def _table(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """All that is held as (n_queries, widest) scores and rows, filled up with -inf and -1."""
+        owners, rows, values = (np.concatenate(column) for column in zip(*self.parts, strict=True))
+        order = np.argsort(owners, kind='stable')
+        owners, rows, values = owners[order], rows[order], values[order]
+        counts = np.bincount(owners, minlength=self.n_queries)
+        places = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        widest = max(int(counts.max()), 1)
+        score_table = np.full((self.n_queries, widest), -np.inf, np.float32)
+        row_table = np.full((self.n_queries, widest), -1, np.int64)
+        score_table[owners, places], row_table[owners, places] = values, rows
+        return score_table, row_table
+
+    def _raise_thresholds(self) -> None:
+        """To each query's k-th best so far; what lies below is let go."""
+        score_table, row_table = self._table()
+        if score_table.shape[1] > self.k:
+            kth = torch.topk(torch.from_numpy(score_table), self.k, dim=1, sorted=False).values.min(dim=1).values
+            assert self.thresholds is not None
+            self.thresholds = torch.maximum(self.thresholds, kth.to(self.thresholds.device))
+        keep = (score_table >= (self.thresholds.cpu().numpy()[:, None])) & (row_table >= 0)
+        owners, places = np.nonzero(keep)
+        self.parts = [(owners, row_table[owners, places], score_table[owners, places])]
+        self.held = len(owners)
+
+    def results(self) -> list[TopRows]:
+        """Each query's k best and what ties with the last of them, best first, lower rows first among equals."""
+        score_table, row_table = self._table()
+        width = min(self.k + 1, score_table.shape[1])
+        values, places = torch.topk(torch.from_numpy(score_table), width, dim=1)
+        best, columns = values.numpy(), places.numpy()
+        found = []
+        for query in range(self.n_queries):
+            scores, rows = best[query], row_table[query, columns[query]]
+            if width > self.k:
+                if scores[self.k] == scores[self.k - 1] and rows[self.k] >= 0:
+                    everything = np.flatnonzero(score_table[query] >= scores[self.k - 1])
+                    everything = everything[np.argsort(-score_table[query, everything], kind='stable')]
+                    scores, rows = score_table[query, everything], row_table[query, everything]
+                else:
+                    scores, rows = scores[: self.k], rows[: self.k]
+            real = rows >= 0
+            found.append(TopRows(scores[real], rows[real]))
+        return found

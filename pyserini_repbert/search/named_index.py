@@ -1,0 +1,193 @@
+"""Indexes by catalog name: where they lie, what building one would take, and building it."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
+from pyserini_repbert.encode.rate import passages_per_second
+from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
+from pyserini_repbert.files import atomic_file, human_size
+from pyserini_repbert.index.manifest import MANIFEST
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.passages import Corpus, open_corpus
+
+_BYTES = {'float32': 4, 'float16': 2}
+_BERT_BASE = BertConfig()
+
+
+@dataclass(frozen=True)
+class NamedIndex:
+    """A catalog index for one encoder.
+
+    Attributes
+    ----------
+    entry : its catalog entry
+    encoder : catalog name or folder of the encoder
+    folder : where it lies, or will
+    """
+
+    entry: catalog.Entry
+    encoder: str
+    folder: Path
+
+    @property
+    def is_built(self) -> bool:
+        """Whether it is there, whole."""
+        return (self.folder / MANIFEST).is_file()
+
+    @property
+    def builds_itself(self) -> bool:
+        """Whether it is small enough to be built without being asked for."""
+        return bool(self.entry.values['build'] == 'on first use')
+
+
+def locate(index: str, encoder: str | None, default_encoder: str = 'repbert') -> Path | NamedIndex:
+    """An existing folder, or a catalog index for the encoder.
+
+    Raises UnknownNameError for what is neither, with the nearest names.
+    """
+    if catalog.find('indexes', index) is None and Path(index).exists():
+        return Path(index)
+    entry = catalog.get('indexes', index)
+    chosen = encoder or default_encoder
+    label = chosen if catalog.find('encoders', chosen) else Path(chosen).resolve().as_posix().strip('/').replace('/', '-')
+    return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{label}')
+
+
+def requirements(named: NamedIndex, device: str = 'cpu') -> str:
+    """What building the index takes: downloads, disk, and time at the rate that `device` is measured to have."""
+    encoder = catalog.find('encoders', named.encoder)
+    collection = catalog.get('collections', named.entry.values['collection'])
+    passages = collection.values['passages']
+    dtype = named.entry.values['vectors']
+    config = _BERT_BASE
+    parts = []
+    if encoder is not None and 'package' in encoder.values:
+        from pyserini_repbert.models.checkpoint import open_checkpoint
+
+        config = BertConfig.from_dict(open_checkpoint(encoder.name).config)
+    elif encoder is not None:
+        parts.append(f'checkpoint {encoder.name} ({encoder.values["download"]["size"]})')
+    if 'download' in collection.values:
+        parts.append(f'collection {collection.name} ({collection.values["download"]["size"]} packed)')
+    disk = human_size(passages * config.hidden_size * _BYTES[dtype])
+    rate = passages_per_second(config, device)
+    hours = passages / rate / 3600
+    return (
+        f'{"; ".join(parts)}; {disk} of disk for {passages:,} x {config.hidden_size} {dtype} vectors; about '
+        f'{hours:.1f} hours to encode at the {rate:.0f} passages a second that {device} was just measured to reach'
+    )
+
+
+def missing(named: NamedIndex, device: str) -> MissingResourceError:
+    """The error for an index that is not there and was not asked to be built."""
+    return MissingResourceError(
+        f"index '{named.entry.name}' for encoder '{named.encoder}' is not at {named.folder}; building it takes "
+        f'{requirements(named, device)}: run the command again with --build'
+    )
+
+
+def build(
+    named: NamedIndex,
+    device: str = 'cpu',
+    corpus: str | None = None,
+    precision: str | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> Path:
+    """Build a catalog index, or go on building it; its folder.
+
+    Parameters
+    ----------
+    corpus : a corpus to use instead of the catalog's collection
+    precision : of the model; default float32 for an index that builds itself, else 'auto'
+
+    Raises
+    ------
+    MissingResourceError
+        where the checkpoint or the collection cannot be had
+    """
+    passages = open_corpus(corpus) if corpus else open_collection(named.entry.values['collection'])
+    chosen = precision or ('float32' if named.builds_itself else 'auto')
+    encoder = RepBertDocumentEncoder(named.encoder, device, precision=chosen)
+    encode_corpus(
+        passages,
+        encoder,
+        named.folder,
+        dtype=named.entry.values['vectors'],
+        store_text=True,
+        resume=named.folder.exists(),
+        on_progress=on_progress,
+    )
+    return named.folder
+
+
+def open_collection(name: str) -> Corpus:
+    """A catalog collection: shipped, in the cache, or downloaded now.
+
+    Raises
+    ------
+    MissingResourceError
+        where it cannot be downloaded; names the place to put it by hand
+    DamagedFileError
+        where the download lacks the file that it should hold
+    """
+    entry = catalog.get('collections', name)
+    if 'resource' in entry.values:
+        return open_corpus(catalog.resource(entry))
+    unpacked = catalog.cache_folder() / 'collections' / name / entry.values['member']
+    if not unpacked.is_file():
+        from pyserini_repbert.download import fetch_entry
+
+        _unpack(fetch_entry(entry), entry.values['member'], unpacked)
+    return open_corpus(unpacked)
+
+
+def _unpack(archive: Path, member: str, target: Path) -> None:
+    try:
+        with tarfile.open(archive) as packed:
+            stream = next((packed.extractfile(item) for item in packed if Path(item.name).name == member), None)
+            if stream is None:
+                raise DamagedFileError(f'{archive} does not hold {member}: delete it and fetch it again')
+            with atomic_file(target, 'wb') as unpacked:
+                while block := stream.read(1 << 20):
+                    unpacked.write(block)
+    except (tarfile.TarError, EOFError) as error:
+        raise DamagedFileError(f'{archive} is not a whole archive ({error}): delete it and fetch it again') from error
+
+
+def ready_folder(
+    index: str,
+    encoder: str | None,
+    device: str = 'cpu',
+    asked_to_build: bool = False,
+    corpus: str | None = None,
+    precision: str | None = None,
+    on_build: Callable[[NamedIndex], Callable[[int], object] | None] | None = None,
+) -> Path:
+    """The folder of an index that can be searched; built first where it builds itself or `asked_to_build`.
+
+    Parameters
+    ----------
+    on_build : called once before a build with the index; gives the progress callback
+
+    Raises
+    ------
+    MissingResourceError
+        for an index that is not there and may not be built, with what building takes
+    """
+    found = locate(index, encoder, 'repbert-demo' if index == 'demo' else 'repbert')
+    if isinstance(found, Path):
+        if asked_to_build or corpus:
+            raise InputError(f"--build is for the catalog's indexes; '{index}' is a folder: use the encode command")
+        return found
+    if not found.is_built:
+        if not (found.builds_itself or asked_to_build):
+            raise missing(found, device)
+        build(found, device, corpus, precision, on_build(found) if on_build else None)
+    return found.folder
