@@ -1,0 +1,28 @@
+"""`python -m pyserini_repbert.evaluate`: measures of run files; with a word in front, one of the analyses."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from pyserini_repbert.command import run
+
+SUBCOMMANDS = {  # word -> module of this package and its function
+    'measures': ('measures_command', 'main'),
+    'fusion-table': ('analyses', 'fusion_table_main'),
+    'consistency': ('analyses', 'consistency_main'),
+    'recall-depth': ('analyses', 'recall_depth_main'),
+    'rerank-depth': ('analyses', 'rerank_depth_main'),
+}
+
+
+def main(arguments: list[str]) -> int | None:
+    """Hand over to the subcommand that the first argument names, or to `measures`."""
+    word = arguments[0] if arguments and arguments[0] in SUBCOMMANDS else ''
+    module, function = SUBCOMMANDS[word or 'measures']
+    command = getattr(importlib.import_module(f'pyserini_repbert.evaluate.{module}'), function)
+    return command(arguments[1:] if word else arguments)  # type: ignore[no-any-return]
+
+
+if __name__ == '__main__':
+    sys.exit(run(main))

@@ -1,0 +1,41 @@
+"""Every ordered pair of runs, interleaved and evaluated (RepBERT Tables 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
+from pyserini_repbert.fusion.methods import FusionMethod, fuse
+from pyserini_repbert.runs import Run
+from pyserini_repbert.topics import Qrels
+
+FusionTable = dict[str, dict[str, dict[str, float]]]
+
+
+def fusion_table(
+    runs: Mapping[str, Run],
+    qrels: Qrels,
+    measures: Sequence[NamedMeasure],
+    method: str = FusionMethod.INTERLEAVE,
+    k: int | None = 1000,
+) -> FusionTable:
+    """The value of each measure for each ordered pair of runs; a run with itself is the run alone.
+
+    Parameters
+    ----------
+    runs : name -> run
+    method : how a pair is fused; the row's run comes first
+    k : length of a fused ranking; None keeps all
+
+    Returns
+    -------
+    measure name -> row's run -> column's run -> value over all judged topics
+    """
+    judged = {name: {qid: run[qid] for qid in qrels if qid in run} for name, run in runs.items()}
+    table: FusionTable = {named.name: {row: {} for row in runs} for named in measures}
+    for row, first in judged.items():
+        for column, second in judged.items():
+            fused = first if row == column else fuse([first, second], method, k)
+            for name, value in evaluate(fused, qrels, measures).means.items():
+                table[name][row][column] = value
+    return table

@@ -1,0 +1,107 @@
+"""Measures by name, computed by ir_measures (which starts no JVM): per topic, and over all judged topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
+from pyserini_repbert.runs import RankedList
+from pyserini_repbert.topics import Qrels
+
+DEFAULT_MEASURES = ('nDCG@10', 'MRR@10', 'R@1000')
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMeasure:
+    """A measure of ir_measures under the name that the user gave it: 'MRR@10' stays that, although it is RR@10."""
+
+    name: str
+    measure: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One run's values.
+
+    Attributes
+    ----------
+    values : measure name -> qid -> value, for every judged topic in the order of the qrels
+    means : measure name -> aggregate over all judged topics (the mean; the sum for counts such as NumRet)
+    without_hits : judged topics that the run has no hits for; each counts 0
+    """
+
+    values: dict[str, dict[str, float]]
+    means: dict[str, float]
+    without_hits: tuple[str, ...]
+
+
+def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
+    """Measures from names in ir_measures' form: 'nDCG@10', 'MRR@10', 'R@1000', 'AP(rel=2)@1000', …; each once.
+
+    Raises
+    ------
+    UnknownNameError
+        for a name that ir_measures does not know or cannot parse, with the nearest names
+    MissingDependencyError
+        for a measure that needs a package which is not installed
+    """
+    return [_parse(name) for name in dict.fromkeys(names)]
+
+
+def _parse(name: str) -> NamedMeasure:
+    import ir_measures
+
+    providers = ir_measures.DefaultPipeline.providers
+    try:
+        measure = ir_measures.parse_measure(name)
+        able = [provider for provider in providers if provider.supports(measure)]
+    except (NameError, ValueError, TypeError, KeyError, AssertionError, SyntaxError) as error:
+        known = [known for known in ir_measures.measures.registry if known.isascii()]
+        base = name.partition('@')[0].partition('(')[0]
+        if base in known:
+            hint = f"expected a form such as '{base}@10' or 'AP(rel=2)@1000' ({str(error).partition(';')[0]})"
+        else:
+            hint = f'known are {", ".join(sorted(known))}'
+        near = '' if base in known else did_you_mean(base, known)
+        raise UnknownNameError(f"measure '{name}' is unknown{near}: {hint}") from error
+    if not able:
+        raise UnknownNameError(f"measure '{name}' is known, but not with these parameters: see https://ir-measur.es")
+    if not any(provider.is_available() for provider in able):
+        package = f'ir-measures[{able[0].NAME}]'
+        raise MissingDependencyError.of(package, f"measure '{name}'", f"'{package}'")
+    return NamedMeasure(name, measure)
+
+
+def evaluate(run: Mapping[str, RankedList], qrels: Qrels, measures: Sequence[NamedMeasure]) -> Evaluation:
+    """Evaluate a run over all judged topics, by its scores (as evaluators do with a run file).
+
+    A judged topic without hits counts 0; a topic that is not judged does not count.
+
+    Parameters
+    ----------
+    run : rankings by qid
+    qrels : grades by qid and docid, at least one topic
+    measures : from `parse_measures`
+    """
+    import ir_measures
+
+    judged = {qid: dict(zip(*run[qid], strict=True)) for qid in qrels if qid in run and run[qid].docids}
+    values = {named.name: dict.fromkeys(qrels, 0.0) for named in measures}
+    names: dict[str, list[str]] = {}
+    for named in measures:
+        names.setdefault(str(named.measure), []).append(named.name)
+    if judged:
+        wanted = list({str(named.measure): named.measure for named in measures}.values())
+        for metric in ir_measures.iter_calc(wanted, qrels, judged):
+            for name in names[str(metric.measure)]:
+                values[name][metric.query_id] = float(metric.value)
+    means = {}
+    for named in measures:
+        total = named.measure.aggregator()
+        for value in values[named.name].values():
+            total.add(value)
+        means[named.name] = float(total.result())
+    return Evaluation(values, means, tuple(qid for qid in qrels if qid not in judged))

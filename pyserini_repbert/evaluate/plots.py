@@ -1,0 +1,69 @@
+"""Plots as PNG files; matplotlib is an extra of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.files import StrPath, atomic_file
+
+Series = Mapping[str, Mapping[int, float]]
+
+
+def require_matplotlib() -> None:
+    """Raises MissingDependencyError, before any work is done, where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError.of('matplotlib', '--plot', "'pyserini-repbert[plots]'") from error
+
+
+def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str) -> None:
+    """A panel of lines for each label of a y axis: name -> x -> y; x is logarithmic (0 is kept, at its left end)."""
+    figure, axes = _figure(len(panels))
+    for axis, (label, series) in zip(axes, panels.items(), strict=True):
+        for name, points in series.items():
+            axis.plot(list(points), list(points.values()), marker='o', markersize=4, label=name)
+        axis.set_xscale('symlog', linthresh=1)
+        ticks = sorted({x for points in series.values() for x in points})
+        axis.set_xticks(ticks, [str(tick) for tick in ticks])
+        axis.minorticks_off()
+        axis.set_xlabel(x_label)
+        axis.set_ylabel(label)
+        axis.grid(alpha=0.3)
+        axis.legend()
+    _save(path, figure)
+
+
+def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    """A panel for each title: rows and columns as a heat map with the values in its cells."""
+    figure, axes = _figure(len(matrices))
+    for axis, (title, rows) in zip(axes, matrices.items(), strict=True):
+        values = [list(row.values()) for row in rows.values()]
+        axis.imshow(values, cmap='viridis')
+        lowest, highest = min(map(min, values)), max(map(max, values))
+        for y, row in enumerate(values):
+            for x, value in enumerate(row):
+                dark = value < (lowest + highest) / 2
+                axis.text(x, y, f'{value:.3f}', ha='center', va='center', color='white' if dark else 'black')
+        columns = next(iter(rows.values()))
+        axis.set_xticks(range(len(columns)), [f'+{column}' for column in columns], rotation=30, ha='right')
+        axis.set_yticks(range(len(rows)), list(rows))
+        axis.set_title(title)
+    _save(path, figure)
+
+
+def _figure(n_panels: int) -> tuple[Any, Sequence[Any]]:
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.5 * n_panels, 4.5), layout='constrained')
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(1, n_panels, squeeze=False)[0]
+
+
+def _save(path: StrPath, figure: Any) -> None:
+    with atomic_file(path, 'wb') as stream:
+        figure.savefig(stream, format='png', dpi=120, metadata={'Software': None})

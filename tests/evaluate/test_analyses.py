@@ -1,0 +1,95 @@
+import pytest
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate import (
+    consistency_factors,
+    fusion_table,
+    parse_measures,
+    recall_at_depths,
+    rerank_at_depths,
+)
+from pyserini_repbert.evaluate.rerank_depth import rerank_top, unscored
+from pyserini_repbert.runs import RankedList
+
+
+def ranked(text):
+    docids = text.split()
+    return RankedList(docids, [float(-i) for i in range(len(docids))])
+
+
+QRELS = {'1': {'r': 1, 's': 2}, '2': {'t': 1}}
+A = {'1': ranked('a r b s'), '2': ranked('a b c'), '9': ranked('z')}
+B = {'1': ranked('s c'), '2': ranked('t a')}
+
+
+def test_fusion_table():
+    """a + b: [a s r c b], [a t b c]; b + a: [s a c r b], [t a b c]."""
+    table = fusion_table({'A': A, 'B': B}, QRELS, parse_measures(['MRR@10', 'R@2']))
+    assert table['MRR@10'] == {
+        'A': {'A': pytest.approx(1 / 4), 'B': pytest.approx(1 / 2)},
+        'B': {'A': pytest.approx(1.0), 'B': pytest.approx(1.0)},
+    }
+    assert table['R@2'] == {
+        'A': {'A': pytest.approx(1 / 4), 'B': pytest.approx(3 / 4)},
+        'B': {'A': pytest.approx(3 / 4), 'B': pytest.approx(3 / 4)},
+    }
+
+
+def test_fusion_table_truncates_fused_rankings():
+    short = fusion_table({'A': A, 'B': B}, QRELS, parse_measures(['R@1000']), k=1)['R@1000']
+    assert short['B']['A'] == pytest.approx(3 / 4)
+    assert short['A']['B'] == 0.0
+
+
+def test_consistency():
+    """Top 1: a in {s c} no, a in {t a} yes; top 2: 0 of 2, 1 of 2; top 3: 0 of 3, 1 of 3; query 9: none."""
+    found = consistency_factors(A, B, [1, 2, 3])
+    assert found == pytest.approx({1: 1 / 3, 2: 1 / 6, 3: 1 / 9})
+    assert consistency_factors(A, B, [10])[10] == pytest.approx((1 / 4 + 1 / 3 + 0) / 3)
+    assert consistency_factors(A, A, [1, 10]) == {1: 1.0, 10: 1.0}
+
+
+def test_consistency_with_fewer_candidates():
+    assert consistency_factors({'2': ranked('a t')}, B, [2], reference_depth=1) == {2: 0.5}
+
+
+def test_consistency_of_nothing():
+    with pytest.raises(InputError, match='without hits'):
+        consistency_factors({'1': RankedList([], [])}, B, [1])
+    with pytest.raises(InputError, match='at least 1'):
+        consistency_factors(A, B, [0])
+
+
+def test_recall_at_depths():
+    assert recall_at_depths(A, QRELS, [1, 2, 4]) == pytest.approx({1: 0, 2: 1 / 4, 4: 1 / 2})
+    assert recall_at_depths(A, QRELS, [1, 4], rel=2) == pytest.approx({1: 0, 4: 1 / 2})
+
+
+@pytest.mark.parametrize(
+    ('n', 'expected'),
+    [(0, 'a b c d'), (1, 'a b c d'), (2, 'b a c d'), (3, 'c b a d'), (4, 'c b a d'), (99, 'c b a d')],
+)
+def test_rerank_top(n, expected):
+    found = rerank_top(ranked('a b c d'), ranked('c b a d'), n)
+    assert found == (expected.split(), [1, 1 / 2, 1 / 3, 1 / 4])
+
+
+def test_rerank_top_without_a_score():
+    assert rerank_top(ranked('a b c d'), ranked('c x b'), 3).docids == ['c', 'b', 'a', 'd']
+    assert rerank_top(ranked('a b c'), ranked(''), 3).docids == ['a', 'b', 'c']
+    assert unscored({'1': ranked('a b c d')}, {'1': ranked('c x b')}, QRELS, 3) == 1
+    assert unscored({'1': ranked('a b c d')}, {}, QRELS, 1000) == 4
+
+
+def test_rerank_at_depths():
+    reranked = {'1': ranked('s r b a'), '2': ranked('c b a')}
+    found = rerank_at_depths(A, reranked, QRELS, parse_measures(['MRR@10']), [0, 1, 2, 4])
+    assert {depth: values['MRR@10'] for depth, values in found.items()} == {0: 0.25, 1: 0.25, 2: 0.5, 4: 0.5}
+    with pytest.raises(InputError, match='at least 0'):
+        rerank_at_depths(A, reranked, QRELS, [], [-1])
+
+
+def test_depth_zero_keeps_the_scores_of_the_first_stage():
+    tied = {'2': RankedList(['a', 't'], [1.0, 1.0])}
+    nDCG = parse_measures(['AP'])  # trec_eval orders ties by descending docid
+    assert rerank_at_depths(tied, tied, {'2': {'t': 1}}, nDCG, [0])[0]['AP'] == 1.0

@@ -1,0 +1,136 @@
+import csv
+import json
+import sys
+
+import pytest
+
+from pyserini_repbert.command import run
+from pyserini_repbert.evaluate.__main__ import main
+
+A = '1 Q0 x 1 2 t\n1 Q0 r 2 1 t\n2 Q0 s 1 1 t\n'
+B = '1\tr\t1\n2\tx\t1\n2\ts\t2\n'
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'a.run').write_text(A)
+    (tmp_path / 'b.tsv').write_text(B)
+    (tmp_path / 'qrels').write_text('1 0 r 1\n2 0 s 2\n3 0 y 1\n')
+    return tmp_path
+
+
+def evaluate(command):
+    return run(main, command.split())
+
+
+def cells(text):
+    return [[cell.strip() for cell in line.strip('|').split('|')] for line in text.splitlines() if line[:1] == '|']
+
+
+@pytest.mark.parametrize('word', ['', 'measures '])
+def test_default_measures(capsys, word):
+    assert evaluate(word + '--qrels qrels a.run other=b.tsv') == 0
+    printed = capsys.readouterr().out
+    header, _, first, second = cells(printed)
+    assert header == ['run', 'nDCG@10', 'MRR@10', 'R@1000']
+    assert first == ['a', '0.5436', '0.5000', '0.6667']
+    assert second == ['other', '0.5436', '0.5000', '0.6667']
+    assert 'Over 3 judged topics. a has no hits for 1 of them, which count 0.' in printed
+
+
+def test_per_query(capsys):
+    assert evaluate('--qrels qrels a.run --measures MRR@10 --per-query -') == 0
+    expected = 'run\tqid\tmeasure\tvalue\na\t1\tMRR@10\t0.500000\na\t2\tMRR@10\t1.000000\na\t3\tMRR@10\t0.000000\n'
+    assert capsys.readouterr().out == expected
+    assert evaluate('--qrels qrels a.run --measures MRR@10 --per-query values.tsv') == 0
+    with open('values.tsv', encoding='utf-8') as stream:
+        assert stream.read() == expected
+
+
+def test_compare(capsys):
+    assert evaluate('--qrels qrels a.run b.tsv --measures MRR@10 --compare') == 0
+    assert cells(capsys.readouterr().out)[-1] == ['b', 'MRR@10', '+0.0000', '0.000', '1', '1', '1', '1']
+
+
+def test_json(capsys):
+    assert evaluate('--qrels qrels a.run b.tsv --measures MRR@10 --compare --json') == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['judged_topics'] == 3
+    assert found['runs'][0] == {'run': 'a', 'path': 'a.run', 'topics_without_hits': 1, 'measures': {'MRR@10': 0.5}}
+    assert found['comparisons'][0]['run'] == 'b'
+    assert found['comparisons'][0]['difference'] == 0.0
+
+
+@pytest.mark.parametrize(
+    ('command', 'message'),
+    [
+        ('--qrels qrels a.run --measures nDGC@10', "measure 'nDGC@10' is unknown (did you mean 'nDCG'"),
+        ('--qrels qrels a.run --compare', '--compare was given one run'),
+        ('--qrels qrels a.run --per-query - --json', 'both print'),
+        ('--qrels qrels a.run x/a.run', "two runs have the name 'a'"),
+        ('--qrels qrels none.run', 'none.run does not exist'),
+        ('--qrels ./none a.run', './none'),
+        ('rerank-depth --qrels qrels --runs a.run b.tsv --reranked a.run', '2 runs and 1 reranked ones'),
+        ('consistency --runs a.run --reference b.tsv --depths 0', "'0' is not a whole number"),
+        ('--measures MRR@10', 'required'),
+    ],
+)
+def test_errors_are_one_line(capsys, command, message):
+    assert evaluate(command) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count('\n') == 1
+
+
+def test_fusion_table(capsys):
+    command = 'fusion-table --qrels qrels --runs a.run b.tsv --measures MRR@10 --csv t.csv --plot t.png --quiet'
+    assert evaluate(command) == 0
+    header, _, *rows = cells(capsys.readouterr().out)
+    assert header == ['MRR@10', '+a', '+b']
+    assert rows == [['a', '**0.500**', '**0.500 (+0%)**'], ['b', '**0.500 (+0%)**', '**0.500**']]
+    with open('t.csv', encoding='utf-8') as stream:
+        rows = list(csv.DictReader(stream))
+    assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000', 'change': '0.000000'}
+    with open('t.png', 'rb') as stream:
+        assert stream.read(4) == b'\x89PNG'
+
+
+def test_consistency(capsys):
+    assert evaluate('consistency --runs a.run --reference b.tsv --depths 1 10 --csv c.csv --plot c.png') == 0
+    header, _, row = cells(capsys.readouterr().out)
+    assert header == ['consistency factor', '@1', '@10']
+    assert row == ['a', '0.500', '0.750']
+    with open('c.csv', encoding='utf-8') as stream:
+        assert stream.read() == 'run,depth,consistency_factor\na,1,0.500000\na,10,0.750000\n'
+
+
+def test_recall_depth(capsys):
+    assert evaluate('recall-depth --qrels qrels --runs a.run --depths 1 2 --rel 2 --plot c.png') == 0
+    assert cells(capsys.readouterr().out)[2] == ['a', '0.333', '0.333']
+
+
+def test_rerank_depth(capsys):
+    command = 'rerank-depth --qrels qrels --runs A=a.run B=b.tsv --reranked b.tsv a.run --measures MRR@10'
+    assert evaluate(command + ' --depths 0 2 --csv d.csv --plot d.png') == 0
+    printed = capsys.readouterr().out
+    table = cells(printed)
+    assert table[0] == ['MRR@10 at depth', 'A', 'B']
+    assert table[2] == ['0', '**0.500**', '**0.500 (+0%)**']
+    assert table[3] == ['2', '**0.667**', '**0.667 (+0%)**']
+    assert '1 hits of A have no score in b.tsv' in printed
+    with open('d.csv', encoding='utf-8') as stream:
+        assert stream.readlines()[-1] == 'MRR@10,B,2,0.666667\n'
+
+
+def test_plot_without_matplotlib(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    assert evaluate('consistency --runs a.run --reference b.tsv --plot c.png') == 2
+    assert "pip install 'pyserini-repbert[plots]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('word', ['', 'fusion-table', 'consistency', 'recall-depth', 'rerank-depth'])
+def test_help(capsys, word):
+    with pytest.raises(SystemExit):
+        main([*word.split(), '--help'])
+    assert 'evaluate' in capsys.readouterr().out
