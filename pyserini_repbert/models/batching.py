@@ -27,7 +27,7 @@ class Forward(Protocol):
 
 
 def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Positions grouped into batches, shortest first; a batch's padded size is at most `token_budget`, or it is alone."""
+    """Positions grouped into batches, shortest first; at most `token_budget` padded tokens each, or one."""
     order = sorted(range(len(lengths)), key=lambda position: (lengths[position], position))
     batches: list[list[int]] = []
     batch: list[int] = []
@@ -56,7 +56,6 @@ def collate(
     return torch.from_numpy(ids).to(device), torch.from_numpy(types).to(device), mask
 
 
-@torch.inference_mode()
 def run_batched(
     forward: Forward,
     sequences: Sequence[TokenSequence],
@@ -76,13 +75,46 @@ def run_batched(
     -------
     float32 (n, …), empty (0,) for no sequences
     """
-    budget = token_budget or TOKEN_BUDGET.get(torch.device(device).type, TOKEN_BUDGET['cpu'])
+    batches = length_batches([len(sequence.input_ids) for sequence in sequences], usual_budget(token_budget, device))
+
+    def forward_batch(batch: list[int]) -> Tensor:
+        return forward(*collate([sequences[position] for position in batch], pad, device))
+
+    return run_positions(forward_batch, batches, on_progress)
+
+
+def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
+    """`token_budget`, or where it is None the one for the device."""
+    return token_budget or TOKEN_BUDGET.get(torch.device(device).type, TOKEN_BUDGET['cpu'])
+
+
+@torch.inference_mode()
+def run_positions(
+    forward: Callable[[list[int]], Tensor],
+    batches: Sequence[list[int]],
+    on_progress: Callable[[int], object] | None = None,
+) -> NDArray[np.float32]:
+    """The results of `forward`, called with the positions in each batch, put in their places.
+
+    A batch that does not fit into the device's memory is split in two and tried again.
+
+    Parameters
+    ----------
+    forward : positions in a batch to a tensor (len(batch), …)
+    batches : all positions from 0 to n - 1, each in one batch
+    on_progress : called with the number of positions done since the last call
+
+    Returns
+    -------
+    float32 (n, …), empty (0,) for no positions
+    """
     results: NDArray[np.float32] | None = None
-    waiting = length_batches([len(sequence.input_ids) for sequence in sequences], budget)[::-1]
+    n_positions = sum(map(len, batches))
+    waiting = list(batches)[::-1]
     while waiting:
         batch = waiting.pop()
         try:
-            output = forward(*collate([sequences[position] for position in batch], pad, device)).float().cpu().numpy()
+            output = forward(batch).float().cpu().numpy()
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise
@@ -91,7 +123,7 @@ def run_batched(
             waiting += [batch[half:], batch[:half]]
             continue
         if results is None:
-            results = np.empty((len(sequences), *output.shape[1:]), dtype=np.float32)
+            results = np.empty((n_positions, *output.shape[1:]), dtype=np.float32)
         results[batch] = output
         if on_progress is not None:
             on_progress(len(batch))

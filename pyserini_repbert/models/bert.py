@@ -7,7 +7,7 @@ does not need: attention runs without a mask where a batch has no padding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -68,8 +68,11 @@ class _Embeddings(nn.Module):
         self.LayerNorm = nn.LayerNorm(size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor) -> Tensor:
-        positions = self.position_embeddings.weight[: input_ids.shape[1]]
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, position_ids: Tensor | None = None) -> Tensor:
+        if position_ids is None:
+            positions = self.position_embeddings.weight[: input_ids.shape[1]]
+        else:
+            positions = self.position_embeddings(position_ids)
         summed = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids) + positions
         return self.dropout(self.LayerNorm(summed))  # type: ignore[no-any-return]
 
@@ -83,13 +86,14 @@ class _SelfAttention(nn.Module):
         self.key = nn.Linear(config.hidden_size, config.hidden_size)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
 
-    def forward(self, hidden: Tensor, bias: Tensor | None) -> Tensor:
-        n, length, size = hidden.shape
-        shape = (n, length, self.heads, size // self.heads)
-        q, k, v = (layer(hidden).view(shape).transpose(1, 2) for layer in (self.query, self.key, self.value))
+    def forward(self, hidden: Tensor, bias: Tensor | None, asking: Tensor) -> Tensor:
+        """What the positions `asking` gather from all positions."""
+        n, _, size = hidden.shape
+        pairs = ((self.query, asking), (self.key, hidden), (self.value, hidden))
+        q, k, v = (layer(x).view(n, -1, self.heads, size // self.heads).transpose(1, 2) for layer, x in pairs)
         rate = self.dropout_rate if self.training else 0.0
         mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=rate)
-        return mixed.transpose(1, 2).reshape(n, length, size)
+        return mixed.transpose(1, 2).reshape(asking.shape)
 
 
 class _Output(nn.Module):
@@ -111,8 +115,8 @@ class _Attention(nn.Module):
         self.self = _SelfAttention(config)
         self.output = _Output(config.hidden_size, config)
 
-    def forward(self, hidden: Tensor, bias: Tensor | None) -> Tensor:
-        return self.output(self.self(hidden, bias), hidden)  # type: ignore[no-any-return]
+    def forward(self, hidden: Tensor, bias: Tensor | None, asking: Tensor) -> Tensor:
+        return self.output(self.self(hidden, bias, asking), asking)  # type: ignore[no-any-return]
 
 
 class _Intermediate(nn.Module):
@@ -132,8 +136,8 @@ class _Layer(nn.Module):
         self.intermediate = _Intermediate(config)
         self.output = _Output(config.intermediate_size, config)
 
-    def forward(self, hidden: Tensor, bias: Tensor | None) -> Tensor:
-        attended = self.attention(hidden, bias)
+    def forward(self, hidden: Tensor, bias: Tensor | None, first_only: bool = False) -> Tensor:
+        attended = self.attention(hidden, bias, hidden[:, :1] if first_only else hidden)
         return self.output(self.intermediate(attended), attended)  # type: ignore[no-any-return]
 
 
@@ -182,7 +186,7 @@ class Bert(nn.Module):
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
     ) -> list[Tensor]:
         """The embedding output and every layer's output: `num_hidden_layers + 1` tensors (n, length, h)."""
-        return list(self._layers(input_ids, token_type_ids, attention_mask))
+        return list(self.each_layer(input_ids, token_type_ids, attention_mask))
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output.
@@ -197,19 +201,30 @@ class Bert(nn.Module):
         (n, length, h), of the weights' dtype
         """
         hidden = input_ids
-        for hidden in self._layers(input_ids, token_type_ids, attention_mask):  # noqa: B007
+        for hidden in self.each_layer(input_ids, token_type_ids, attention_mask):  # noqa: B007
             pass
         return hidden
 
-    def _layers(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None) -> Any:
+    def each_layer(
+        self,
+        input_ids: Tensor,
+        token_type_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+    ) -> Iterator[Tensor]:
+        """The embedding output, then every layer's output, one at a time: (n, length, h) each.
+
+        `position_ids`, int64 (n, length), is for sequences whose positions do not simply count from 0.
+        """
         if input_ids.shape[1] > self.config.max_position_embeddings:
             raise InputError(
                 f'a sequence of {input_ids.shape[1]} tokens was given, this BERT has '
                 f'{self.config.max_position_embeddings} positions: lower the maximum length'
             )
         bias = None if attention_mask is None else attention_mask[:, None, None, :].to(torch.bool)
-        hidden = self.embeddings(input_ids, token_type_ids)
+        hidden = self.embeddings(input_ids, token_type_ids, position_ids)
         yield hidden
-        for layer in self.encoder.layer:
-            hidden = layer(hidden, bias)
+        last = len(self.encoder.layer) - 1
+        for number, layer in enumerate(self.encoder.layer):
+            hidden = layer(hidden, bias, first_only and number == last)
             yield hidden
