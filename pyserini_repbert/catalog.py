@@ -53,7 +53,7 @@ def find(kind: str, name: str) -> Entry | None:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """' (did you mean …?)' with the nearest known names, or ''."""
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
-    return f" (did you mean {' or '.join(repr(other) for other in near)}?)" if near else ''
+    return f' (did you mean {" or ".join(repr(other) for other in near)}?)' if near else ''
 
 
 def get(kind: str, name: str) -> Entry:
@@ -76,7 +76,7 @@ def file(kind: str, name: str) -> Path | None:
 
 def resource(entry: Entry) -> Path:
     """The path of an entry's `resource`. Raises MissingResourceError where the installation lacks it."""
-    path = Path(__file__).parent / 'resources' / entry.values['resource']
+    path = Path(__file__).parent / 'resources' / str(entry.values['resource'])
     if not path.is_file():
         raise MissingResourceError(f"'{entry.name}' should be at {path} but is not: install pyserini-repbert again")
     return path
@@ -101,7 +101,7 @@ def package_folder(entry: Entry) -> Path:
             f"'{entry.name}' comes with the package {source['pip']} ({source['size']}), which is not installed: "
             f'pip install {source["pip"]}'
         )
-    folder = Path(spec.submodule_search_locations[0]) / source['folder']
+    folder = Path(spec.submodule_search_locations[0]) / str(source['folder'])
     for name, sha256 in entry.values['sha256'].items():
         if not (folder / name).is_file() or remembered_digest(folder / name, cache_folder()) != sha256:
             raise DamagedFileError(

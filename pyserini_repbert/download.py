@@ -71,7 +71,8 @@ def fetch(
         _receive(address, part, on_progress)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, 'reason', error)
-        raise MissingResourceError(f"'{name}' could not be fetched ({reason}): try again, or fetch {by_hand}") from error
+        message = f"'{name}' could not be fetched ({reason}): try again, or fetch {by_hand}"
+        raise MissingResourceError(message) from error
     with open(part, 'rb') as stream:
         found = hashlib.file_digest(stream, 'md5').hexdigest()
     if found != md5:

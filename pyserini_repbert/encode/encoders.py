@@ -142,9 +142,7 @@ class RepBertQueryEncoder(_RepBertEncoder):
     ) -> None:
         _refuse_prefix(prefix)
         chosen = Precision.FLOAT16 if fp16 else precision
-        super().__init__(
-            encoder_dir, device, chosen, 'max_query_length', MAX_QUERY_TOKENS, max_length, tokenizer_name
-        )
+        super().__init__(encoder_dir, device, chosen, 'max_query_length', MAX_QUERY_TOKENS, max_length, tokenizer_name)
 
     def encode(self, query: str, max_length: int | None = None, **_: object) -> Vectors:
         """One query's vector, float32 (d,). An empty query is `[CLS] [SEP]`, and has a vector too."""

@@ -27,7 +27,8 @@ class DenseShard:
 
     def __init__(self, folder: Path, record: ShardRecord, dimension: int) -> None:
         self.folder = folder
-        self.vectors: NDArray[np.floating] = np.load(folder / VECTORS, mmap_mode='r')
+        # 'c': a view that PyTorch takes without complaint; what anybody wrote to it would not reach the file
+        self.vectors: NDArray[np.floating] = np.load(folder / VECTORS, mmap_mode='c')
         if self.vectors.shape != (record.count, dimension):
             raise DamagedFileError(
                 f'{folder / VECTORS} has shape {self.vectors.shape}, expected {(record.count, dimension)}: '

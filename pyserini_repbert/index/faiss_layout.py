@@ -66,9 +66,7 @@ class FaissFolder:
         return np.empty(0, np.float32), np.empty(0, np.int64)
 
 
-def export_faiss(
-    bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] | None = None
-) -> None:
+def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] | None = None) -> None:
     """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32 vectors.
 
     Raises InputError where `output` exists. FAISS keeps the whole index in memory while it is written.

@@ -96,7 +96,7 @@ def read_manifest(folder: StrPath) -> Manifest:
     values = _load(path)
     if values.get('format_version') != FORMAT_VERSION:
         raise DamagedFileError(
-            f"{path} has format version {values.get('format_version')}, this release reads {FORMAT_VERSION}: "
+            f'{path} has format version {values.get("format_version")}, this release reads {FORMAT_VERSION}: '
             'build the index again, or use the release that built it'
         )
     shards = tuple(_made(ShardRecord, shard, path) for shard in values.get('shards', ()))

@@ -28,7 +28,7 @@ def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Pat
         raise DamagedFileError(f'{config_path} is not the configuration of a LoRA adapter ({error!r})') from error
     used = [name for name in _UNSUPPORTED if config.get(name)]
     if used:
-        raise DamagedFileError(f"{config_path} uses {', '.join(used)}: only plain LoRA adapters are supported")
+        raise DamagedFileError(f'{config_path} uses {", ".join(used)}: only plain LoRA adapters are supported')
     result = dict(base)
     for name, value in adapter.items():
         target = name.removeprefix(_PREFIX)

@@ -205,16 +205,28 @@ class Bert(nn.Module):
             pass
         return hidden
 
+    def first_token(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """The last layer's output at [CLS], (n, 1, h): the same as `forward(…)[:, :1]`, sooner.
+
+        The last layer skips the positions that nothing reads: a tenth of the work of six layers.
+        """
+        hidden = input_ids
+        for hidden in self.each_layer(input_ids, token_type_ids, attention_mask, first_only=True):  # noqa: B007
+            pass
+        return hidden[:, :1]
+
     def each_layer(
         self,
         input_ids: Tensor,
         token_type_ids: Tensor,
         attention_mask: Tensor | None = None,
         position_ids: Tensor | None = None,
+        first_only: bool = False,
     ) -> Iterator[Tensor]:
         """The embedding output, then every layer's output, one at a time: (n, length, h) each.
 
-        `position_ids`, int64 (n, length), is for sequences whose positions do not simply count from 0.
+        `position_ids`, int64 (n, length), is for sequences whose positions do not simply count from 0. With
+        `first_only`, the last layer is computed for the first position alone: (n, 1, h).
         """
         if input_ids.shape[1] > self.config.max_position_embeddings:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters merged, loading strict."""
+"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters merged; strict."""
 
 from __future__ import annotations
 
@@ -43,7 +43,11 @@ class Checkpoint:
 
     @classmethod
     def open(
-        cls, folder: Path, name: str | None = None, ranking: Mapping[str, Any] | None = None, base: Checkpoint | None = None
+        cls,
+        folder: Path,
+        name: str | None = None,
+        ranking: Mapping[str, Any] | None = None,
+        base: Checkpoint | None = None,
     ) -> Checkpoint:
         """Read a folder's config.json; `ranking` stands in where it has no such object.
 

@@ -102,4 +102,4 @@ def _uncased_vocabulary() -> Path:
     try:
         return catalog.package_folder(catalog.get('encoders', 'repbert-demo')) / 'vocab.txt'
     except MissingResourceError as error:
-        raise MissingResourceError(f'the checkpoint has no vocab.txt: give one with --vocabulary, or {error}') from error
+        raise MissingResourceError(f'the checkpoint has no vocab.txt: give --vocabulary, or {error}') from error

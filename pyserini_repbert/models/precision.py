@@ -44,5 +44,5 @@ def usable_device(name: str) -> torch.device:
         'mps': torch.backends.mps.is_available(),
     }
     if not available.get(device.type, False):
-        raise InputError(f"device '{name}' is not available on this machine: use --device cpu, or see the doctor command")
+        raise InputError(f"device '{name}' is not available here: use --device cpu, or see the doctor command")
     return device

@@ -39,7 +39,7 @@ class RepBert(nn.Module):
         -------
         float32 (n, h)
         """
-        hidden = self.bert(input_ids, token_type_ids, attention_mask).float()
+        hidden: Tensor = self.bert(input_ids, token_type_ids, attention_mask).float()
         if attention_mask is None:
             return hidden.mean(dim=1)
         weights = attention_mask.to(hidden.dtype)

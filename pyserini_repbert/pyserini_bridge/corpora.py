@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.passages import Corpus, OnError, Passage, BadPassage, open_corpus
+from pyserini_repbert.passages import BadPassage, Corpus, OnError, Passage, open_corpus
 
 LUCENE = 'lucene'
 

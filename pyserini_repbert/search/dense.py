@@ -60,10 +60,10 @@ class RepBertSearcher:
         self.index: DenseBundle | FaissFolder
         if is_faiss_folder(index_dir) and not (self.index_dir / 'manifest.json').is_file():
             self.index = FaissFolder(index_dir)
-            dimension, built_with = self.index.dimension, None
+            self.dimension, built_with = self.index.dimension, None
         else:
             self.index = DenseBundle(index_dir, verify)
-            dimension, built_with = self.index.settings.dimension, self.index.settings.encoder
+            self.dimension, built_with = self.index.settings.dimension, self.index.settings.encoder
         if query_encoder is None:
             if built_with is None:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
@@ -71,15 +71,15 @@ class RepBertSearcher:
         if isinstance(query_encoder, (str, Path)):
             query_encoder = RepBertQueryEncoder(query_encoder, device)
         self.query_encoder: QueryEncoder = query_encoder
-        self._check_encoder(dimension, built_with)
+        self._check_encoder(built_with)
 
-    def _check_encoder(self, dimension: int, built_with: str | None) -> None:
+    def _check_encoder(self, built_with: str | None) -> None:
         encoder = self.query_encoder
         name = getattr(encoder, 'name', type(encoder).__name__)
         advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
-        given = getattr(encoder, 'dimension', dimension)
-        if given != dimension:
-            raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
+        given = getattr(encoder, 'dimension', self.dimension)
+        if given != self.dimension:
+            raise MismatchError(f"index has dimension {self.dimension}, encoder '{name}' gives {given}: {advice}")
         weights = getattr(encoder, 'weights_sha256', None)
         if isinstance(self.index, DenseBundle) and weights not in (None, self.index.settings.weights_sha256):
             raise MismatchError(f"index {self.index_dir} was built with other weights than encoder '{name}': {advice}")
@@ -124,7 +124,7 @@ class RepBertSearcher:
         """The queries' vectors, float32 (n, d)."""
         batch = getattr(self.query_encoder, 'encode_batch', None)
         vectors = batch(queries) if batch else [self.query_encoder.encode(query) for query in queries]
-        return np.asarray(vectors, dtype=np.float32).reshape(len(queries), -1)
+        return np.asarray(vectors, dtype=np.float32).reshape(len(queries), self.dimension)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts where the index stores them, else None each."""

@@ -91,22 +91,13 @@ def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[Top
 
 def _products(queries: Tensor, vectors: NDArray[np.floating]) -> Tensor:
     """float32 (n queries, n rows)"""
-    with np.errstate(all='ignore'):
-        block = torch.from_numpy(vectors if vectors.flags.writeable else _readable(vectors))
+    block = torch.from_numpy(vectors)
     if queries.device.type == 'cpu':
         return queries @ block.float().T
     block = block.pin_memory().to(queries.device, non_blocking=True)
     if block.dtype == torch.float16:
         return torch.mm(queries.half(), block.T, out_dtype=torch.float32)
     return queries @ block.T
-
-
-def _readable(vectors: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The same memory, presented as writable, which torch.from_numpy asks for; nothing writes to it."""
-    import warnings
-
-    warnings.filterwarnings('ignore', message='The given NumPy array is not writable')
-    return vectors
 
 
 class _Kept:
@@ -136,7 +127,7 @@ class _Kept:
         self.parts.append((owners, flat - owners * width + first, values))
         self.held += len(flat)
         if self.held > _BUFFER * self.k * self.n_queries:
-            self._raise_thresholds()
+            self._raise(self.thresholds)
 
     def _first_thresholds(self, scores: Tensor) -> Tensor:
         """From a first block: a score that about k rows of the whole index reach, or (not optimistic) at least k do."""
@@ -162,14 +153,14 @@ class _Kept:
         score_table[owners, places], row_table[owners, places] = values, rows
         return score_table, row_table
 
-    def _raise_thresholds(self) -> None:
-        """To each query's k-th best so far; what lies below is let go."""
+    def _raise(self, thresholds: Tensor) -> None:
+        """The thresholds to each query's k-th best so far; what lies below is let go."""
         score_table, row_table = self._table()
         if score_table.shape[1] > self.k:
             kth = torch.topk(torch.from_numpy(score_table), self.k, dim=1, sorted=False).values.min(dim=1).values
-            assert self.thresholds is not None
-            self.thresholds = torch.maximum(self.thresholds, kth.to(self.thresholds.device))
-        keep = (score_table >= (self.thresholds.cpu().numpy()[:, None])) & (row_table >= 0)
+            thresholds = torch.maximum(thresholds, kth.to(thresholds.device))
+        self.thresholds = thresholds
+        keep = (score_table >= thresholds.cpu().numpy()[:, None]) & (row_table >= 0)
         owners, places = np.nonzero(keep)
         self.parts = [(owners, row_table[owners, places], score_table[owners, places])]
         self.held = len(owners)

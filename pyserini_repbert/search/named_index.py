@@ -56,7 +56,8 @@ def locate(index: str, encoder: str | None, default_encoder: str = 'repbert') ->
         return Path(index)
     entry = catalog.get('indexes', index)
     chosen = encoder or default_encoder
-    label = chosen if catalog.find('encoders', chosen) else Path(chosen).resolve().as_posix().strip('/').replace('/', '-')
+    named = catalog.find('encoders', chosen) is not None
+    label = chosen if named else Path(chosen).resolve().as_posix().strip('/').replace('/', '-')
     return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{label}')
 
 

@@ -1,0 +1,38 @@
+# make demo    install everything and search the demo collection
+# make test    install everything and run the quick tests (make test-all: the slow ones too)
+# make lint    style and types
+
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+INSTALLED = $(VENV)/.installed
+
+.PHONY: demo demo-bm25 test test-all lint clean
+
+$(INSTALLED): setup.cfg pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	$(RUN) -m pip install --quiet -c constraints.txt torch
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[demo,dev]'
+	touch $@
+
+demo: $(INSTALLED)
+	$(RUN) -m pyserini_repbert.search --encoder repbert-demo --index demo --topics demo --output runs/demo.repbert.txt
+	$(RUN) -m pyserini_repbert.evaluate --qrels demo runs/demo.repbert.txt
+	$(RUN) -m pyserini_repbert.search --encoder repbert-demo --index demo \
+		--query 'who got the first nobel prize in physics' \
+		--query 'what is the main mineral in lithium batteries' \
+		--query 'how many episodes are there in dragon ball z'
+
+test: $(INSTALLED)
+	$(RUN) -m pytest -m 'not slow'
+
+test-all: $(INSTALLED)
+	$(RUN) -m pytest
+
+lint: $(INSTALLED)
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+clean:
+	rm -rf $(VENV) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,70 @@
+"""What all tests share: a cache of their own, no downloads, and tiny checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TINY = {
+    'model_type': 'bert',
+    'vocab_size': 40,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 2,
+    'intermediate_size': 32,
+    'max_position_embeddings': 64,
+    'initializer_range': 0.3,
+}
+WORDS = (
+    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in big small old new run '
+    'eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
+).split()
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's cache, and none downloads."""
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path_factory.mktemp('cache')))
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+
+
+@pytest.fixture
+def tiny_checkpoint(tmp_path: Path) -> Callable[..., Path]:
+    """make(name='tiny', seed=0, **config) -> a RepBERT checkpoint folder: random weights, 40 wordpieces."""
+
+    def make(name: str = 'tiny', seed: int = 0, **config: Any) -> Path:
+        import torch
+        from safetensors.torch import save_file
+
+        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.repbert import RepBert
+
+        folder = tmp_path / name
+        folder.mkdir()
+        values = TINY | {'ranking': {'system': 'repbert', 'max_query_length': 8, 'max_doc_length': 16}} | config
+        (folder / 'config.json').write_text(json.dumps(values), encoding='utf-8')
+        (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
+        torch.manual_seed(seed)
+        save_file(RepBert(BertConfig.from_dict(values)).state_dict(), folder / 'model.safetensors')
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def corpus_file(tmp_path: Path) -> Callable[..., Path]:
+    """make(n, name='corpus.jsonl') -> JSON lines with n different passages d0, d1, … over the tiny vocabulary."""
+
+    def make(n: int, name: str = 'corpus.jsonl') -> Path:
+        path = tmp_path / name
+        with open(path, 'w', encoding='utf-8') as stream:
+            for number in range(n):
+                words = [WORDS[5 + (number * 7 + place * (number % 5 + 1)) % 29] for place in range(3 + number % 9)]
+                stream.write(json.dumps({'id': f'd{number}', 'contents': ' '.join(words)}) + '\n')
+        return path
+
+    return make

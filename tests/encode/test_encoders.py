@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.repbert import RepBert
+
+
+def test_mean_covers_cls_and_sep_and_segments_differ(tiny_checkpoint):
+    folder = tiny_checkpoint()
+    query, passage = RepBertQueryEncoder(folder), RepBertDocumentEncoder(folder)
+    ids = torch.tensor([[2, *query.word_pieces.ids(['cat sat'])[0], 3]])
+    assert ids.tolist() == [[2, 5, 9, 3]]
+    with torch.inference_mode():
+        for encoder, token_type in ((query, 0), (passage, 1)):
+            hidden = encoder.model.bert(ids, torch.full_like(ids, token_type))[0]
+            np.testing.assert_allclose(encoder.embed(['cat sat'])[0], hidden.mean(0).numpy(), atol=1e-6)
+    assert abs(query.encode('cat sat') - passage.encode(['cat sat'])[0]).max() > 1e-3
+
+
+def test_a_vector_does_not_depend_on_its_batch(tiny_checkpoint, corpus_file):
+    from pyserini_repbert.passages import open_corpus
+
+    texts = [passage.text for passage in open_corpus(corpus_file(60))] + ['', 'cat ' * 40]
+    encoder = RepBertDocumentEncoder(tiny_checkpoint())
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    for budget in (16, 100, 100000):
+        np.testing.assert_allclose(encoder.embed(texts, token_budget=budget), alone, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(texts[::-1])[::-1], alone, atol=1e-5)
+
+
+def test_truncation_counts_wordpieces_without_special_tokens(tiny_checkpoint):
+    folder = tiny_checkpoint()
+    passage, query = RepBertDocumentEncoder(folder), RepBertQueryEncoder(folder)
+    np.testing.assert_array_equal(passage.encode(['cat ' * 16]), passage.encode(['cat ' * 17]))
+    assert abs(passage.encode(['cat ' * 15]) - passage.encode(['cat ' * 16])).max() > 1e-4
+    np.testing.assert_array_equal(query.encode('cat ' * 8), query.encode('cat ' * 9))
+    np.testing.assert_array_equal(passage.encode(['cat ' * 16], max_length=3), passage.encode(['cat cat cat']))
+    assert RepBertDocumentEncoder(folder, max_length=5).limit == 5
+
+
+def test_pyserinis_contract(tiny_checkpoint):
+    folder = str(tiny_checkpoint())
+    query = RepBertQueryEncoder(encoder_dir=folder, tokenizer_name=None, device='cpu', prefix=None, fp16=False)
+    assert query.encode('cat').shape == (16,) and query.encode('cat').dtype == np.float32
+    assert query.encode_batch(['cat', 'dog', 'cat']).shape == (3, 16)
+    assert query.encode_batch([]).shape == (0, 16)
+    documents = RepBertDocumentEncoder(model_name=folder, device='cpu')
+    titled = documents.encode(['sat on the mat'], ['the cat'], fp16=False, max_length=16, add_sep=False)
+    np.testing.assert_array_equal(titled, documents.encode(['the cat sat on the mat']))
+    np.testing.assert_array_equal(documents.encode('cat'), documents.encode(['cat']))
+
+
+def test_half_precision_stays_near(tiny_checkpoint):
+    folder = tiny_checkpoint()
+    exact = RepBertDocumentEncoder(folder).encode(['the cat sat'])
+    for other in (
+        RepBertDocumentEncoder(folder, precision='bfloat16').encode(['the cat sat']),
+        RepBertDocumentEncoder(folder).encode(['the cat sat'], fp16=True),
+    ):
+        assert other.dtype == np.float32
+        assert 0 < abs(other - exact).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [{'device': 'cuda:7'}, {'device': 'gpu'}, {'max_length': 63}, {'prefix': 'query:'}, {'max_length': -1}],
+)
+def test_bad_settings_are_one_line_errors(tiny_checkpoint, arguments):
+    with pytest.raises(InputError) as error:
+        RepBertQueryEncoder(tiny_checkpoint(), **arguments)
+    assert '\n' not in str(error.value)
+
+
+def test_titles_have_to_match_texts(tiny_checkpoint):
+    with pytest.raises(InputError, match='1 titles for 2 texts'):
+        RepBertDocumentEncoder(tiny_checkpoint()).encode(['a', 'b'], ['t'])
+    with pytest.raises(InputError, match='no checkpoint'):
+        RepBertDocumentEncoder()
+
+
+def test_the_model_learns_through_its_mean():
+    """Gradients reach the embeddings through the masked mean, and padding gets none."""
+    torch.manual_seed(0)
+    sizes = {'num_hidden_layers': 1, 'intermediate_size': 16, 'max_position_embeddings': 8}
+    model = RepBert(BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2, **sizes))
+    ids, mask = torch.tensor([[1, 2, 3, 0], [4, 5, 6, 7]]), torch.tensor([[True, True, True, False], [True] * 4])
+    model(ids, torch.zeros_like(ids), mask).sum().backward()
+    gradient = model.bert.embeddings.word_embeddings.weight.grad
+    assert gradient is not None and gradient[1:8].abs().sum(1).min() > 0 and gradient[8:].abs().sum() == 0

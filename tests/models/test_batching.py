@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyserini_repbert.models.batching import collate, length_batches, run_batched
+from pyserini_repbert.models.inputs import TokenSequence
+
+
+@given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 120))
+def test_every_position_is_in_one_batch_within_the_budget(lengths, budget):
+    batches = length_batches(lengths, budget)
+    assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[position] for position in batch) <= budget
+
+
+def test_collate_pads_and_masks_only_where_needed():
+    long, short = TokenSequence([5, 6, 7], [1, 1, 1]), TokenSequence([8], [1])
+    ids, types, mask = collate([long, short], 9, 'cpu')
+    assert ids.tolist() == [[5, 6, 7], [8, 9, 9]]
+    assert types.tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert mask is not None and mask.tolist() == [[True] * 3, [True, False, False]]
+    assert collate([long, long], 9, 'cpu')[2] is None
+
+
+def test_results_come_back_in_order_with_progress():
+    sequences = [TokenSequence([number] * (number % 4 + 1), [0] * (number % 4 + 1)) for number in range(10)]
+    done = []
+    result = run_batched(lambda ids, types, mask=None: ids[:, :1], sequences, 0, 'cpu', 6, done.append)
+    assert result[:, 0].tolist() == list(range(10)) and result.dtype == np.float32
+    assert sum(done) == 10
+    assert run_batched(lambda ids, types, mask=None: ids, [], 0, 'cpu').shape == (0,)
+
+
+def test_a_batch_that_does_not_fit_in_memory_is_split():
+    def forward(ids, types, mask=None):
+        if len(ids) > 2:
+            raise torch.OutOfMemoryError('no memory')
+        return ids
+
+    sequences = [TokenSequence([number, number], [0, 0]) for number in range(9)]
+    assert run_batched(forward, sequences, 0, 'cpu', 100)[:, 0].tolist() == list(range(9))
+
+
+def test_one_sequence_that_does_not_fit_is_an_error():
+    def forward(ids, types, mask=None):
+        raise torch.OutOfMemoryError('no memory')
+
+    with pytest.raises(torch.OutOfMemoryError):
+        run_batched(forward, [TokenSequence([1], [0])], 0, 'cpu')

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert import Bert, BertConfig
+
+CONFIG = {
+    'vocab_size': 50,
+    'hidden_size': 24,
+    'num_hidden_layers': 3,
+    'num_attention_heads': 4,
+    'intermediate_size': 40,
+    'max_position_embeddings': 32,
+    'initializer_range': 0.3,
+}
+
+
+@pytest.mark.parametrize('activation', ['gelu', 'gelu_new', 'relu'])
+def test_equals_hugging_faces_bert(activation):
+    from transformers import BertConfig as HubConfig
+    from transformers import BertModel
+
+    torch.manual_seed(1)
+    theirs = BertModel(HubConfig(**CONFIG, hidden_act=activation)).eval()
+    ours = Bert(BertConfig.from_dict(CONFIG | {'hidden_act': activation}), pooler=True).eval()
+    ours.load_state_dict(theirs.state_dict())
+    ids = torch.randint(1, 50, (3, 10))
+    types = torch.randint(0, 2, (3, 10))
+    mask = torch.arange(10)[None, :] < torch.tensor([[10], [4], [7]])
+    with torch.inference_mode():
+        expected = theirs(ids, attention_mask=mask.long(), token_type_ids=types, output_hidden_states=True)
+        layers = ours.hidden_layers(ids, types, mask)
+        assert len(layers) == 4
+        for layer, reference in zip(layers, expected.hidden_states, strict=True):
+            torch.testing.assert_close(layer[mask], reference[mask], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(ours.pooler(layers[-1]), expected.pooler_output, atol=1e-5, rtol=1e-5)
+
+
+def test_padding_changes_nothing():
+    torch.manual_seed(2)
+    bert = Bert(BertConfig.from_dict(CONFIG)).eval()
+    ids, types = torch.randint(1, 50, (1, 6)), torch.zeros(1, 6, dtype=torch.long)
+    padded, mask = torch.nn.functional.pad(ids, (0, 5)), torch.arange(11)[None, :] < 6
+    with torch.inference_mode():
+        alone = bert(ids, types)
+        together = bert(padded, torch.nn.functional.pad(types, (0, 5)), mask)[:, :6]
+    torch.testing.assert_close(alone, together, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'model_type': 'roberta'}, 'roberta'),
+        ({'position_embedding_type': 'relative_key'}, 'relative_key'),
+        ({'hidden_act': 'swish'}, 'swish'),
+        ({'num_attention_heads': 5}, 'no multiple of 5'),
+    ],
+)
+def test_other_models_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        BertConfig.from_dict(CONFIG | change)
+
+
+def test_a_sequence_beyond_the_positions_is_refused():
+    bert = Bert(BertConfig.from_dict(CONFIG))
+    with pytest.raises(InputError, match='33 tokens was given, this BERT has 32'):
+        bert(torch.ones(1, 33, dtype=torch.long), torch.zeros(1, 33, dtype=torch.long))
+
+
+def test_the_first_token_alone_is_the_same():
+    torch.manual_seed(3)
+    bert = Bert(BertConfig.from_dict(CONFIG)).eval()
+    ids, types = torch.randint(1, 50, (3, 9)), torch.randint(0, 2, (3, 9))
+    mask = torch.arange(9)[None, :] < torch.tensor([[9], [4], [7]])
+    with torch.inference_mode():
+        for chosen in (mask, None):
+            first = bert.first_token(ids, types, chosen)
+            assert first.shape == (3, 1, 24)
+            torch.testing.assert_close(first, bert(ids, types, chosen)[:, :1], atol=1e-5, rtol=1e-5)

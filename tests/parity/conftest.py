@@ -1,0 +1,52 @@
+"""Checkpoint folders made from the recorded weights."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyserini_repbert import catalog
+
+GOLDEN = Path(__file__).parent
+MakeCheckpoint = Callable[..., Path]
+
+
+@pytest.fixture
+def checkpoint_folder(tmp_path: Path) -> MakeCheckpoint:
+    """make(system, head=None, config_updates={}, rename={}) -> a checkpoint folder of base weights and a head file.
+
+    `config_updates` change config.json; `rename` maps names in the head file to names in the checkpoint, None drops.
+    """
+
+    def make(
+        system: str,
+        head: Path | None = None,
+        config_updates: Mapping[str, Any] | None = None,
+        rename: Mapping[str, str | None] | None = None,
+    ) -> Path:
+        from safetensors.torch import load_file, save_file
+
+        folder = tmp_path / f'{system}-{len(list(tmp_path.iterdir()))}'
+        folder.mkdir()
+        config = json.loads((GOLDEN / 'base' / 'config.json').read_text(encoding='utf-8'))
+        config |= {'ranking': {'system': system}} | dict(config_updates or {})
+        (folder / 'config.json').write_text(json.dumps(config), encoding='utf-8')
+        tensors = {
+            f'bert.{name}': value.float() for name, value in load_file(GOLDEN / 'base/weights.safetensors').items()
+        }
+        if head is not None:
+            for name, value in load_file(head).items():
+                target = (rename or {}).get(name, name)
+                if target is not None:
+                    tensors[target] = value.float()
+        save_file(tensors, folder / 'model.safetensors')
+        vocabulary = catalog.package_folder(catalog.get('encoders', 'repbert-demo')) / 'vocab.txt'
+        shutil.copyfile(vocabulary, folder / 'vocab.txt')
+        return folder
+
+    return make

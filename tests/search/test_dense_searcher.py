@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.index import DenseBundle, FaissFolder, export_faiss
+from pyserini_repbert.passages import Passage, open_corpus
+from pyserini_repbert.search import RepBertSearcher
+
+
+@pytest.fixture
+def checkpoint(tiny_checkpoint):
+    return tiny_checkpoint()
+
+
+@pytest.fixture
+def index(checkpoint, corpus_file, tmp_path):
+    folder = tmp_path / 'index'
+    encode_corpus(
+        open_corpus(corpus_file(40)), RepBertDocumentEncoder(checkpoint), folder, shard_size=16, store_text=True
+    )
+    return folder
+
+
+def test_hits_are_the_greatest_inner_products(index, checkpoint, corpus_file):
+    searcher = RepBertSearcher(index)
+    passages = list(open_corpus(corpus_file(40)))
+    vectors = RepBertDocumentEncoder(checkpoint).encode([passage.text for passage in passages])
+    scores = vectors @ RepBertQueryEncoder(checkpoint).encode('the red cat')
+    hits = searcher.search('the red cat', 7)
+    assert [hit.docid for hit in hits] == [passages[row].docid for row in np.argsort(-scores)[:7]]
+    np.testing.assert_allclose([hit.score for hit in hits], np.sort(scores)[::-1][:7], rtol=1e-5)
+    assert searcher.texts([hits[0].docid]) == [passages[np.argmax(scores)].text]
+    assert len(searcher) == 40 and len(searcher.search('cat')) == 10
+    assert len(searcher.search('cat', k=1000)) == 40
+
+
+def test_batches_give_what_single_queries_give(index):
+    searcher = RepBertSearcher(index)
+    queries = ['the cat', 'a dog ran', '', 'the cat']
+    found = searcher.batch_search(queries, ['q1', 'q2', 'q3', 'q4'], 5, threads=2)
+    assert list(found) == ['q1', 'q2', 'q3', 'q4']
+    for query, hits in zip(queries, found.values(), strict=True):
+        alone = searcher.search(query, 5)
+        assert [hit.docid for hit in hits] == [hit.docid for hit in alone]
+        np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in alone], rtol=1e-5)
+    vectors = searcher.encode(queries)
+    assert searcher.batch_search(vectors, list('abcd'), 5)['b'][0].docid == found['q2'][0].docid
+    assert searcher.search(vectors[1], 5)[0].docid == found['q2'][0].docid
+    assert searcher.batch_search([], [], 5) == {}
+
+
+def test_ties_go_by_docid_also_at_the_cut(checkpoint, tmp_path):
+    names = ['b', 'a10', 'c', 'a9', 'a']
+    passages = [Passage('z', 'the sun'), *(Passage(name, 'the cat sat') for name in names)]
+    encode_corpus(passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'index')
+    export_faiss(DenseBundle(tmp_path / 'index'), tmp_path / 'faiss')
+    query = DenseBundle(tmp_path / 'index').shards[0].vectors[1].copy()
+    for searcher in (RepBertSearcher(tmp_path / 'index'), RepBertSearcher(tmp_path / 'faiss', checkpoint)):
+        for k in (1, 2, 3, 5, 6):
+            assert [hit.docid for hit in searcher.search(query, k)] == [*sorted(names), 'z'][:k]
+
+
+def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
+    done = []
+    export_faiss(DenseBundle(index), tmp_path / 'faiss', done.append)
+    assert sum(done) == 40
+    ours, theirs = RepBertSearcher(index), RepBertSearcher(tmp_path / 'faiss', checkpoint)
+    assert len(theirs) == 40 and theirs.texts(['d1']) == [None]
+    for k in (1, 10, 100):
+        for query in ('the cat sat', '', 'moon'):
+            left, right = ours.search(query, k), theirs.search(query, k)
+            assert [hit.docid for hit in left] == [hit.docid for hit in right]
+            np.testing.assert_allclose([hit.score for hit in left], [hit.score for hit in right], rtol=1e-5)
+    with pytest.raises(InputError, match='exists'):
+        export_faiss(DenseBundle(index), tmp_path / 'faiss')
+
+
+def test_faiss_folders_are_checked(index, checkpoint, tmp_path):
+    export_faiss(DenseBundle(index), tmp_path / 'faiss')
+    with pytest.raises(InputError, match='does not name its encoder'):
+        RepBertSearcher(tmp_path / 'faiss')
+    (tmp_path / 'faiss' / 'docid').write_text('d0\n')
+    with pytest.raises(DamagedFileError, match='40 vectors but 1 docids'):
+        FaissFolder(tmp_path / 'faiss')
+    (tmp_path / 'faiss' / 'index').write_bytes(b'nonsense')
+    with pytest.raises(DamagedFileError, match='no FAISS index'):
+        RepBertSearcher(tmp_path / 'faiss', checkpoint)
+
+
+def test_another_encoder_is_refused(index, tiny_checkpoint):
+    with pytest.raises(MismatchError, match='other weights'):
+        RepBertSearcher(index, tiny_checkpoint('other', seed=5))
+    with pytest.raises(MismatchError, match='index has dimension 16, encoder .* gives 8: pass the encoder'):
+        RepBertSearcher(index, tiny_checkpoint('small', hidden_size=8))
+
+
+def test_any_object_with_encode_is_an_encoder(index):
+    class Constant:
+        def encode(self, query):
+            return np.ones(16, dtype=np.float32)
+
+    assert len(RepBertSearcher(index, Constant()).batch_search(['a', 'b'], ['1', '2'], 3)['2']) == 3
+
+
+@pytest.mark.parametrize('damage', ['byte', 'missing', 'shape', 'lines', 'manifest', 'version', 'count'])
+def test_a_damaged_index_is_an_error(index, damage):
+    shard = index / 'shard-00001'
+    manifest = json.loads((index / 'manifest.json').read_text())
+    if damage == 'byte':
+        content = bytearray((shard / 'vectors.npy').read_bytes())
+        content[-1] ^= 1
+        (shard / 'vectors.npy').write_bytes(content)
+    elif damage == 'missing':
+        (shard / 'docids.txt').unlink()
+    elif damage == 'shape':
+        shutil.copyfile(index / 'shard-00002' / 'vectors.npy', shard / 'vectors.npy')
+    elif damage == 'lines':
+        (shard / 'docids.txt').write_text('d1\n')
+    elif damage == 'manifest':
+        (index / 'manifest.json').write_text('{"settings": ')
+    else:
+        manifest |= {'format_version': 99} if damage == 'version' else {'count': 41}
+        (index / 'manifest.json').write_text(json.dumps(manifest))
+    with pytest.raises(DamagedFileError) as error:
+        RepBertSearcher(index)
+    assert '\n' not in str(error.value)
+    if damage in ('shape', 'lines'):
+        with pytest.raises(DamagedFileError):
+            DenseBundle(index, verify=False)
+
+
+def test_damage_after_a_first_look_is_noticed(index):
+    RepBertSearcher(index)
+    content = bytearray((index / 'shard-00000' / 'texts.jsonl').read_bytes())
+    content[10] ^= 1
+    (index / 'shard-00000' / 'texts.jsonl').write_bytes(content)
+    with pytest.raises(DamagedFileError, match='sha256'):
+        RepBertSearcher(index)
+
+
+def test_bad_calls_are_errors(index, tmp_path):
+    searcher = RepBertSearcher(index)
+    with pytest.raises(InputError, match='k=0'):
+        searcher.search('cat', 0)
+    with pytest.raises(InputError, match='2 queries and 1 different qids'):
+        searcher.batch_search(['a', 'b'], ['1', '1'])
+    with pytest.raises(InputError, match='not an index folder'):
+        RepBertSearcher(tmp_path / 'nowhere')
+    with pytest.raises(InputError, match='cuda'):
+        RepBertSearcher(index, device='cuda')
