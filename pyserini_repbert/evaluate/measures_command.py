@@ -27,6 +27,8 @@ def main(arguments: Sequence[str]) -> int | None:
     from pyserini_repbert.evaluate.measures import evaluate, parse_measures
     from pyserini_repbert.evaluate.significance import compare
 
+    if not options.runs:
+        raise InputError('no run files were given: name them before --measures, which takes all words behind it')
     if options.compare and len(options.runs) < 2:
         raise InputError('--compare was given one run: give the baseline first, then the runs to compare with it')
     if options.per_query == '-' and options.json:
@@ -140,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
         'recall-depth, rerank-depth (each has its own --help).',
     )
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
-    made.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
+    made.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form: AP(rel=2)@1000")
     made.add_argument('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
     made.add_argument('--compare', action='store_true', help='paired t-tests of the other runs against the first')

@@ -74,6 +74,7 @@ def test_json(capsys):
         ('rerank-depth --qrels qrels --runs a.run b.tsv --reranked a.run', '2 runs and 1 reranked ones'),
         ('consistency --runs a.run --reference b.tsv --depths 0', "'0' is not a whole number"),
         ('--measures MRR@10', 'required'),
+        ('--qrels qrels --measures MRR@10 a.run', 'no run files were given'),
     ],
 )
 def test_errors_are_one_line(capsys, command, message):

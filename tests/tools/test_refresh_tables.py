@@ -1,0 +1,65 @@
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.command import run
+
+SCRIPT = Path(__file__).parents[2] / 'tools' / 'refresh_tables.py'
+PAGE = """# Title
+
+```sh
+python -m pyserini_repbert.evaluate $DATA/a.run \\
+  --qrels $DATA/qrels --measures MRR@10
+```
+
+<!-- output -->
+{}
+<!-- end -->
+
+Rest
+"""
+TABLE = '\n| run | MRR@10 |\n| --- | -----: |\n| a   | 0.5000 |\n\nOver 1 judged topics.\n'
+
+
+@pytest.fixture
+def main():
+    spec = importlib.util.spec_from_file_location('refresh_tables', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.main
+
+
+@pytest.fixture
+def page(tmp_path):
+    (tmp_path / 'a.run').write_text('1 Q0 x 1 2 t\n1 Q0 r 2 1 t\n')
+    (tmp_path / 'qrels').write_text('1 0 r 1\n')
+    (tmp_path / 'page.md').write_text(PAGE.format('old'))
+    return tmp_path / 'page.md'
+
+
+def test_output_is_put_beneath_its_command(main, page, capsys):
+    command = [str(page), '--data', str(page.parent)]
+    assert run(main, [*command, '--check']) == 1
+    assert run(main, command) == 0
+    assert page.read_text() == PAGE.format(TABLE)
+    assert run(main, [*command, '--check']) == 0
+    assert 'up to date' in capsys.readouterr().out
+
+
+def test_other_commands_are_refused(main, page, capsys):
+    page.write_text(PAGE.format('old').replace('python -m pyserini_repbert.evaluate', 'rm'))
+    assert run(main, [str(page), '--data', str(page.parent)]) == 2
+    assert 'is not a command of this package' in capsys.readouterr().err
+
+
+def test_a_failing_command_leaves_the_page(main, page, capsys):
+    (page.parent / 'qrels').unlink()
+    assert run(main, [str(page), '--data', str(page.parent)]) == 2
+    assert 'failed: error: ' in capsys.readouterr().err
+    assert page.read_text() == PAGE.format('old')
+
+
+def test_a_page_without_commands(main, page):
+    page.write_text('# Title\n')
+    assert run(main, [str(page), '--data', '.']) == 2

@@ -1,0 +1,62 @@
+"""Run the commands of a Markdown page again and put what they print beneath them.
+
+A block of shell commands that is followed by `<!-- output -->` has everything up to the next `<!-- end -->` replaced:
+
+    python tools/refresh_tables.py regressions/dl19-dl20.fusion.md --data FOLDER
+
+`$DATA` in a command stands for the folder given; only commands of this package are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from pyserini_repbert.command import Parser, run
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.files import atomic_file, existing_file
+
+BLOCK = re.compile(r'(?P<fence>```sh\n(?P<commands>.*?)```\n\n<!-- output -->\n).*?(?=<!-- end -->)', re.DOTALL)
+
+
+def main(arguments: list[str]) -> int | None:
+    """Refresh the page, or with --check say whether it is up to date."""
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('page', help='Markdown file')
+    parser.add_argument('--data', required=True, help='what $DATA stands for')
+    parser.add_argument('--check', action='store_true', help='change nothing; status 1 if the page is out of date')
+    options = parser.parse_args(arguments)
+    page = existing_file(options.page, 'Markdown page').read_text(encoding='utf-8')
+    if not BLOCK.search(page):
+        raise InputError(f'{options.page} has no commands that are followed by <!-- output --> and <!-- end -->')
+    fresh = BLOCK.sub(lambda match: match['fence'] + output_of(match['commands'], options.data), page)
+    if options.check:
+        print(f'{options.page} is {"up to date" if fresh == page else "out of date"}')
+        return int(fresh != page)
+    with atomic_file(options.page) as stream:
+        stream.write(fresh)
+    return None
+
+
+def output_of(commands: str, data: str) -> str:
+    """What the commands print, one after the other; lines that end in a backslash go on in the next one."""
+    printed = []
+    for command in commands.replace('\\\n', ' ').splitlines():
+        words = [word.replace('$DATA', data) for word in shlex.split(command)]
+        if words[:2] != ['python', '-m'] or not words[2].startswith('pyserini_repbert.'):
+            raise InputError(f"'{command[:60]}' is not a command of this package: python -m pyserini_repbert.…")
+        root = Path(__file__).resolve().parent.parent
+        done = subprocess.run([sys.executable, *words[1:], '--quiet'], cwd=root, text=True, capture_output=True)
+        if done.returncode:
+            raise PyseriniRepbertError(f"'{command[:60]}' failed: {done.stderr.strip()}")
+        if done.stdout.strip():
+            printed.append(done.stdout.strip())
+    return '\n' + '\n\n'.join(printed) + '\n\n'
+
+
+if __name__ == '__main__':
+    sys.exit(run(main))
