@@ -25,6 +25,9 @@ from pyserini_repbert.files import StrPath, existing_file, open_binary
 
 logger = logging.getLogger(__name__)
 
+# A comment, or '<' with a letter, '/', '!' or '?' after it, as HTML has it: the 'm < n' of an abstract is text.
+_TAG = re.compile(r'<!--.*?-->|<[a-zA-Z/!?][^>]*>', re.DOTALL)
+
 _QUICK_GZIP = 50_000_000  # bytes that are unpacked just to count their lines
 
 
@@ -104,8 +107,8 @@ class _SeenDocids:
 class Corpus(ABC):
     """A stream of passages that can be read again from the start.
 
-    Subclasses yield `(place, Passage | BadPassage)`; this class owns the checks that all formats share: an empty docid, white
-    space in a docid, empty text, duplicate docids, and what becomes of a line that cannot be used.
+    Subclasses yield `(place, Passage | BadPassage)`; this class owns the checks that all formats share: an empty docid,
+    white space in a docid, empty text, duplicate docids, and what becomes of a line that cannot be used.
 
     Attributes
     ----------
@@ -277,7 +280,7 @@ class TrecCorpus(Corpus):
         if number is None:
             return BadPassage('no <DOCNO>')
         rest = document[: number.start()] + ' ' + document[number.end() :]
-        return Passage(number.group(1), ' '.join(re.sub(r'<[^>]*>', ' ', rest).split()))
+        return Passage(number.group(1), ' '.join(_TAG.sub(' ', rest).split()))
 
 
 class HtmlCorpus(Corpus):
@@ -290,7 +293,7 @@ class HtmlCorpus(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for file_name, raw in self._files():
             place = f'{self.path}:{file_name}'
-            text = ' '.join(html.unescape(re.sub(r'<[^>]*>', ' ', raw.decode('utf-8', 'replace'))).split())
+            text = ' '.join(html.unescape(_TAG.sub(' ', raw.decode('utf-8', 'replace'))).split())
             yield place, Passage(Path(file_name).name.removesuffix('.html'), text)
 
     def _files(self) -> Iterator[tuple[str, bytes]]:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert import doctor
 from pyserini_repbert.command import run
-from pyserini_repbert.doctor import Finding, Status
+from pyserini_repbert.doctor import __main__ as doctor
+from pyserini_repbert.doctor import checks
+from pyserini_repbert.doctor.checks import Finding, Status
 
 
 @pytest.fixture
@@ -41,9 +42,7 @@ def test_a_broken_check_is_a_finding(monkeypatch):
         raise RuntimeError('cannot load')
         yield
 
-    for name in ('_java', '_pyserini', '_packages', '_torch', '_faiss', '_openmp', '_gpu', '_cache', '_catalog'):
-        monkeypatch.setattr(doctor, name, lambda: iter(()))
-    monkeypatch.setattr(doctor, '_torch', broken)
+    monkeypatch.setattr(doctor, 'CHECKS', {'python': checks._python, 'torch': broken})
     found = list(doctor.findings())
     assert [(finding.check, finding.status) for finding in found] == [('python', 'ok'), ('torch', 'fail')]
     assert 'RuntimeError: cannot load' in found[1].found
@@ -60,13 +59,13 @@ def test_a_broken_check_is_a_finding(monkeypatch):
     ],
 )
 def test_openmp(names, status, monkeypatch):
-    monkeypatch.setattr(doctor, 'loaded_openmp', lambda: [Path('/lib') / name for name in names])
-    assert [finding.status for finding in doctor._openmp()] == [status]
+    monkeypatch.setattr(checks, 'loaded_openmp', lambda: [Path('/lib') / name for name in names])
+    assert [finding.status for finding in checks._openmp()] == [status]
 
 
 def test_missing_packages_fail_with_the_command(monkeypatch):
-    monkeypatch.setattr(doctor, 'REQUIRED', ('numpy', 'no-such-package-here'))
-    (finding,) = doctor._packages()
+    monkeypatch.setattr(checks, 'REQUIRED', ('numpy', 'no-such-package-here'))
+    (finding,) = checks._packages()
     assert finding == Finding(
         'packages', Status.FAIL, 'missing: no-such-package-here', 'pip install no-such-package-here'
     )
@@ -74,25 +73,25 @@ def test_missing_packages_fail_with_the_command(monkeypatch):
 
 def test_old_pyserini_is_a_warning(monkeypatch):
     for version, status in {'0.44.0': 'warn', '1.6.0': 'ok', '2.1': 'ok', '3.0.0': 'warn'}.items():
-        monkeypatch.setattr(doctor, '_version', lambda package, version=version: version)
-        assert [finding.status for finding in doctor._pyserini()] == [status]
+        monkeypatch.setattr(checks, '_version', lambda package, version=version: version)
+        assert [finding.status for finding in checks._pyserini()] == [status]
 
 
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'deep/cache'))
-    (finding,) = doctor._cache()
+    (finding,) = checks._cache()
     assert finding.status in (Status.OK, Status.WARN)
     assert 'holds nothing yet' in finding.found
     (tmp_path / 'deep/cache/downloads').mkdir(parents=True)
     (tmp_path / 'deep/cache/downloads/x').write_bytes(bytes(2000))
-    assert 'downloads 2.0 kB' in next(doctor._cache()).found
-    monkeypatch.setattr(doctor.os, 'access', lambda path, mode: False)
-    assert next(doctor._cache()).status is Status.FAIL
+    assert 'downloads 2.0 kB' in next(checks._cache()).found
+    monkeypatch.setattr(checks.os, 'access', lambda path, mode: False)
+    assert next(checks._cache()).status is Status.FAIL
 
 
 @pytest.mark.jvm
 def test_java_and_jar_of_this_machine():
-    java, jar = doctor._java()
+    java, jar = checks._java()
     assert java.status is Status.OK
     assert jar.status is Status.OK
     assert jar.found.endswith('.jar')

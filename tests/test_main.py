@@ -58,7 +58,7 @@ def test_only_commands_that_exist_are_listed(monkeypatch):
 def test_own_command_gets_the_rest_of_the_arguments(monkeypatch):
     given = []
     fake = types.SimpleNamespace(main=lambda arguments: given.append(arguments) or 1)
-    monkeypatch.setitem(sys.modules, 'pyserini_repbert.doctor', fake)
+    monkeypatch.setitem(sys.modules, 'pyserini_repbert.doctor.__main__', fake)
     assert entry.main(['doctor', '--json']) == 1
     assert given == [['--json']]
 

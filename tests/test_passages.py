@@ -171,3 +171,9 @@ def test_seen_docids_grow():
 def test_texts_by_docid(tmp_path):
     texts = CorpusTexts(corpus(tmp_path, '1\tx\n2\ty\n3\tz\n', 'c.tsv'), ['3', '1', '9'])
     assert texts.texts(['3', '9', '1', '2']) == ['z', None, 'x', None]
+
+
+def test_less_than_is_no_tag(tmp_path):
+    page = '<html><PRE>if 1 <= m < n, and m<2 holds &lt;b&gt;<br/>x<!-- a > b -->y</html>'
+    (tmp_path / 'p.html').write_text(page)
+    assert list(open_corpus(tmp_path)) == [Passage('p', 'if 1 <= m < n, and m<2 holds <b> x y')]

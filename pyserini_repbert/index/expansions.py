@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from pyserini_repbert.errors import InputError
@@ -61,16 +62,10 @@ def predicted_queries(
     per_passage = lines_per_passage(paths, 'predictions', docids)
     lines = lines_of(paths, 'predictions')
     while True:
-        queries = [
-            query for _, (_, _, line) in zip(range(per_passage), lines, strict=False) for query in _queries(line)
-        ]
+        queries = [query.strip() for _, _, line in islice(lines, per_passage) for query in _SEPARATOR.split(line)]
         if not queries:
             return
         yield ' '.join(queries[:topk]).strip()
-
-
-def _queries(line: str) -> list[str]:
-    return [query.strip() for query in _SEPARATOR.split(line)]
 
 
 def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Iterable[str]]) -> int:
@@ -143,9 +138,7 @@ def weighted_texts(
     """
     paths = listed(files)
     if lines_per_passage(paths, 'weights', docids) != 1:
-        raise InputError(
-            f'the weights in {paths[0]} have more lines than the corpus has passages: give the right corpus'
-        )
+        raise InputError(f'{paths[0]} has more lines of weights than the corpus has passages: give the right corpus')
     for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
         try:
             if line.lstrip().startswith('{'):
@@ -193,7 +186,7 @@ def word_weights(line: str) -> dict[str, float]:
 
 
 def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
-    """Each word as often as its term frequency says: round(100 y), or round(100 sqrt(y)); below 1 before rounding: never.
+    """Each word as often as its term frequency says: round(100 y) or round(100 sqrt(y)), never if below 1 unrounded.
 
     DeepCT's paper rounds every weight; its released script, which made the published index, drops what is below 1.
     """

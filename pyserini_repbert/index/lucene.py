@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import batched, repeat
+from itertools import islice, repeat
 from pathlib import Path
 
 from pyserini_repbert.errors import InputError
@@ -14,7 +14,8 @@ from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.passages import Corpus, Passage
 from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
-from pyserini_repbert.pyserini_bridge.lucene import MANIFEST, PASSAGE_FIELD
+from pyserini_repbert.pyserini_bridge.lucene import PASSAGE_FIELD
+from pyserini_repbert.pyserini_bridge.sparse_settings import MANIFEST
 
 logger = logging.getLogger(__name__)
 
@@ -138,9 +139,11 @@ def _additions(
     return repeat('')
 
 
-def batched_documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[tuple[str, ...]]:
+def batched_documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[list[str]]:
     """Anserini's JSON documents, `BATCH` at a time; a passage of which nothing can be indexed is left out."""
-    return batched(_documents(kind, corpus, additions), BATCH)
+    documents = _documents(kind, corpus, additions)
+    while batch := list(islice(documents, BATCH)):
+        yield batch
 
 
 def _documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:

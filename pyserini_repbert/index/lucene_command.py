@@ -12,7 +12,7 @@ VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct')
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument('--corpus', required=True, help='corpus file or folder, ir_datasets:ID, or a catalog name')
+    parser.add_argument('--corpus', required=True, help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
     parser.add_argument('--output', required=True, help='folder of the new index')
     parser.add_argument('--variant', choices=VARIANTS, default='bm25', help='what Lucene sees of a passage')
     parser.add_argument(
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
     parser.add_argument('--threads', type=positive_int, default=1, help='documents analysed at a time')
-    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, html or ir_datasets')
+    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='text fields of JSON lines')
     parser.add_argument('--on-error', choices=('refuse', 'skip'), default='refuse', help='what to do with bad lines')
 
@@ -33,13 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Build the index and say how to search it."""
     from pyserini_repbert import catalog
     from pyserini_repbert.index.lucene import build_lucene_index
-    from pyserini_repbert.passages import open_corpus
+    from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
 
     source = arguments.corpus
     if not Path(source).exists():
         source = catalog.file('collections', source) or source
     expanded = arguments.variant != 'bm25'
-    corpus = open_corpus(source, arguments.corpus_format, arguments.fields, arguments.on_error, keep_empty=expanded)
+    corpus = open_any_corpus(source, arguments.corpus_format, arguments.fields, arguments.on_error, keep_empty=expanded)
     predictions = arguments.predictions
     if predictions is not None and len(predictions) == 1:
         predictions = predictions[0]

@@ -6,24 +6,24 @@ from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
     from pyserini_repbert.pyserini_bridge.compat import import_pyserini as import_pyserini
-    from pyserini_repbert.pyserini_bridge.jvm import find_java as find_java
+    from pyserini_repbert.pyserini_bridge.java_home import find_java as find_java
     from pyserini_repbert.pyserini_bridge.jvm import start_jvm as start_jvm
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher as LuceneSparseSearcher
-    from pyserini_repbert.pyserini_bridge.lucene import SparseSettings as SparseSettings
     from pyserini_repbert.pyserini_bridge.plugin import register as register
+    from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings as SparseSettings
     from pyserini_repbert.pyserini_bridge.topics import load_qrels as load_qrels
     from pyserini_repbert.pyserini_bridge.topics import load_topics as load_topics
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        'find_java': '.jvm',
+        'find_java': '.java_home',
         'start_jvm': '.jvm',
         'import_pyserini': '.compat',
         'register': '.plugin',
         'load_topics': '.topics',
         'load_qrels': '.topics',
         'LuceneSparseSearcher': '.lucene',
-        'SparseSettings': '.lucene',
+        'SparseSettings': '.sparse_settings',
     },
 )

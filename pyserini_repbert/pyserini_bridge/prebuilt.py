@@ -1,0 +1,52 @@
+"""Prebuilt Lucene indexes of Pyserini, by name, in Pyserini's cache."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from pyserini_repbert.download import is_offline
+from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.files import human_size
+from pyserini_repbert.pyserini_bridge.compat import import_pyserini, prebuilt_tables
+
+
+def prebuilt_index(name: str, download: bool = False) -> Path:
+    """The folder of a prebuilt sparse index.
+
+    Parameters
+    ----------
+    name : Pyserini's name for it ('msmarco-v1-passage')
+    download : fetch it when it is not in Pyserini's cache
+
+    Raises
+    ------
+    UnknownNameError
+        with the nearest names
+    MissingResourceError
+        when it is not there, and may or can not be downloaded
+    """
+    tables = prebuilt_tables()
+    known = {**tables['impact'], **tables['sparse']}
+    if name not in known:
+        close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+        near = f'; did you mean {", ".join(close)}?' if close else ''
+        raise UnknownNameError(
+            f"'{name}' is neither the folder of a Lucene index nor a prebuilt index of Pyserini{near}"
+        )
+    util = import_pyserini('pyserini.util')
+    entry = known[name]
+    if not util.check_downloaded(name):
+        size = human_size(entry.get('size compressed (bytes)') or 0)
+        place = Path(util.get_cache_home()) / 'indexes'
+        by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
+        if is_offline() or not download:
+            why = 'downloads are off' if is_offline() else 'it has to be downloaded first'
+            raise MissingResourceError(f"prebuilt index '{name}' is not here and {why}: pass --download, or {by_hand}")
+        try:
+            return Path(util.download_prebuilt_index(name, verbose=False))
+        except Exception as error:  # Pyserini raises ValueError, AssertionError (checksum) and what its libraries raise
+            raise MissingResourceError(
+                f"prebuilt index '{name}' could not be fetched ({error}): try again, or {by_hand}"
+            ) from error
+    return Path(util.download_prebuilt_index(name, verbose=False))

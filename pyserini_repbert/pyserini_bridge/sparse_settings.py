@@ -1,0 +1,61 @@
+"""How a Lucene index is searched: scoring function, feedback, dependence model; and what an index was built for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError
+
+MODELS = ('bm25', 'ql')
+MANIFEST = 'pyserini_repbert.json'  # beside Lucene's files in an index that this package built
+
+
+@dataclass(frozen=True, slots=True)
+class Rm3:
+    """RM3 pseudo-relevance feedback; the defaults are Anserini's."""
+
+    fb_terms: int = 10
+    fb_docs: int = 10
+    original_query_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.fb_terms < 1 or self.fb_docs < 1 or not 0 <= self.original_query_weight <= 1:
+            raise InputError(f'{self}: expected at least one term and one document, and a weight from 0 to 1')
+
+
+@dataclass(frozen=True, slots=True)
+class SparseSettings:
+    """How a Lucene index is searched.
+
+    Attributes
+    ----------
+    model : 'bm25' or 'ql' (query likelihood with Dirichlet smoothing)
+    k1, b : of BM25; the defaults are Anserini's, tuned for MS MARCO passages they are 0.82 and 0.68
+    mu : of query likelihood
+    rm3 : expand queries by feedback: False, True for Anserini's defaults, or parameters
+    sdm : sequential dependence model: terms, ordered pairs and pairs within a window, weighted as Anserini does
+    """
+
+    model: str = 'bm25'
+    k1: float = 0.9
+    b: float = 0.4
+    mu: float = 1000.0
+    rm3: Rm3 | bool = False
+    sdm: bool = False
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise InputError(f"sparse model '{self.model}' is unknown: expected one of {', '.join(MODELS)}")
+        if self.k1 < 0 or not 0 <= self.b <= 1 or self.mu <= 0:
+            raise InputError(f'k1={self.k1} b={self.b} mu={self.mu}: expected k1 >= 0, b from 0 to 1, mu > 0')
+
+
+def default_settings(folder: Path) -> SparseSettings:
+    """BM25 with the k1 and b in the manifest of an index that this package built, where it names them."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+        return SparseSettings(k1=float(manifest['k1']), b=float(manifest['b']))
+    except (OSError, ValueError, KeyError, TypeError):
+        return SparseSettings()

@@ -1,0 +1,196 @@
+"""Sparse search on a small index: order, empty answers, settings, stored text, names that are not indexes."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
+from pyserini_repbert.pyserini_bridge import lucene, prebuilt, sparse_settings
+from pyserini_repbert.pyserini_bridge.jvm import java_class
+from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings
+
+TEXTS = {
+    'z1': 'cats sleep',
+    'b2': 'dogs bark at cats',
+    'a3': 'cats sleep',
+    'm4': 'été 😀 fish',
+}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
+
+    path = tmp_path_factory.mktemp('lucene') / 'index'
+    path.mkdir()
+    with LuceneWriter(path) as writer:
+        writer.add([json.dumps({'id': docid, 'contents': text}) for docid, text in TEXTS.items()])
+    return path
+
+
+@pytest.mark.jvm
+def test_ties_come_in_order_of_docid(folder):
+    hits = LuceneSparseSearcher(folder).search('cats', k=10)
+    assert [hit.docid for hit in hits] == ['a3', 'z1', 'b2']
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert [hit.docid for hit in LuceneSparseSearcher(folder).search('cats', k=1)] == ['a3']
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('sdm', [False, True])
+def test_queries_without_answers(folder, sdm):
+    searcher = LuceneSparseSearcher(folder, SparseSettings(sdm=sdm))
+    for query in ('', '  \t', 'the of', '?!', 'zebra'):
+        assert searcher.search(query) == []
+    batch = searcher.batch_search(['', 'dogs', 'zebra', 'the'], ['4', '3', '2', '1'], threads=2)
+    assert list(batch) == ['4', '3', '2', '1']
+    assert [[hit.docid for hit in hits] for hits in batch.values()] == [[], ['b2'], [], []]
+    assert searcher.batch_search([], []) == {}
+
+
+@pytest.mark.jvm
+def test_batches_answer_as_single_queries_do(folder, monkeypatch):
+    monkeypatch.setattr(lucene, 'HITS_AT_ONCE', 4)
+    searcher = LuceneSparseSearcher(folder, SparseSettings(model='ql', mu=10))
+    queries = ['cats', 'sleep', 'bark', 'été', 'fish cats']
+    batch = searcher.batch_search(queries, [f'q{n}' for n in range(5)], k=3, threads=2)
+    assert batch == {f'q{n}': searcher.search(query, k=3) for n, query in enumerate(queries)}
+    assert all(batch.values())
+
+
+@pytest.mark.jvm
+def test_k_larger_than_the_index_and_stored_text(folder):
+    searcher = LuceneSparseSearcher(folder)
+    assert searcher.size == 4
+    assert len(searcher.search('cats', k=10**9)) == 3
+    assert searcher.texts(['m4', 'nope', 'm4']) == ['été 😀 fish', None, 'été 😀 fish']
+    assert searcher.texts([]) == []
+    assert dict(searcher.passages()) == TEXTS
+    assert dict(lucene.stored_passages(folder)) == TEXTS
+    assert lucene.stored_count(folder) == 4
+
+
+@pytest.mark.jvm
+def test_threads_share_a_searcher_and_leave_nothing_behind(folder):
+    searcher = LuceneSparseSearcher(folder)
+    expected = {query: searcher.search(query) for query in ('cats', 'dogs', 'fish', 'sleep bark')}
+    queries = list(expected) * 25
+    before = java_class('java.lang.Thread').activeCount()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(searcher.search, queries)) == [expected[query] for query in queries]
+    assert java_class('java.lang.Thread').activeCount() == before
+
+
+@pytest.mark.jvm
+def test_settings_change_the_scores(folder):
+    def scores(**settings):
+        return [hit.score for hit in LuceneSparseSearcher(folder, SparseSettings(**settings)).search('cats bark')]
+
+    assert len({tuple(scores()), tuple(scores(k1=2.0)), tuple(scores(model='ql')), tuple(scores(sdm=True))}) == 4
+    assert scores(b=0.0, k1=0.0)[1] == pytest.approx(scores(b=0.0, k1=0.0)[2], abs=1e-5)
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    ('queries', 'qids', 'k', 'message'),
+    [
+        (['a'], ['1', '2'], 10, '1 queries and 2 qids'),
+        (['a', 'b'], ['1', '1'], 10, "qid '1' was given twice"),
+        (['a'], ['1'], 0, 'k=0, threads=1'),
+    ],
+)
+def test_requests_that_make_no_sense(folder, queries, qids, k, message):
+    with pytest.raises(InputError, match=message):
+        LuceneSparseSearcher(folder).batch_search(queries, qids, k)
+
+
+@pytest.mark.jvm
+def test_index_without_positions_vectors_or_text(tmp_path):
+    indexer = java_class('io.anserini.index.SimpleIndexer')
+    bare = indexer(['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')])
+    bare.addRawDocument('{"id": "1", "contents": "cats sleep"}')
+    bare.close()
+    searcher = LuceneSparseSearcher(tmp_path / 'bare')
+    assert [hit.docid for hit in searcher.search('cats')] == ['1']
+    with pytest.raises(MismatchError, match='stores no passages'):
+        searcher.texts(['1'])
+    with pytest.raises(MismatchError, match='neither document vectors nor raw JSON'):
+        LuceneSparseSearcher(tmp_path / 'bare', SparseSettings(rm3=True))
+    with pytest.raises(MismatchError, match='has no positions, which SDM needs'):
+        LuceneSparseSearcher(tmp_path / 'bare', SparseSettings(sdm=True)).search('cats sleep')
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {'model': 'tfidf'},
+        {'k1': -1},
+        {'b': 1.5},
+        {'mu': 0},
+    ],
+)
+def test_bad_settings(settings):
+    with pytest.raises(InputError, match='expected'):
+        SparseSettings(**settings)
+
+
+def test_bad_feedback():
+    with pytest.raises(InputError, match='at least one term'):
+        Rm3(fb_terms=0)
+    with pytest.raises(InputError, match='weight from 0 to 1'):
+        Rm3(original_query_weight=2)
+
+
+def test_places_that_are_no_index(tmp_path):
+    with pytest.raises(InputError, match='holds no Lucene index'):
+        lucene.index_folder(tmp_path)
+    (tmp_path / 'file').touch()
+    with pytest.raises(InputError, match='the folder of a Lucene index was expected'):
+        lucene.index_folder(tmp_path / 'file')
+
+
+def test_settings_that_an_index_was_built_for(tmp_path):
+    assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+    (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "bm25"}')
+    assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+    (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "deepct", "k1": 10, "b": 0.9}')
+    assert sparse_settings.default_settings(tmp_path) == SparseSettings(k1=10.0, b=0.9)
+
+
+class Util:
+    """Stands for pyserini.util."""
+
+    here = True
+
+    def get_cache_home(self):
+        return '/cache'
+
+    def check_downloaded(self, name):
+        return self.here
+
+    def download_prebuilt_index(self, name, verbose):
+        if not self.here:
+            raise ValueError('no address answers')
+        return f'/cache/indexes/{name}'
+
+
+def test_prebuilt_names(monkeypatch):
+    entry = {'urls': ['https://host/x.tar.gz'], 'size compressed (bytes)': 2_170_758_745}
+    tables = {'sparse': {'msmarco-v1-passage': entry}, 'impact': {}, 'dense': {}}
+    util = Util()
+    monkeypatch.setattr(prebuilt, 'prebuilt_tables', lambda: tables)
+    monkeypatch.setattr(prebuilt, 'import_pyserini', lambda name: util)
+    monkeypatch.setattr(prebuilt, 'is_offline', lambda: False)
+    assert str(prebuilt.prebuilt_index('msmarco-v1-passage')) == '/cache/indexes/msmarco-v1-passage'
+    with pytest.raises(UnknownNameError, match='did you mean msmarco-v1-passage'):
+        prebuilt.prebuilt_index('msmarco-passage')
+    util.here = False
+    with pytest.raises(MissingResourceError, match=r'--download, or fetch https://host/x\.tar\.gz \(2\.2 GB\)'):
+        prebuilt.prebuilt_index('msmarco-v1-passage')
+    with pytest.raises(MissingResourceError, match='no address answers'):
+        prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
+    monkeypatch.setattr(prebuilt, 'is_offline', lambda: True)
+    with pytest.raises(MissingResourceError, match='downloads are off'):
+        prebuilt.prebuilt_index('msmarco-v1-passage', download=True)

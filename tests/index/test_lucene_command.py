@@ -1,0 +1,36 @@
+"""`index lucene` from the command line to an index."""
+
+import pytest
+
+from pyserini_repbert.command import run
+from pyserini_repbert.index.__main__ import main
+
+
+@pytest.mark.jvm
+def test_a_corpus_becomes_an_index(tmp_path, capsys):
+    (tmp_path / 'c.tsv').write_text('1\tcats sleep\n2\tdogs bark\n')
+    (tmp_path / 'p.txt').write_text('pets\npets / guards\n')
+    out = str(tmp_path / 'index')
+    arguments = ['--corpus', str(tmp_path / 'c.tsv'), '--output', out]
+    expanding = ['--variant', 'doc2query', '--predictions', str(tmp_path / 'p.txt'), '--topk', '2']
+    assert run(main, ['lucene', *arguments, *expanding]) == 0
+    assert capsys.readouterr().out == f'{out}: 2 passages (doc2query)\n'
+    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+
+    assert [hit.docid for hit in LuceneSparseSearcher(out).search('guard')] == ['2']
+    # an index is a corpus too: the passages as they were
+    again = str(tmp_path / 'again')
+    assert run(main, ['lucene', '--corpus', out, '--output', again]) == 0
+    assert LuceneSparseSearcher(again).search('guard') == []
+    assert LuceneSparseSearcher(again).texts(['2']) == ['dogs bark']
+
+
+def test_errors_are_one_line(tmp_path, capsys):
+    (tmp_path / 'c.tsv').write_text('1\tcats sleep\n')
+    there = ['lucene', '--corpus', str(tmp_path / 'c.tsv'), '--output', str(tmp_path)]
+    assert run(main, there) == 2
+    assert capsys.readouterr().err == f'error: {tmp_path} exists already: delete it, or give another --output\n'
+    assert run(main, ['lucene', '--corpus', 'nowhere', '--output', str(tmp_path / 'o')]) == 2
+    assert 'nowhere does not exist' in capsys.readouterr().err
+    assert run(main, [*there[:-1], str(tmp_path / 'o'), '--variant', 'deepct']) == 2
+    assert 'give --weights FILE' in capsys.readouterr().err
