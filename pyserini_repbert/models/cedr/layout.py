@@ -1,0 +1,180 @@
+"""How a query and a document become BERT's input, and where their tokens are found in its output.
+
+A sequence is `[CLS] query [SEP] document [SEP]`, segment 0 up to the first [SEP], 1 from there. The released code pads
+queries to 20 tokens in the middle of the sequence and masks the padding. A masked token changes nothing but the
+positions of what follows, so it is left out here and the positions are given instead: the same numbers, less work.
+
+A document too long for the positions left is split into parts as even as possible (CEDR section 3.1), each behind the
+whole query. The last part may be a token shorter than the others; its [SEP] keeps their position.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.cedr.settings import CedrSettings
+from pyserini_repbert.models.inputs import WordPieces
+
+_SPECIAL_TOKENS = 3  # [CLS] and two [SEP]
+
+
+class Pair(NamedTuple):
+    """The wordpieces of a query and a document, cut to the lengths that a model takes."""
+
+    query: list[int]
+    document: list[int]
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Pairs as tensors. A pair has a row of its own for each part of its document.
+
+    Attributes
+    ----------
+    input_ids, token_type_ids, position_ids : int64 (rows, length)
+    attention_mask : bool (rows, length); None where no row is padded
+    part_weights : float32 (n, rows), 1 / number of parts where a row belongs to a pair
+    query_index : int64 (n, q), where a query token is in the flattened (rows · length) output; of the first part
+    document_index : int64 (n, d), likewise for document tokens
+    query_mask : bool (n, q), True where there is a query token
+    document_mask : bool (n, d)
+    counted : bool (n, q), the query rows that a model sums over: all of a padded query's
+    """
+
+    input_ids: Tensor
+    token_type_ids: Tensor
+    position_ids: Tensor
+    attention_mask: Tensor | None
+    part_weights: Tensor
+    query_index: Tensor
+    document_index: Tensor
+    query_mask: Tensor
+    document_mask: Tensor
+    counted: Tensor
+
+
+class PairLayout:
+    """Lays out pairs for a BERT.
+
+    Parameters
+    ----------
+    config, settings : of the model
+    cls, sep, pad : ids of the special tokens
+    """
+
+    def __init__(self, config: BertConfig, settings: CedrSettings, cls: int, sep: int, pad: int) -> None:
+        self.settings = settings
+        self.positions = config.max_position_embeddings
+        self.cls, self.sep, self.pad = cls, sep, pad
+        if self._room(settings.max_query_length) < 1:
+            raise InputError(
+                f'a query of {settings.max_query_length} tokens leaves no room for a document in the '
+                f'{self.positions} positions of this BERT: lower max_query_length'
+            )
+
+    @classmethod
+    def of(cls, config: BertConfig, settings: CedrSettings, pieces: WordPieces) -> PairLayout:
+        """For a tokenizer's special tokens."""
+        return cls(config, settings, pieces.cls, pieces.sep, pieces.pad)
+
+    def cut(self, query: Sequence[int], document: Sequence[int]) -> Pair:
+        """The first wordpieces of both, as many as the model takes."""
+        return Pair(list(query[: self.settings.max_query_length]), list(document[: self.settings.max_doc_length]))
+
+    def _slots(self, pair: Pair) -> int:
+        return self.settings.max_query_length if self.settings.pad_query else len(pair.query)
+
+    def _room(self, slots: int) -> int:
+        return self.positions - slots - _SPECIAL_TOKENS
+
+    def n_parts(self, pair: Pair) -> int:
+        """How many parts the document is split into; an empty one is one part."""
+        return max(1, math.ceil(len(pair.document) / self._room(self._slots(pair))))
+
+    def cost(self, pair: Pair) -> int:
+        """The tokens that BERT runs over for a pair, its parts together."""
+        return self.n_parts(pair) * (len(pair.query) + _SPECIAL_TOKENS + self._part_length(pair))
+
+    def _part_length(self, pair: Pair) -> int:
+        return math.ceil(len(pair.document) / self.n_parts(pair))
+
+    def collate(self, pairs: Sequence[Pair], device: torch.device | str = 'cpu') -> PairBatch:
+        """A batch on `device`; at least one pair."""
+        rows: list[tuple[list[int], list[int], int]] = []  # ids, positions, where segment 1 begins
+        first_rows, part_counts = [], []
+        for pair in pairs:
+            first_rows.append(len(rows))
+            rows += self._rows(pair)
+            part_counts.append(len(rows) - first_rows[-1])
+        lengths = np.asarray([len(ids) for ids, _, _ in rows])
+        longest = int(lengths.max())
+        columns = np.arange(longest)
+        ids = np.full((len(rows), longest), self.pad, dtype=np.int64)
+        positions = np.zeros_like(ids)
+        for row, (own, places, _) in enumerate(rows):
+            ids[row, : len(own)] = own
+            positions[row, : len(own)] = places
+        starts = np.asarray([start for _, _, start in rows])
+        real = columns < lengths[:, None]
+        types = ((columns >= starts[:, None]) & real).astype(np.int64)
+        weights = np.zeros((len(pairs), len(rows)), dtype=np.float32)
+        for number, (first, count) in enumerate(zip(first_rows, part_counts, strict=True)):
+            weights[number, first : first + count] = 1 / count
+        query_index, query_mask, document_index, document_mask = self._places(pairs, first_rows, longest)
+        counted = np.ones_like(query_mask) if self.settings.pad_query else query_mask
+
+        def tensor(array: NDArray[np.generic]) -> Tensor:
+            return torch.from_numpy(array).to(device)
+
+        return PairBatch(
+            tensor(ids),
+            tensor(types),
+            tensor(positions),
+            None if real.all() else tensor(real),
+            tensor(weights),
+            tensor(query_index),
+            tensor(document_index),
+            tensor(query_mask),
+            tensor(document_mask),
+            tensor(counted),
+        )
+
+    def _rows(self, pair: Pair) -> list[tuple[list[int], list[int], int]]:
+        query, document = pair
+        begin = self._slots(pair) + 2
+        size = self._part_length(pair)
+        found = []
+        for part in range(self.n_parts(pair)):
+            chunk = document[part * size : (part + 1) * size]
+            ids = [self.cls, *query, self.sep, *chunk, self.sep]
+            places = [*range(len(query) + 1), begin - 1, *range(begin, begin + len(chunk)), begin + size]
+            found.append((ids, places, len(query) + 2))
+        return found
+
+    def _places(
+        self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]:
+        """Where the query's and the document's tokens are, and which of these places are real."""
+        widest = max(self._slots(pair) for pair in pairs)
+        longest = max(1, *(len(pair.document) for pair in pairs))
+        query_index = np.zeros((len(pairs), max(1, widest)), dtype=np.int64)
+        document_index = np.zeros((len(pairs), longest), dtype=np.int64)
+        query_mask, document_mask = query_index.astype(bool), document_index.astype(bool)
+        for number, (pair, first) in enumerate(zip(pairs, first_rows, strict=True)):
+            n_query, n_document = len(pair.query), len(pair.document)
+            query_index[number, :n_query] = first * row_length + 1 + np.arange(n_query)
+            query_mask[number, :n_query] = True
+            part, offset = np.divmod(np.arange(n_document), max(1, self._part_length(pair)))
+            document_index[number, :n_document] = (first + part) * row_length + n_query + 2 + offset
+            document_mask[number, :n_document] = True
+        return query_index, query_mask, document_index, document_mask

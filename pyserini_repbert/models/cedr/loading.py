@@ -1,0 +1,57 @@
+"""CEDR models by architecture, new or from a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.cedr.drmm import CedrDrmm
+from pyserini_repbert.models.cedr.knrm import CedrKnrm
+from pyserini_repbert.models.cedr.pacrr import CedrPacrr
+from pyserini_repbert.models.cedr.ranker import CedrRanker
+from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
+from pyserini_repbert.models.cedr.vanilla import VanillaBert
+from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly
+
+RANKERS: dict[str, type[CedrRanker]] = {
+    Architecture.VANILLA: VanillaBert,
+    Architecture.KNRM: CedrKnrm,
+    Architecture.PACRR: CedrPacrr,
+    Architecture.DRMM: CedrDrmm,
+}
+
+
+def new_ranker(config: BertConfig, settings: CedrSettings) -> CedrRanker:
+    """An untrained model."""
+    return RANKERS[settings.architecture](config, settings)
+
+
+def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_length: int | None = None) -> CedrRanker:
+    """The model of a checkpoint, in float32 on the CPU, for inference.
+
+    Parameters
+    ----------
+    n_layers : run only BERT's first layers, see `CedrRanker.keep_layers`
+    max_doc_length : wordpieces kept of a document, if not the checkpoint's
+
+    Raises
+    ------
+    MismatchError
+        for a checkpoint of another system
+    DamagedFileError
+        for missing, unexpected or misshapen weights
+    InputError
+        for a number of layers that the model does not have, or settings that make no sense
+    """
+    settings = CedrSettings.from_ranking(checkpoint.system(SYSTEM))
+    if max_doc_length is not None:
+        settings = replace(settings, max_doc_length=max_doc_length)
+    with torch.device('meta'):
+        model = new_ranker(BertConfig.from_dict(checkpoint.config), settings)
+    model = model.to_empty(device='cpu')
+    load_strictly(model, checkpoint)
+    if n_layers is not None:
+        model.keep_layers(n_layers)
+    return model.eval()

@@ -1,0 +1,70 @@
+"""What makes one CEDR model differ from another: the `ranking` object of its config.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from pyserini_repbert.errors import InputError
+
+SYSTEM = 'cedr'
+MAX_QUERY_TOKENS = 20  # the released code; the paper: queries are always whole
+MAX_DOCUMENT_TOKENS = 800  # CEDR section 3.1
+K_MAX = 2  # the released code and its checkpoints; 30 in CEDR section 3.1
+
+
+class Architecture(StrEnum):
+    """What turns similarities and [CLS] into a score."""
+
+    VANILLA = 'vanilla'
+    KNRM = 'knrm'
+    PACRR = 'pacrr'
+    DRMM = 'drmm'
+
+
+@dataclass(frozen=True)
+class CedrSettings:
+    """The settings of a CEDR model.
+
+    Attributes
+    ----------
+    architecture : vanilla (a linear layer on [CLS]), knrm, pacrr or drmm
+    joint : the [CLS] vector joins the matching signals (CEDR section 2.3); False gives the rows "BERT (fine-tuned)" of
+        its Table 1
+    k_max : PACRR's strongest matches kept for each query term and n-gram size
+    max_query_length, max_doc_length : wordpieces kept, special tokens not counted
+    pad_query : leave room for `max_query_length` query tokens, as the released code does, so that a document always
+        begins at the same position; without it, positions follow on the query and DRMM sums over its tokens only
+    """
+
+    architecture: Architecture = Architecture.VANILLA
+    joint: bool = True
+    k_max: int = K_MAX
+    max_query_length: int = MAX_QUERY_TOKENS
+    max_doc_length: int = MAX_DOCUMENT_TOKENS
+    pad_query: bool = True
+
+    def __post_init__(self) -> None:
+        if self.architecture not in list(Architecture):
+            raise InputError(f"CEDR architecture '{self.architecture}' is unknown: one of {', '.join(Architecture)}")
+        if self.architecture == Architecture.VANILLA and not self.joint:
+            raise InputError('Vanilla BERT scores by [CLS] alone: joint=false is for knrm, pacrr and drmm')
+        if self.architecture == Architecture.PACRR and not self.pad_query:
+            raise InputError('PACRR has weights for a fixed number of query tokens: pad_query=false is for the others')
+        for name in ('k_max', 'max_query_length', 'max_doc_length'):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"CEDR's {name} is {value!r}, a whole number of at least 1 was expected")
+
+    @classmethod
+    def from_ranking(cls, ranking: Mapping[str, Any]) -> CedrSettings:
+        """From the `ranking` object of a config.json; keys that are not CEDR's settings are left alone."""
+        known = {field.name: ranking[field.name] for field in fields(cls) if field.name in ranking}
+        settings = cls(**known)
+        return cls(**{**known, 'architecture': Architecture(settings.architecture)})
+
+    def ranking(self) -> dict[str, Any]:
+        """The `ranking` object for a config.json."""
+        return {'system': SYSTEM, **asdict(self), 'architecture': str(self.architecture)}

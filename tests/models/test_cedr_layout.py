@@ -1,0 +1,102 @@
+import pytest
+import torch
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.cedr.layout import Pair, PairLayout
+from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
+
+CLS, SEP, PAD = 101, 102, 0
+
+
+def layout(positions=512, **settings):
+    return PairLayout(BertConfig(max_position_embeddings=positions), CedrSettings(**settings), CLS, SEP, PAD)
+
+
+def test_document_positions_begin_behind_the_padded_query():
+    batch = layout().collate([Pair([7, 8], [11, 12, 13])])
+    assert batch.input_ids.tolist() == [[CLS, 7, 8, SEP, 11, 12, 13, SEP]]
+    assert batch.position_ids.tolist() == [[0, 1, 2, 21, 22, 23, 24, 25]]
+    assert batch.token_type_ids.tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
+    assert batch.attention_mask is None
+    assert batch.query_mask.tolist() == [[True] * 2 + [False] * 18]
+    assert batch.counted.all()
+    assert batch.query_index[0, :2].tolist() == [1, 2]
+    assert batch.document_index.tolist() == [[4, 5, 6]]
+
+
+def test_without_padded_queries_positions_follow():
+    batch = layout(pad_query=False).collate([Pair([7], [11]), Pair([7, 8], [])])
+    assert batch.position_ids.tolist() == [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
+    assert batch.counted.tolist() == batch.query_mask.tolist() == [[True, False], [True, True]]
+
+
+def test_a_long_document_is_split_evenly_and_its_last_part_keeps_the_place_of_its_separator():
+    small = layout(positions=14, max_query_length=4)  # room for 14 - 4 - 3 = 7 document tokens
+    pair = Pair([7], list(range(20, 35)))  # 15 tokens: 3 parts of 5
+    assert small.n_parts(pair) == 3
+    batch = small.collate([pair])
+    assert batch.input_ids[:, 3:].tolist() == [[*range(start, start + 5), SEP] for start in (20, 25, 30)]
+    uneven = small.collate([Pair([7], list(range(20, 28)))])  # 8 tokens: 4 and 4
+    assert uneven.attention_mask is None
+    pair = Pair([7], list(range(20, 33)))  # 13 tokens: 7 and 6
+    assert small.cost(pair) == 2 * (1 + 3 + 7)
+    batch = small.collate([pair])
+    assert batch.input_ids[1].tolist() == [CLS, 7, SEP, *range(27, 33), SEP, PAD]
+    assert batch.position_ids[:, -2:].tolist() == [[12, 13], [13, 0]]
+    assert batch.attention_mask.tolist() == [[True] * 11, [True] * 10 + [False]]
+    assert batch.part_weights.tolist() == [[0.5, 0.5]]
+    assert batch.input_ids.flatten()[batch.document_index].tolist() == [pair.document]
+
+
+def test_rows_of_several_pairs():
+    small = layout(positions=12, max_query_length=2, max_doc_length=100)
+    pairs = [Pair([7, 8], [20]), Pair([9], list(range(30, 47))), Pair([], [50, 51])]  # 1, 3 and 1 parts
+    batch = small.collate(pairs)
+    assert batch.part_weights.shape == (3, 5)
+    assert torch.allclose(batch.part_weights.sum(dim=1), torch.ones(3))
+    flat = batch.input_ids.flatten()
+    for number, pair in enumerate(pairs):
+        assert flat[batch.query_index[number]][batch.query_mask[number]].tolist() == pair.query
+        assert flat[batch.document_index[number]][batch.document_mask[number]].tolist() == pair.document
+
+
+def test_texts_are_cut():
+    pair = layout().cut(range(30), range(900))
+    assert pair == (list(range(20)), list(range(800)))
+    assert layout(max_doc_length=5).cut([], range(9)).document == list(range(5))
+
+
+def test_empty_document_is_one_part():
+    batch = layout().collate([Pair([7], [])])
+    assert batch.input_ids.tolist() == [[CLS, 7, SEP, SEP]]
+    assert batch.position_ids.tolist() == [[0, 1, 21, 22]]
+    assert not batch.document_mask.any()
+
+
+def test_settings_from_a_ranking_object():
+    ranking = {'system': 'cedr', 'architecture': 'pacrr', 'joint': False, 'k_max': 30, 'other': 1}
+    settings = CedrSettings.from_ranking(ranking)
+    assert settings == CedrSettings(Architecture.PACRR, joint=False, k_max=30)
+    assert settings.max_doc_length == 800
+    assert CedrSettings.from_ranking(settings.ranking()) == settings
+
+
+@pytest.mark.parametrize(
+    ('settings', 'message'),
+    [
+        ({'architecture': 'duet'}, "'duet' is unknown: one of vanilla, knrm"),
+        ({'architecture': 'vanilla', 'joint': False}, 'Vanilla BERT scores by'),
+        ({'architecture': 'pacrr', 'pad_query': False}, 'fixed number of query tokens'),
+        ({'k_max': 0}, 'k_max is 0'),
+        ({'max_doc_length': '800'}, "max_doc_length is '800'"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, message):
+    with pytest.raises(InputError, match=message):
+        CedrSettings.from_ranking(settings)
+
+
+def test_a_query_that_leaves_no_room():
+    with pytest.raises(InputError, match='leaves no room'):
+        layout(positions=23)
