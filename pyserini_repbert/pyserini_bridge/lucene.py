@@ -15,9 +15,7 @@ from pyserini_repbert.errors import InputError, JavaError, MismatchError, Pyseri
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, java_reason, quiet_java
 from pyserini_repbert.pyserini_bridge.prebuilt import prebuilt_index
-from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3 as Rm3
-from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings as SparseSettings
-from pyserini_repbert.pyserini_bridge.sparse_settings import default_settings
+from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings, default_settings
 from pyserini_repbert.ranking import Candidate, by_score
 
 HITS_AT_ONCE = 100_000  # Anserini keeps the stored passage of every hit: bounds the Java heap of a batch

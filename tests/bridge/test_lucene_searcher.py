@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -194,3 +195,8 @@ def test_prebuilt_names(monkeypatch):
     monkeypatch.setattr(prebuilt, 'is_offline', lambda: True)
     with pytest.raises(MissingResourceError, match='downloads are off'):
         prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
+
+
+def test_hits_are_put_in_our_order():
+    hits = [SimpleNamespace(docid=docid, score=score) for docid, score in [('b', 1.0), ('c', 2.0), ('a', 1.0)]]
+    assert [candidate.docid for candidate in lucene._candidates(hits)] == ['c', 'a', 'b']
