@@ -137,18 +137,23 @@ def _is_body(name: str) -> bool:
     return name.startswith(('embeddings.', 'encoder.', 'pooler.'))
 
 
-def load_strictly(module: nn.Module, checkpoint: Checkpoint, tied: Mapping[str, str] | None = None) -> None:
+def load_strictly(
+    module: nn.Module,
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> None:
     """Copy a checkpoint's weights into `module` (float32); every parameter must be there and nothing may be left over.
 
     Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
-    parameter that they repeat); each must agree in shape.
+    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, where they were read before.
 
     Raises
     ------
     DamagedFileError
         naming the missing, unexpected or misshapen tensors
     """
-    tensors = checkpoint.tensors()
+    tensors = checkpoint.tensors() if tensors is None else tensors
     expected = module.state_dict()
     hidden = checkpoint.config.get('hidden_size')
     pooler = {'bert.pooler.dense.weight': (hidden, hidden), 'bert.pooler.dense.bias': (hidden,)}

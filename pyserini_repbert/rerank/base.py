@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,24 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Candidate, by_score
 
 Progress = Callable[[int], object]
+
+
+@dataclass(slots=True)
+class Work:
+    """What a reranker has done since it was made, counted as it goes.
+
+    Attributes
+    ----------
+    inferences : model inputs
+    tokens : in them, padding not counted
+    candidates : candidates that were scored
+    truncated : candidates whose text was cut
+    """
+
+    inferences: int = 0
+    tokens: int = 0
+    candidates: int = 0
+    truncated: int = 0
 
 
 class Reranker(ABC):
@@ -24,9 +42,11 @@ class Reranker(ABC):
     Attributes
     ----------
     needs_text : whether candidates without text are refused
+    work : what it has done so far, or None where it does not count
     """
 
     needs_text = True
+    work: Work | None = None
 
     @abstractmethod
     def score_lists(
@@ -37,6 +57,15 @@ class Reranker(ABC):
 
         `on_progress` is called with the number of model inputs done since the last call.
         """
+
+    def identity(self) -> Mapping[str, object]:
+        """What decides its scores: a rerank is resumed only with the same. Subclasses add their settings."""
+        known = ('name', 'weights_sha256')
+        return {'reranker': type(self).__name__} | {key: getattr(self, key) for key in known if hasattr(self, key)}
+
+    def inferences(self, n: int) -> int:
+        """How many model inputs a list of `n` candidates takes."""
+        return n
 
     def rerank(self, query: str, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
         """The candidates with their new scores, best first, ties by docid; only the k best where k is given.

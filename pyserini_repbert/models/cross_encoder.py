@@ -1,0 +1,72 @@
+"""What monoBERT and duoBERT share: BERT reads query and candidates together, a linear layer reads the pooled [CLS]."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from pyserini_repbert.models.bert import Bert, BertConfig
+
+LABELS = (1, 2)  # of a head: the log-odds of relevance, or a logit for "no" and one for "yes"
+
+
+class CrossEncoder(nn.Module):
+    """BERT with its pooler, dropout and a linear classifier; names as in BertForSequenceClassification.
+
+    Parameters
+    ----------
+    config : sizes of the body
+    labels : 2 logits (index 1 is "relevant"), or 1 (its log-odds), as sentence-transformers' cross-encoders have
+    """
+
+    def __init__(self, config: BertConfig, labels: int = 2) -> None:
+        super().__init__()
+        self.bert = Bert(config, pooler=True)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.classifier = nn.Linear(config.hidden_size, labels)
+        nn.init.normal_(self.classifier.weight, std=config.initializer_range)
+        nn.init.zeros_(self.classifier.bias)
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Logits, float32 (n, labels).
+
+        The head computes in float32 whatever the body's dtype: rounding logits would tie candidates.
+
+        Parameters
+        ----------
+        input_ids, token_type_ids : int64 (n, length)
+        attention_mask : bool (n, length), or None where nothing is padded
+        """
+        first = self.bert.first_token(input_ids, token_type_ids, attention_mask)
+        logits: Tensor = self.classifier(self.dropout(self.bert.pooler(first.to(self.classifier.weight.dtype))))
+        return logits.float()
+
+    def to_device(self, device: torch.device, dtype: torch.dtype) -> CrossEncoder:
+        """Move to `device`; embeddings and layers become `dtype`, pooler and classifier stay in float32."""
+        self.to(device)
+        self.bert.embeddings.to(dtype=dtype)
+        self.bert.encoder.to(dtype=dtype)
+        return self
+
+
+def logit_differences(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The log-odds of relevance, float64 (n,), from float32 logits (n, 2) or (n, 1)."""
+    wide = logits.astype(np.float64)
+    return wide[:, 1] - wide[:, 0] if wide.shape[1:] == (2,) else wide.reshape(-1)
+
+
+def log_probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log p of relevance (log-softmax of the two logits), float64.
+
+    It grows strictly with the logit difference: log p ≈ -exp(-difference) keeps its digits in float64 to a difference
+    of 700, where p itself is 1.0 from 37 on.
+    """
+    with np.errstate(invalid='ignore'):  # NaN stands for a pair that was not scored, and stays NaN
+        return -np.logaddexp(0.0, -differences)
+
+
+def probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """p of relevance (softmax of the two logits), float64."""
+    return np.exp(log_probabilities(differences))

@@ -1,0 +1,15 @@
+"""monoBERT (Nogueira et al., 2019): BERT reads a query and one candidate, and says whether it is relevant.
+
+Use it as a second stage, on the hundreds of candidates that a first stage finds: a forward pass for each.
+https://arxiv.org/abs/1910.14424, section 3.2; its head is also that of sentence-transformers' cross-encoders.
+"""
+
+from __future__ import annotations
+
+from pyserini_repbert.models.cross_encoder import CrossEncoder
+
+SYSTEM = 'monobert'
+
+
+class MonoBert(CrossEncoder):
+    """Pointwise relevance classifier: token type 0 for `[CLS] query [SEP]`, 1 for `candidate [SEP]`."""

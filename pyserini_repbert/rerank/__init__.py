@@ -1,0 +1,25 @@
+"""Rerankers: monoBERT and duoBERT with its aggregation, EPIC and CEDR, under one contract."""
+
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.lazy import exports
+
+if TYPE_CHECKING:
+    from pyserini_repbert.rerank.aggregation import aggregate as aggregate
+    from pyserini_repbert.rerank.base import Reranker as Reranker
+    from pyserini_repbert.rerank.cedr import CedrReranker as CedrReranker
+    from pyserini_repbert.rerank.duobert import DuoBertReranker as DuoBertReranker
+    from pyserini_repbert.rerank.epic import EpicReranker as EpicReranker
+    from pyserini_repbert.rerank.monobert import MonoBertReranker as MonoBertReranker
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        'Reranker': '.base',
+        'MonoBertReranker': '.monobert',
+        'DuoBertReranker': '.duobert',
+        'EpicReranker': '.epic',
+        'CedrReranker': '.cedr',
+        'aggregate': '.aggregation',
+    },
+)

@@ -1,0 +1,116 @@
+"""From p_ij, the probability that candidate i is more relevant than j, to one score a candidate (Multi-Stage 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pyserini_repbert.errors import InputError
+
+Seed = int | Sequence[int]
+
+
+class Aggregation(StrEnum):
+    """The five methods of Multi-Stage eq. 3 to 7."""
+
+    SUM = 'sum'
+    BINARY = 'binary'
+    MIN = 'min'
+    MAX = 'max'
+    SAMPLE = 'sample'
+
+
+def checked_method(method: str, samples: int | None) -> Aggregation:
+    """The method; raises InputError for an unknown one, or `samples` missing, below 1, or given to another method."""
+    try:
+        chosen = Aggregation(method)
+    except ValueError as error:
+        raise InputError(f"aggregation '{method}' is unknown: expected one of {', '.join(Aggregation)}") from error
+    if (chosen is Aggregation.SAMPLE) != (samples is not None):
+        raise InputError(f"samples={samples} with method '{method}': method 'sample' needs it, the others have none")
+    if samples is not None and samples < 1:
+        raise InputError(f'samples={samples}: expected at least 1')
+    return chosen
+
+
+def aggregate(
+    p: ArrayLike, method: str = Aggregation.SUM, samples: int | None = None, seed: Seed = 0
+) -> NDArray[np.float64]:
+    """One score a candidate from the pair matrix (Multi-Stage eq. 3-7), over J_i: all j but i.
+
+    Parameters
+    ----------
+    p : (n, n), p[i, j] the probability that i is more relevant than j; the diagonal is ignored and may be NaN
+    method : 'sum', 'binary' (how often p > 0.5), 'min', 'max', or 'sample': the sum over `samples` of J_i
+    samples : m of 'sample', drawn without replacement for each candidate; all of J_i where it has no more
+    seed : of the drawing
+
+    Returns
+    -------
+    float64 (n,); 0 for a candidate without a competitor
+
+    Raises
+    ------
+    InputError
+        for a matrix that is not square, an unknown method, `samples` where there is no use for it (or none where there
+        is), a probability that is needed but NaN or not from 0 to 1
+    """
+    chosen = checked_method(method, samples)
+    matrix = np.asarray(p, dtype=np.float64)
+    used = _used(matrix, samples, seed)
+    values = matrix[used]
+    if not ((values >= 0) & (values <= 1)).all():
+        i, j = next((i, j) for i, j in np.argwhere(used).tolist() if not 0 <= matrix[i, j] <= 1)
+        raise InputError(f'p[{i}, {j}] is {matrix[i, j]}: expected a probability (a pair that is needed was not scored?)')
+    return _reduced(matrix, used, chosen)
+
+
+def aggregate_differences(
+    differences: NDArray[np.floating[Any]], method: str = Aggregation.SUM, samples: int | None = None, seed: Seed = 0
+) -> NDArray[np.float64]:
+    """`aggregate` for the logit differences of the pairs: 'min' and 'max' give log p, which does not saturate.
+
+    Raises what `aggregate` raises.
+    """
+    from pyserini_repbert.models.cross_encoder import log_probabilities
+
+    chosen = checked_method(method, samples)
+    logs = log_probabilities(np.asarray(differences, dtype=np.float64))
+    if chosen in (Aggregation.MIN, Aggregation.MAX):
+        used = _used(logs, samples, seed)
+        if np.isnan(logs[used]).any():
+            raise InputError(f"method '{method}' needs all pairs, some were not scored: score them without sampling")
+        return _reduced(logs, used, chosen)
+    return aggregate(np.exp(logs), method, samples, seed)
+
+
+def sampled_pairs(n: int, samples: int | None, seed: Seed = 0) -> NDArray[np.bool_]:
+    """Which pairs are looked at, bool (n, n): all but the diagonal, or `samples` in each row, drawn by `seed`."""
+    if samples is None or samples >= n - 1:
+        return ~np.eye(n, dtype=bool)
+    columns = np.random.default_rng(seed).random((n, n - 1)).argsort(axis=1)[:, :samples]
+    columns += columns >= np.arange(n)[:, None]  # J_i leaves i out
+    used = np.zeros((n, n), dtype=bool)
+    np.put_along_axis(used, columns, True, axis=1)
+    return used
+
+
+def _used(matrix: NDArray[np.float64], samples: int | None, seed: Seed) -> NDArray[np.bool_]:
+    if matrix.size and (matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]):
+        raise InputError(f'a pair matrix of shape {matrix.shape} was given, expected (n, n)')
+    return sampled_pairs(len(matrix), samples, seed)
+
+
+def _reduced(matrix: NDArray[np.float64], used: NDArray[np.bool_], method: Aggregation) -> NDArray[np.float64]:
+    if len(matrix) < 2:
+        return np.zeros(len(matrix))
+    if method is Aggregation.MIN:
+        return np.where(used, matrix, np.inf).min(axis=1)  # type: ignore[no-any-return]
+    if method is Aggregation.MAX:
+        return np.where(used, matrix, -np.inf).max(axis=1)  # type: ignore[no-any-return]
+    values = matrix > 0.5 if method is Aggregation.BINARY else matrix
+    return np.where(used, values, 0.0).sum(axis=1)  # type: ignore[no-any-return]

@@ -1,0 +1,133 @@
+"""Reranking with duoBERT: every ordered pair of candidates is read together with the query."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.cross_encoder import CrossEncoder, probabilities
+from pyserini_repbert.models.duobert import SYSTEM, DuoBert
+from pyserini_repbert.models.layouts import DUO_QUERY_TOKENS, TripleInputs, TripleLayout
+from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank.aggregation import Aggregation, aggregate_differences, checked_method, sampled_pairs
+from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.rerank.cross_encoder import Backend, CrossEncoderReranker
+
+Matrix = NDArray[np.float64]
+Wanted = NDArray[np.bool_]
+
+
+def sample_seed(seed: int, query: str) -> tuple[int, int]:
+    """The seed for the pairs of one query: each query has a sample of its own."""
+    return seed, zlib.crc32(query.encode('utf-8'))
+
+
+class DuoBertReranker(CrossEncoderReranker):
+    """Scores are aggregated from p_ij over all ordered pairs (Multi-Stage section 3.3 and eq. 3-7).
+
+    A list of n candidates takes n(n - 1) model inputs, with 'sample' n times `samples`. 'min' and 'max' give log p.
+
+    Parameters
+    ----------
+    model : catalog name or checkpoint folder; a body of two token types has a zero embedding for the third
+    method : 'sum', 'binary', 'min', 'max', or 'sample'
+    layout : how long texts are cut, see `TripleLayout`; default: the checkpoint's, else 'paper'
+    samples, seed : m of 'sample', and the seed of its drawing
+
+    The other parameters, and what is raised, are those of `MonoBertReranker`.
+    """
+
+    system = SYSTEM
+    module = DuoBert
+
+    def __init__(
+        self,
+        model: str | Path | Checkpoint,
+        device: str = 'cpu',
+        method: Aggregation | str = Aggregation.SUM,
+        precision: Precision | str = Precision.FLOAT32,
+        layout: TripleLayout | str | None = None,
+        max_length: int | None = None,
+        backend: Backend | str = Backend.TORCH,
+        token_budget: int | None = None,
+        samples: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.method, self.samples, self.seed = checked_method(method, samples), samples, seed
+        super().__init__(model, device, precision, backend, max_length, token_budget)
+        self.inputs = TripleInputs(
+            self.pieces,
+            layout or self.ranking.get('layout', TripleLayout.PAPER),
+            self.max_tokens,
+            int(self.ranking.get('max_query_length', DUO_QUERY_TOKENS)),
+        )
+
+    def _loaded(self, config: BertConfig) -> CrossEncoder:
+        model = super()._loaded(config)
+        return model.with_three_segments() if isinstance(model, DuoBert) else model
+
+    def identity(self) -> Mapping[str, object]:
+        """The checkpoint, and every setting that changes a score."""
+        own = {'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query, 'method': str(self.method)}
+        return {**super().identity(), **own, 'samples': self.samples, 'seed': self.seed}
+
+    def inferences(self, n: int) -> int:
+        """n(n - 1), or n times `samples` where there are fewer samples than competitors."""
+        competitors = max(n - 1, 0)
+        return n * (competitors if self.samples is None else min(self.samples, competitors))
+
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+    ) -> list[NDArray[np.floating]]:
+        """The aggregated score of each candidate, float64 (n,) a query."""
+        matrices = self.pair_differences(queries, lists, on_progress=on_progress)
+        return [self.aggregated(query, matrix) for query, matrix in zip(queries, matrices, strict=True)]
+
+    def aggregated(self, query: str, differences: Matrix) -> NDArray[np.float64]:
+        """Scores from the logit differences of a query's pairs, by this reranker's method."""
+        return aggregate_differences(differences, self.method, self.samples, sample_seed(self.seed, query))
+
+    def pair_differences(
+        self,
+        queries: Sequence[str],
+        lists: Sequence[Sequence[Candidate]],
+        wanted: Sequence[Wanted] | None = None,
+        on_progress: Progress | None = None,
+    ) -> list[Matrix]:
+        """The logit differences of pairs (i more relevant than j), float64 (n, n) a query, NaN where not scored.
+
+        Parameters
+        ----------
+        wanted : the pairs to score, bool (n, n) a query; default: those that the method needs
+        """
+        tokens = self._texts(queries, lists)
+        built, places, matrices = [], [], []
+        for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
+            n, ids = len(candidates), tokens[query]
+            texts = [tokens[candidate.text or ''] for candidate in candidates]
+            pairs = sampled_pairs(n, self.samples, sample_seed(self.seed, query)) if wanted is None else wanted[number]
+            chosen = np.argwhere(pairs)
+            built += [self.inputs.build(ids, texts[i], texts[j]) for i, j in chosen.tolist()]
+            places.append(chosen)
+            matrices.append(np.full((n, n), np.nan))
+            limit = self.inputs.candidate_limit(len(ids))
+            self.work.candidates += n
+            self.work.truncated += sum(len(text) > limit for text in texts) if len(chosen) else 0
+        found = self._differences(built, on_progress)
+        start = 0
+        for matrix, chosen in zip(matrices, places, strict=True):
+            matrix[chosen[:, 0], chosen[:, 1]] = found[start : start + len(chosen)]
+            start += len(chosen)
+        return matrices
+
+    def pair_probabilities(self, query: str, candidates: Sequence[Candidate]) -> Matrix:
+        """p_ij for a list of candidates, float64 (n, n), NaN on the diagonal: what `aggregate` takes."""
+        self._check(query, candidates)
+        return probabilities(self.pair_differences([query], [candidates])[0])

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.cross_encoder import log_probabilities, logit_differences, probabilities
+from pyserini_repbert.rerank import aggregate
+from pyserini_repbert.rerank.aggregation import aggregate_differences, sampled_pairs
+
+NAN = float('nan')
+P = [
+    [NAN, 0.9, 0.5, 0.2],
+    [0.4, NAN, 0.6, 0.6],
+    [0.5, 0.7, NAN, 0.3],
+    [0.8, 0.1, 0.7, NAN],
+]
+
+
+@pytest.mark.parametrize(
+    ('method', 'expected'),
+    [
+        ('sum', [1.6, 1.6, 1.5, 1.6]),
+        ('binary', [1, 2, 1, 2]),  # 0.5 itself is no win
+        ('min', [0.2, 0.4, 0.3, 0.1]),
+        ('max', [0.9, 0.6, 0.7, 0.8]),
+    ],
+)
+def test_the_methods_against_hand_computed_answers(method, expected):
+    found = aggregate(P, method)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    with_numbers = np.where(np.eye(4, dtype=bool), 1.0, np.nan_to_num(np.array(P)))
+    np.testing.assert_array_equal(aggregate(with_numbers, method), found)
+
+
+def test_sample_is_the_sum_over_a_seeded_drawing():
+    used = sampled_pairs(4, 2, seed=5)
+    assert not np.diagonal(used).any()
+    assert used.sum(axis=1).tolist() == [2] * 4
+    matrix = np.nan_to_num(np.array(P))
+    np.testing.assert_allclose(aggregate(P, 'sample', samples=2, seed=5), (matrix * used).sum(axis=1))
+    holes = np.where(used, P, NAN)
+    np.testing.assert_array_equal(aggregate(holes, 'sample', samples=2, seed=5), aggregate(P, 'sample', 2, 5))
+    assert len({sampled_pairs(9, 3, seed).tobytes() for seed in range(20)}) > 15
+    np.testing.assert_allclose(aggregate(P, 'sample', samples=3), aggregate(P, 'sum'))
+    np.testing.assert_allclose(aggregate(P, 'sample', samples=99), aggregate(P, 'sum'))
+
+
+def test_every_competitor_is_drawn_equally_often():
+    counts = sum(sampled_pairs(5, 2, seed).astype(int) for seed in range(2000))
+    off_diagonal = counts[~np.eye(5, dtype=bool)]
+    assert 900 < off_diagonal.min() <= off_diagonal.max() < 1100
+
+
+@pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max', 'sample'])
+def test_none_one_and_two_candidates(method):
+    samples = 1 if method == 'sample' else None
+    assert aggregate(np.empty((0, 0)), method, samples).tolist() == []
+    assert aggregate([[NAN]], method, samples).tolist() == [0.0]
+    expected = [1.0, 0.0] if method == 'binary' else [0.75, 0.25]
+    assert aggregate([[NAN, 0.75], [0.25, NAN]], method, samples).tolist() == expected
+
+
+@given(st.integers(2, 6), st.randoms(use_true_random=False))
+def test_the_order_of_candidates_does_not_matter(n, random):
+    matrix = np.array([[random.random() for _ in range(n)] for _ in range(n)])
+    order = random.sample(range(n), n)
+    for method in ('sum', 'binary', 'min', 'max'):
+        np.testing.assert_allclose(aggregate(matrix[np.ix_(order, order)], method), aggregate(matrix, method)[order])
+
+
+def test_what_cannot_be_aggregated():
+    with pytest.raises(InputError, match=r'shape \(2, 3\)'):
+        aggregate(np.ones((2, 3)))
+    with pytest.raises(InputError, match="'mean' is unknown: expected one of sum, binary, min, max, sample"):
+        aggregate(P, 'mean')
+    with pytest.raises(InputError, match="method 'sample' needs it"):
+        aggregate(P, 'sample')
+    with pytest.raises(InputError, match='the others have none'):
+        aggregate(P, 'sum', samples=3)
+    with pytest.raises(InputError, match='at least 1'):
+        aggregate(P, 'sample', samples=0)
+    with pytest.raises(InputError, match=r'p\[0, 1\] is 1.5'):
+        aggregate([[NAN, 1.5], [0.5, NAN]])
+    with pytest.raises(InputError, match=r'p\[1, 0\] is nan'):
+        aggregate([[NAN, 0.5], [NAN, NAN]])
+    with pytest.raises(InputError, match='some were not scored'):
+        aggregate_differences(np.array([[NAN, 1.0], [NAN, NAN]]), 'min')
+
+
+def test_min_and_max_of_logit_differences_do_not_saturate():
+    differences = np.array([[NAN, 60.0, 50.0], [80.0, NAN, 70.0], [-90.0, 65.0, NAN]])
+    assert probabilities(differences)[0, 1] == probabilities(differences)[1, 0] == 1.0
+    assert aggregate_differences(differences, 'max').argsort().tolist() == [0, 2, 1]
+    assert aggregate_differences(differences, 'min').argsort().tolist() == [2, 0, 1]
+    plain = np.array([[NAN, 0.3, -1.0], [2.0, NAN, 0.1], [0.0, 0.2, NAN]])
+    for method in ('sum', 'binary'):
+        np.testing.assert_allclose(aggregate_differences(plain, method), aggregate(probabilities(plain), method))
+    for method in ('min', 'max'):
+        np.testing.assert_allclose(np.exp(aggregate_differences(plain, method)), aggregate(probabilities(plain), method))
+
+
+def test_log_probabilities_grow_strictly_with_the_logit_difference():
+    logits = np.zeros((2001, 2), dtype=np.float32)
+    logits[:, 1] = np.linspace(-100, 100, 2001)
+    differences = logit_differences(logits)
+    assert (np.diff(log_probabilities(differences)) > 0).all()
+    np.testing.assert_allclose(log_probabilities(np.array([0.0, 2.0])), [np.log(0.5), -0.126928011042972])
+    single = np.array([[1.5], [-2.0]], dtype=np.float32)
+    assert logit_differences(single).tolist() == [1.5, -2.0]
