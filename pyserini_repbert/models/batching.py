@@ -88,7 +88,6 @@ def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
     return token_budget or TOKEN_BUDGET.get(torch.device(device).type, TOKEN_BUDGET['cpu'])
 
 
-@torch.inference_mode()
 def run_positions(
     forward: Callable[[list[int]], Tensor],
     batches: Sequence[list[int]],
@@ -110,11 +109,33 @@ def run_positions(
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))
+
+    def keep(batch: list[int]) -> None:
+        nonlocal results
+        output = forward(batch).float().cpu().numpy()
+        if results is None:
+            results = np.empty((n_positions, *output.shape[1:]), dtype=np.float32)
+        results[batch] = output
+
+    in_batches(keep, batches, on_progress)
+    return np.empty(0, dtype=np.float32) if results is None else results
+
+
+@torch.inference_mode()
+def in_batches(
+    work: Callable[[list[int]], object],
+    batches: Sequence[list[int]],
+    on_progress: Callable[[int], object] | None = None,
+) -> None:
+    """Call `work` with the positions in each batch; with halves of a batch that does not fit into the device's memory.
+
+    `on_progress` is called with the number of positions done since the last call.
+    """
     waiting = list(batches)[::-1]
     while waiting:
         batch = waiting.pop()
         try:
-            output = forward(batch).float().cpu().numpy()
+            work(batch)
         except torch.OutOfMemoryError:
             if len(batch) == 1:
                 raise
@@ -122,9 +143,5 @@ def run_positions(
             half = len(batch) // 2
             waiting += [batch[half:], batch[:half]]
             continue
-        if results is None:
-            results = np.empty((n_positions, *output.shape[1:]), dtype=np.float32)
-        results[batch] = output
         if on_progress is not None:
             on_progress(len(batch))
-    return np.empty(0, dtype=np.float32) if results is None else results

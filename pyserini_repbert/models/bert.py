@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from pyserini_repbert.errors import InputError
 
-_ACTIVATIONS = {
+ACTIVATIONS = {
     'gelu': functional.gelu,
     'gelu_new': lambda x: functional.gelu(x, approximate='tanh'),
     'gelu_pytorch_tanh': lambda x: functional.gelu(x, approximate='tanh'),
@@ -51,8 +51,8 @@ class BertConfig:
         if values.get('position_embedding_type', 'absolute') != 'absolute':
             raise InputError(f"position_embedding_type '{values['position_embedding_type']}' is not supported")
         config = cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None})
-        if config.hidden_act not in _ACTIVATIONS:
-            raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(_ACTIVATIONS)}")
+        if config.hidden_act not in ACTIVATIONS:
+            raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(ACTIVATIONS)}")
         if config.hidden_size % config.num_attention_heads:
             raise InputError(f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} heads')
         return config
@@ -123,7 +123,7 @@ class _Intermediate(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.dense = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.activation = _ACTIVATIONS[config.hidden_act]
+        self.activation = ACTIVATIONS[config.hidden_act]
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.activation(self.dense(hidden))  # type: ignore[no-any-return, no-untyped-call]

@@ -22,6 +22,13 @@ class TokenSequence(NamedTuple):
     token_type_ids: list[int]
 
 
+class TokenChunk(NamedTuple):
+    """A piece of a text: its input, and how many wordpieces of the text it holds (they follow [CLS])."""
+
+    sequence: TokenSequence
+    count: int
+
+
 class WordPieces:
     """A BERT tokenizer (the Rust one of `tokenizers`), read from a checkpoint folder.
 
@@ -92,3 +99,18 @@ class WordPieces:
             input_ids = [self.cls, *ids[:limit], self.sep]
             sequences.append(TokenSequence(input_ids, [token_type] * len(input_ids)))
         return sequences
+
+    def chunks(self, ids: Sequence[int], size: int, token_type: int) -> list[TokenChunk]:
+        """`[CLS] piece [SEP]` for each of the fewest pieces of at most `size` wordpieces that a text has; none if empty.
+
+        All pieces have the same length: the last one is filled up with [PAD] before its [SEP], as EPIC's authors cut
+        their texts.
+        """
+        number = -(-len(ids) // size)
+        width = -(-len(ids) // number) if number else 0
+        made = []
+        for start in range(0, len(ids), max(width, 1)):
+            piece = list(ids[start : start + width])
+            filled = [self.cls, *piece, *[self.pad] * (width - len(piece)), self.sep]
+            made.append(TokenChunk(TokenSequence(filled, [token_type] * len(filled)), len(piece)))
+        return made

@@ -1,0 +1,266 @@
+"""EPIC's encoder: queries to sparse vectors of their own terms, passages to vectors over the whole vocabulary."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.batching import collate, in_batches, length_batches, usual_budget
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.epic import (
+    MAX_PASSAGE_TOKENS,
+    MAX_QUERY_TOKENS,
+    PASSAGE_TYPE,
+    QUERY_TYPE,
+    SYSTEM,
+    TIED,
+    Epic,
+    Variant,
+)
+from pyserini_repbert.models.inputs import TokenChunk
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.term_vectors import TermVector, TermVectors, largest
+
+Progress = Callable[[int], object]
+EMPTY = TermVector(np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+class TokenWeights(NamedTuple):
+    """A text's wordpieces (ids) and the importance of each, float32 (n,)."""
+
+    ids: list[int]
+    weights: NDArray[np.float32]
+
+
+class EpicEncoder:
+    """An EPIC checkpoint that encodes queries and passages.
+
+    Texts are `[CLS] text [SEP]`, segment 0 for queries and 1 for passages; a passage that BERT has no positions for is
+    cut into equal chunks, and the [CLS] vectors of its chunks are averaged. A text without wordpieces has no terms. A
+    vector does not depend on what it is batched with.
+
+    Parameters
+    ----------
+    checkpoint : catalog name ('epic') or checkpoint folder; its `ranking` object names the variant of the equations
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'; of BERT and the projection, vectors are always float32
+    max_length : wordpieces kept of a passage, if not the checkpoint's limit (2000)
+
+    Attributes
+    ----------
+    name, weights_sha256 : of the checkpoint
+    variant : of the equations
+    vocabulary, vocabulary_sha256 : how many terms a vector has, and the checksum of their names in order
+    limit, query_limit : wordpieces kept of a passage and of a query
+
+    Raises
+    ------
+    UnknownNameError, MissingResourceError, DamagedFileError, MismatchError
+        for a checkpoint that is not there, not whole, or of another system
+    InputError
+        for a device that this machine lacks, an unknown variant, or a maximum length below 1
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint | str | Path,
+        device: str = 'cpu',
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+    ) -> None:
+        opened = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, 'rerankers')
+        ranking = opened.system(SYSTEM)
+        config = BertConfig.from_dict(opened.config)
+        self.name = opened.name
+        self.variant = _variant(ranking.get('variant', Variant.OFFICIAL))
+        self.device = usable_device(device)
+        self.precision = Precision(precision)
+        self.chunk_size = config.max_position_embeddings - 2
+        self.limit = int(ranking.get('max_doc_length', MAX_PASSAGE_TOKENS)) if max_length is None else max_length
+        self.query_limit = min(int(ranking.get('max_query_length', MAX_QUERY_TOKENS)), self.chunk_size)
+        if min(self.limit, self.query_limit) < 1:
+            raise InputError(f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more')
+        self.word_pieces = opened.word_pieces()
+        self.vocabulary = config.vocab_size
+        with torch.device('meta'):
+            model = Epic(config, self.variant)
+        model = model.to_empty(device='cpu')
+        load_strictly(model, opened, TIED)
+        self.model = model.to(self.device, self.precision.dtype(self.device)).eval()
+        self._checkpoint = opened
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights."""
+        return self._checkpoint.weights_sha256
+
+    @property
+    def vocabulary_sha256(self) -> str:
+        """Checksum of the wordpieces, in the order of their ids."""
+        names = self.word_pieces.tokens(range(self.vocabulary))
+        return hashlib.sha256('\n'.join(names).encode()).hexdigest()
+
+    def encode_query(self, query: str) -> TermVector:
+        """One query's vector: its terms' importances, those of a repeated term summed (EPIC eq. 1)."""
+        return self.encode_queries([query])[0]
+
+    def encode_queries(self, queries: Sequence[str], token_budget: int | None = None) -> list[TermVector]:
+        """Many queries' vectors, in their order."""
+        return [TermVector.summed(*found) for found in self.query_weights(queries, token_budget)]
+
+    @torch.inference_mode()
+    def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
+        """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
+        texts = self._chunked(queries, self.query_limit, QUERY_TYPE)
+        found = [TokenWeights([], np.empty(0, np.float32))] * len(queries)
+
+        def work(batch: list[int]) -> None:
+            tokens, lengths, _ = self._contextual([texts[position] for position in batch])
+            weights = self.model.query_importances(tokens).cpu().split(lengths)
+            for position, own in zip(batch, weights, strict=True):
+                found[position] = TokenWeights(_ids(texts[position]), own.numpy())
+
+        self._over(texts, work, token_budget)
+        return found
+
+    @torch.inference_mode()
+    def passage_weights(self, passages: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
+        """The importance of each wordpiece of each passage, times the passage's quality (EPIC eq. 2-3)."""
+        texts = self._chunked(passages, self.limit, PASSAGE_TYPE)
+        found = [TokenWeights([], np.empty(0, np.float32))] * len(passages)
+
+        def work(batch: list[int]) -> None:
+            tokens, lengths, cls_vectors = self._contextual([texts[position] for position in batch])
+            weights = self.model.document_importances(tokens).split(lengths)
+            for position, own, quality in zip(batch, weights, self.model.quality(cls_vectors), strict=True):
+                found[position] = TokenWeights(_ids(texts[position]), (own * quality).cpu().numpy())
+
+        self._over(texts, work, token_budget)
+        return found
+
+    @torch.inference_mode()
+    def qualities(self, passages: Sequence[str]) -> NDArray[np.float32]:
+        """phi(d) of passages (EPIC eq. 3), float32 (n,); 0 for a passage without wordpieces."""
+        texts = self._chunked(passages, self.limit, PASSAGE_TYPE)
+        found = np.zeros(len(passages), dtype=np.float32)
+
+        def work(batch: list[int]) -> None:
+            _, _, cls_vectors = self._contextual([texts[position] for position in batch])
+            found[batch] = self.model.quality(cls_vectors).cpu().numpy()
+
+        self._over(texts, work, None)
+        return found
+
+    def encode_dense(
+        self,
+        passages: Sequence[str],
+        terms: Sequence[int] | NDArray[np.int64] | None = None,
+        token_budget: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> NDArray[np.float32]:
+        """Whole passage vectors (EPIC eq. 4), float32 (n, |V|), or (n, m) of the `terms` asked for, which costs less.
+
+        `on_progress` is called with the number of passages done since the last call.
+        """
+        found = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
+
+        def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
+            found[positions] = vectors
+
+        self._encode(passages, keep, terms, token_budget, on_progress)
+        return found
+
+    def encode_pruned(
+        self,
+        passages: Sequence[str],
+        r: int,
+        token_budget: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> TermVectors:
+        """Passage vectors of which the r largest weights are kept (EPIC section 3); 0 keeps all that are not zero."""
+        found = [EMPTY] * len(passages)
+
+        def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
+            for position, vector in zip(positions, vectors, strict=True):
+                found[position] = largest(vector, r)
+
+        self._encode(passages, keep, None, token_budget, on_progress)
+        return TermVectors.of(found)
+
+    @torch.inference_mode()
+    def _encode(
+        self,
+        passages: Sequence[str],
+        keep: Callable[[list[int], NDArray[np.float32]], None],
+        terms: Sequence[int] | NDArray[np.int64] | None,
+        token_budget: int | None,
+        on_progress: Progress | None,
+    ) -> None:
+        texts = self._chunked(passages, self.limit, PASSAGE_TYPE)
+        wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
+
+        def work(batch: list[int]) -> None:
+            vectors = self.model.document_vectors(*self._contextual([texts[position] for position in batch]), wanted)
+            keep(batch, vectors.cpu().numpy())
+
+        self._over(texts, work, token_budget, on_progress)
+
+    def _chunked(self, texts: Sequence[str], limit: int, token_type: int) -> list[list[TokenChunk]]:
+        ids = self.word_pieces.ids(texts)
+        return [self.word_pieces.chunks(own[:limit], self.chunk_size, token_type) for own in ids]
+
+    def _over(
+        self,
+        texts: list[list[TokenChunk]],
+        work: Callable[[list[int]], None],
+        token_budget: int | None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        """`work` on batches of texts that have wordpieces."""
+        some = [position for position, chunks in enumerate(texts) if chunks]
+        lengths = [len(texts[position]) * len(texts[position][0].sequence.input_ids) for position in some]
+        batches = length_batches(lengths, usual_budget(token_budget, self.device))
+        in_batches(work, [[some[i] for i in batch] for batch in batches], on_progress)
+        if on_progress is not None and len(some) < len(texts):
+            on_progress(len(texts) - len(some))
+
+    def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
+        """The texts' tokens (total, h) one after the other, how many each text has, and its mean [CLS] (n, h)."""
+        chunks = [chunk for own in texts for chunk in own]
+        ids, types, mask = collate([chunk.sequence for chunk in chunks], self.word_pieces.pad, self.device)
+        positions = torch.from_numpy(np.concatenate(list(_positions(chunks, ids.shape[1])))).to(self.device)
+        for row, chunk in enumerate(chunks):
+            end = len(chunk.sequence.input_ids) - 1
+            if chunk.count + 1 < end:
+                mask = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
+                mask[row, chunk.count + 1 : end] = False
+        hidden = self.model(ids, types, mask)
+        tokens = hidden.reshape(-1, hidden.shape[-1])[positions]
+        cls_vectors = torch.stack([part.mean(dim=0) for part in hidden[:, 0].split([len(own) for own in texts])])
+        return tokens, [sum(chunk.count for chunk in own) for own in texts], cls_vectors
+
+
+def _positions(chunks: Sequence[TokenChunk], width: int) -> Iterator[NDArray[np.int64]]:
+    """Where the chunks' wordpieces lie in the flattened (chunks x width) output."""
+    for row, chunk in enumerate(chunks):
+        yield np.arange(row * width + 1, row * width + 1 + chunk.count)
+
+
+def _ids(chunks: Sequence[TokenChunk]) -> list[int]:
+    return [number for chunk in chunks for number in chunk.sequence.input_ids[1 : 1 + chunk.count]]
+
+
+def _variant(name: str) -> Variant:
+    try:
+        return Variant(name)
+    except ValueError as error:
+        raise InputError(f"EPIC variant '{name}' is unknown: expected one of {', '.join(Variant)}") from error

@@ -1,0 +1,151 @@
+"""EPIC (MacAvaney et al., 2020): queries and passages as vectors over the vocabulary, whose inner product is the score.
+
+Use it to rerank: passage vectors are computed once and pruned; a query costs one short forward pass and a few sums.
+Every dimension is a term, so that a score can be explained. https://arxiv.org/abs/2004.14245
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pyserini_repbert.models.bert import ACTIVATIONS, Bert, BertConfig
+
+SYSTEM = 'epic'
+MAX_QUERY_TOKENS = 500  # wordpieces: the authors' setting, whatever their configuration says
+MAX_PASSAGE_TOKENS = 2000  # wordpieces: the authors' setting; longer than BERT, so that passages come in chunks
+QUERY_TYPE = 0
+PASSAGE_TYPE = 1
+TIED = {'cls.predictions.decoder.weight': 'bert.embeddings.word_embeddings.weight',
+        'cls.predictions.decoder.bias': 'cls.predictions.bias'}  # fmt: skip
+
+_CHUNK_VALUES = 1 << 18  # values projected at a time on a CPU: what its second-level cache holds
+_CHUNK_VALUES_DEVICE = 1 << 28
+_LINEAR_FROM = 60.0  # softplus(x) equals x in float32 long before
+
+
+class Variant(StrEnum):
+    """The forms of EPIC that differ between its paper and its authors' code.
+
+    OFFICIAL, which the published checkpoint was trained with: a term's projection (eq. 4's psi) is ln(1 + softplus(.))
+    of the masked-LM head's logit, and the importances and the quality have biases.
+    PAPER_STRICT: psi is the word-embedding matrix times the contextual vector, and nothing has a bias (eq. 1-4).
+    PAPER_MLM_HEAD: psi is the masked-LM head's logit itself; biases as in OFFICIAL.
+    """
+
+    OFFICIAL = 'official'
+    PAPER_STRICT = 'paper_strict'
+    PAPER_MLM_HEAD = 'paper_mlm_head'
+
+
+class _Transform(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.activation = ACTIVATIONS[config.hidden_act]
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.LayerNorm(self.activation(self.dense(hidden)))  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _Predictions(nn.Module):
+    """BERT's masked-LM head without its decoder, which is the matrix of word embeddings."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.transform = _Transform(config)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+
+
+class Epic(nn.Module):
+    """EPIC's model: contextual vectors in, importances, quality and passage vectors out.
+
+    Parameters
+    ----------
+    config : of its BERT
+    variant : the form of its equations
+    """
+
+    def __init__(self, config: BertConfig, variant: Variant | str = Variant.OFFICIAL) -> None:
+        super().__init__()
+        self.variant = Variant(variant)
+        self.bert = Bert(config)
+        self.cls = nn.ModuleDict({'predictions': _Predictions(config)})
+        self.query_importance = nn.Linear(config.hidden_size, 1)
+        self.document_importance = nn.Linear(config.hidden_size, 1)
+        self.document_quality = nn.Linear(config.hidden_size, 1)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)  # before the importances, as the authors train
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """The contextual vectors f_j, (n, length, h): the last layer's output for `[CLS] text [SEP]`."""
+        return self.bert(input_ids, token_type_ids, attention_mask)  # type: ignore[no-any-return]
+
+    def query_importances(self, tokens: Tensor) -> Tensor:
+        """w_q: ln(1 + softplus(theta1 f_i)) for query tokens (EPIC eq. 1): float32 (n,) from (n, h)."""
+        return importance(self._linear(self.query_importance, self.dropout(tokens)))
+
+    def document_importances(self, tokens: Tensor) -> Tensor:
+        """w_d: ln(1 + softplus(theta3 f_j)) for passage tokens (EPIC eq. 2): float32 (n,) from (n, h)."""
+        return importance(self._linear(self.document_importance, self.dropout(tokens)))
+
+    def quality(self, cls_vectors: Tensor) -> Tensor:
+        """phi(d): sigmoid(theta4 d_CLS) (EPIC eq. 3), of the last layer's [CLS]: float32 (n,) from (n, h)."""
+        return torch.sigmoid(self._linear(self.document_quality, cls_vectors))
+
+    def document_vectors(
+        self, tokens: Tensor, lengths: Sequence[int], cls_vectors: Tensor, terms: Tensor | None = None
+    ) -> Tensor:
+        """phi_d: quality x max over the passage's tokens of importance x projection (EPIC eq. 4).
+
+        The vocabulary is processed in pieces, so that the tokens' projections are never in memory together.
+
+        Parameters
+        ----------
+        tokens : (total, h), the contextual vectors of all passages, one after the other; no [CLS], [SEP] or padding
+        lengths : how many of them each of the n passages has, at least 1
+        cls_vectors : (n, h)
+        terms : int64 (m,), the terms wanted; default: the whole vocabulary
+
+        Returns
+        -------
+        float32 (n, m)
+        """
+        importances = self.document_importances(tokens)[:, None]
+        decoder, bias = self.bert.embeddings.word_embeddings.weight, self.cls['predictions'].bias
+        if terms is not None:
+            decoder, bias = decoder[terms], bias[terms]
+        features = tokens if self.variant is Variant.PAPER_STRICT else self.cls['predictions'].transform(tokens)
+        values = _CHUNK_VALUES if tokens.device.type == 'cpu' else _CHUNK_VALUES_DEVICE
+        size = max(128, values // max(len(tokens), 1) // 64 * 64)
+        pieces = []
+        for start in range(0, len(decoder), size):
+            rows = decoder[start : start + size]
+            if self.variant is Variant.PAPER_STRICT:
+                projected = functional.linear(features, rows).float()
+            else:
+                projected = functional.linear(features, rows, bias[start : start + size]).float()
+            if self.variant is Variant.OFFICIAL:
+                projected = importance(projected) if torch.is_grad_enabled() else _importance_in_place(projected)
+            projected = projected * importances if torch.is_grad_enabled() else projected.mul_(importances)
+            pieces.append(torch.stack([part.amax(dim=0) for part in projected.split(list(lengths))]))
+        return torch.cat(pieces, dim=1) * self.quality(cls_vectors)[:, None]
+
+    def _linear(self, layer: nn.Linear, vectors: Tensor) -> Tensor:
+        bias = None if self.variant is Variant.PAPER_STRICT else layer.bias
+        return functional.linear(vectors, layer.weight, bias).squeeze(-1).float()
+
+
+def importance(x: Tensor) -> Tensor:
+    """ln(1 + softplus(x)), never negative (EPIC eq. 1)."""
+    return torch.log1p(functional.softplus(x))
+
+
+def _importance_in_place(x: Tensor) -> Tensor:
+    """`importance` within 3e-7 in half the time: exp and log are vectorised better than log1p. Destroys x."""
+    softplus = torch.clamp(x, max=_LINEAR_FROM).exp_().add_(1).log_()
+    return torch.maximum(softplus, x, out=softplus).add_(1).log_()

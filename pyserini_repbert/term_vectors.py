@@ -1,0 +1,117 @@
+"""Sparse vectors over a vocabulary: one (a query's), and many (passages') in three arrays; pruning to the largest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import InputError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TermVector:
+    """One sparse vector.
+
+    Attributes
+    ----------
+    terms : int64 (m,), ids in the vocabulary, strictly ascending
+    weights : float32 (m,)
+    """
+
+    terms: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, weights: Mapping[int, float]) -> TermVector:
+        """From {term id: weight}. Raises InputError for a negative id."""
+        terms = np.asarray(sorted(weights), dtype=np.int64)
+        if len(terms) and terms[0] < 0:
+            raise InputError(f'term id {terms[0]} was given, expected 0 or more')
+        return cls(terms, np.asarray([weights[term] for term in terms.tolist()], dtype=np.float32))
+
+    @classmethod
+    def summed(cls, terms: Sequence[int], weights: Sequence[float] | NDArray[np.float32]) -> TermVector:
+        """From terms in any order; the weights of a term that comes repeatedly are summed (EPIC section 2)."""
+        distinct, places = np.unique(np.asarray(terms, dtype=np.int64), return_inverse=True)
+        sums = np.bincount(places, weights=np.asarray(weights, dtype=np.float64), minlength=len(distinct))
+        return cls(distinct, sums.astype(np.float32))
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def as_dict(self) -> dict[int, float]:
+        """{term id: weight}, ascending."""
+        return dict(zip(self.terms.tolist(), self.weights.tolist(), strict=True))
+
+    def weights_of(self, terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """float32 (n,): the weights of `terms`, 0 where this vector lacks one."""
+        found = np.zeros(len(terms), dtype=np.float32)
+        if len(self.terms):
+            places = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+            here = self.terms[places] == terms
+            found[here] = self.weights[places[here]]
+        return found
+
+    def dot(self, other: TermVector) -> float:
+        """The inner product, the score of a query and a passage (EPIC eq. 5)."""
+        return float(np.dot(self.weights.astype(np.float64), other.weights_of(self.terms)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TermVectors(Sequence[TermVector]):
+    """Many sparse vectors, one after the other.
+
+    Attributes
+    ----------
+    offsets : int64 (n + 1,), where each vector starts, and where the last one ends
+    terms : int64 (total,), strictly ascending within a vector
+    weights : float32 (total,)
+    """
+
+    offsets: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, vectors: Iterable[TermVector]) -> TermVectors:
+        """The vectors in one."""
+        found = list(vectors)
+        offsets = np.cumsum([0, *(len(vector) for vector in found)], dtype=np.int64)
+        if not found:
+            return cls(offsets, np.empty(0, np.int64), np.empty(0, np.float32))
+        terms = np.concatenate([vector.terms for vector in found])
+        return cls(offsets, terms, np.concatenate([vector.weights for vector in found]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> TermVector:  # type: ignore[override]
+        start, end = self.offsets[row], self.offsets[row + 1]
+        return TermVector(self.terms[start:end], self.weights[start:end])
+
+    def __iter__(self) -> Iterator[TermVector]:
+        return (self[row] for row in range(len(self)))
+
+
+def largest(weights: NDArray[np.float32], r: int, terms: NDArray[np.int64] | None = None) -> TermVector:
+    """The r largest weights of a vector (EPIC section 3, 'pruning'); among equals those of the lowest terms; no zeros.
+
+    Parameters
+    ----------
+    weights : float32 (m,)
+    r : how many to keep, 0 for all
+    terms : int64 (m,) ascending, default 0 to m - 1
+    """
+    kept = np.arange(len(weights)) if not 0 < r < len(weights) else _largest_places(weights, r)
+    kept = kept[weights[kept] != 0]
+    return TermVector(kept if terms is None else terms[kept], weights[kept])
+
+
+def _largest_places(weights: NDArray[np.float32], r: int) -> NDArray[np.int64]:
+    least = np.partition(weights, len(weights) - r)[len(weights) - r]
+    above = np.flatnonzero(weights > least)
+    equal = np.flatnonzero(weights == least)[: r - len(above)]
+    return np.sort(np.concatenate([above, equal]))

@@ -1,0 +1,107 @@
+"""EPIC against OpenNIR's, in all recorded forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.term_vectors import TermVector, largest
+
+HERE = Path(__file__).parent / 'epic'
+RENAMED = {
+    f'{old}.{part}': f'{new}.{part}'
+    for old, new in (
+        ('query_salience', 'query_importance'),
+        ('doc_salience', 'document_importance'),
+        ('doc_quality', 'document_quality'),
+    )
+    for part in ('weight', 'bias')
+}
+VARIANTS = ('official', 'paper_strict', 'paper_mlm_head')
+pytestmark = pytest.mark.parity
+close = {'atol': 1e-4, 'rtol': 1e-4}
+
+
+@pytest.fixture(scope='module')
+def inputs() -> dict:
+    return json.loads((HERE / 'inputs.json').read_text(encoding='utf-8'))
+
+
+@pytest.fixture(scope='module')
+def golden() -> dict:
+    with np.load(HERE / 'golden.npz') as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture
+def encoder(checkpoint_folder):
+    def make(variant: str) -> EpicEncoder:
+        updates = {'ranking': {'system': 'epic', 'variant': variant}}
+        return EpicEncoder(checkpoint_folder('epic', HERE / 'weights.safetensors', updates, RENAMED))
+
+    return make
+
+
+def texts(entries: list[dict]) -> list[str]:
+    return [entry['text'] for entry in entries]
+
+
+@pytest.mark.parametrize('variant', VARIANTS)
+def test_vectors_quality_and_scores_equal_the_originals(variant, inputs, golden, encoder):
+    epic = encoder(variant)
+    passages = texts(inputs['passages'])
+    vectors = epic.encode_dense(passages)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, golden[f'doc_vectors_{variant}'], **close)
+    np.testing.assert_allclose(epic.qualities(passages), golden[f'doc_quality_{variant}'].reshape(-1), **close)
+    queries = epic.encode_queries(texts(inputs['queries']))
+    recorded = json.loads((HERE / 'golden_queries.json').read_text(encoding='utf-8'))
+    for found, expected in zip(queries, recorded[f'query_vectors_{variant}'], strict=True):
+        wanted = TermVector.of({int(term): weight for term, weight in expected.items()})
+        np.testing.assert_array_equal(found.terms, wanted.terms)
+        np.testing.assert_allclose(found.weights, wanted.weights, **close)
+    scores = [[vector[query.terms] @ query.weights for vector in vectors] for query in queries]
+    np.testing.assert_allclose(scores, golden[f'scores_{variant}'], **close)
+
+
+def test_query_token_importances_equal_the_originals(inputs, encoder):
+    found = encoder('official').query_weights(texts(inputs['queries']))
+    recorded = json.loads((HERE / 'golden_queries.json').read_text(encoding='utf-8'))
+    for (ids, weights), query, expected in zip(
+        found, inputs['queries'], recorded['query_token_salience_official'], strict=True
+    ):
+        assert ids == query['tok_ids'], query['id']
+        np.testing.assert_allclose(weights, expected, **close)
+
+
+def test_pruned_scores_equal_the_originals(inputs, golden, encoder):
+    epic = encoder('official')
+    queries = epic.encode_queries(texts(inputs['queries']))
+    for r in (100, 1000):
+        pruned = epic.encode_pruned(texts(inputs['passages']), r)
+        scores = [[query.dot(vector) for vector in pruned] for query in queries]
+        np.testing.assert_allclose(scores, golden[f'scores_official_top{r}'], **close)
+        if r == 1000:
+            for vector, ids in zip(pruned, golden['top1000_ids'], strict=True):
+                assert len(np.intersect1d(vector.terms, ids)) >= 998  # weights at the cut differ by rounding only
+            halved = [TermVector(own.terms, own.weights.astype(np.float16).astype(np.float32)) for own in pruned]
+            scores = [[query.dot(vector) for vector in halved] for query in queries]
+            np.testing.assert_allclose(scores, golden['scores_official_top1000_fp16'], atol=2e-3)
+
+
+def test_a_vector_does_not_depend_on_its_batch(inputs, encoder):
+    epic = encoder('official')
+    passages = texts(inputs['passages'])
+    alone = np.concatenate([epic.encode_dense([passage]) for passage in passages])
+    np.testing.assert_allclose(epic.encode_dense(passages, token_budget=100_000), alone, atol=1e-5)
+    some = [7, 2054, 30000]
+    np.testing.assert_allclose(epic.encode_dense(passages, some), alone[:, some], atol=1e-5)
+
+
+def test_pruning_takes_the_largest_weights():
+    weights = np.asarray([0.5, 2.0, 0.0, 1.0, 1.0, 3.0, -1.0], dtype=np.float32)
+    assert largest(weights, 3).as_dict() == {1: 2.0, 3: 1.0, 5: 3.0}
