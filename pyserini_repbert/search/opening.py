@@ -1,0 +1,135 @@
+"""The searchers that a command line asks for: dense, sparse, or both."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert import catalog, command
+from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.runs import RankedList, Run
+from pyserini_repbert.search.named_index import NamedIndex, ready_folder
+
+if TYPE_CHECKING:
+    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.search.dense import RepBertSearcher
+
+
+@dataclass(frozen=True)
+class Searchers:
+    """What is searched: names and searchers in the order in which they are fused, and how.
+
+    Attributes
+    ----------
+    names : 'repbert-demo', 'bm25', …
+    searchers : one or several
+    method : how their rankings become one
+    """
+
+    names: tuple[str, ...]
+    searchers: tuple[Any, ...]
+    method: FusionMethod
+
+    def search(self, topics: Sequence[Query], k: int, threads: int = 1) -> tuple[Run, list[Run]]:
+        """The fused run, k deep, and each searcher's own; several searchers work at the same time.
+
+        An interleaved ranking's beginning depends on its parts' beginnings only; for the other methods each searcher
+        is asked for at least `hybrid.DEPTH` hits.
+        """
+        from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher
+
+        texts, qids = [query.text for query in topics], [query.qid for query in topics]
+        if len(self.searchers) == 1:
+            found = self.searchers[0].batch_search(texts, qids, k, threads)
+            run = {
+                qid: RankedList([hit.docid for hit in hits], [hit.score for hit in hits]) for qid, hits in found.items()
+            }
+            return run, [run]
+        first, *others = self.searchers
+        depth = k if self.method is FusionMethod.INTERLEAVE else max(k, DEPTH)
+        runs = HybridSearcher(first, others, self.method).rankings(texts, qids, depth, threads)
+        return fuse(runs, self.method, k), runs
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts from the first searcher that stores any."""
+        found: list[str | None] = [None] * len(docids)
+        for searcher in self.searchers:
+            if any(found):
+                break
+            found = searcher.texts(docids)
+        return found
+
+
+def open_searchers(options: argparse.Namespace) -> Searchers:
+    """From the search command's flags: a dense searcher unless only --sparse is given, and the sparse ones.
+
+    Raises the errors of opening an index, and InputError for flags that do not go together.
+    """
+    sparse = list(options.sparse or [])
+    dense = bool(options.encoder) or not sparse
+    if options.fusion and len(sparse) + dense < 2:
+        raise command.usage('--fusion needs two rankings: give --encoder with --sparse, or --sparse twice')
+    method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
+    named: list[tuple[str, Any]] = [(spec, _open_sparse(spec, options)) for spec in sparse]
+    if dense:
+        searcher = _open_dense(options)
+        name = getattr(searcher.query_encoder, 'name', 'dense')
+        named.insert(len(named) if options.sparse_first else 0, (Path(name).name, searcher))
+    if method is FusionMethod.INTERPOLATION and len(named) != 2:
+        raise command.usage(f'--fusion interpolation takes two rankings, {len(named)} were asked for')
+    return Searchers(tuple(name for name, _ in named), tuple(searcher for _, searcher in named), method)
+
+
+def _open_dense(options: argparse.Namespace) -> RepBertSearcher:
+    from pyserini_repbert.encode.encoders import RepBertQueryEncoder
+    from pyserini_repbert.search.dense import RepBertSearcher
+
+    folder = ready_folder(
+        options.index,
+        options.encoder,
+        options.device,
+        options.build,
+        options.corpus,
+        options.precision,
+        lambda named: _building(named, options),
+    )
+    encoder = None
+    if options.encoder:
+        encoder = RepBertQueryEncoder(
+            options.encoder, options.device, precision=options.precision or 'float32', max_length=options.max_length
+        )
+    return RepBertSearcher(folder, encoder, options.device)
+
+
+def _building(named: NamedIndex, options: argparse.Namespace) -> Callable[[int], object]:
+    _say(f"building index '{named.entry.name}' for encoder '{named.encoder}' in {named.folder}")
+    collection = catalog.get('collections', named.entry.values['collection'])
+    total = None if options.corpus else collection.values['passages']
+    update: Callable[[int], object] = command.progress(total, 'encode', 'passages', options.quiet).update
+    return update
+
+
+def _open_sparse(spec: str, options: argparse.Namespace) -> LuceneSparseSearcher:
+    from pyserini_repbert.pyserini_bridge.corpora import is_lucene_index
+    from pyserini_repbert.search.sparse import open_sparse
+
+    entry = catalog.find('indexes', options.index)
+    if '@' not in spec and entry is None and is_lucene_index(options.index):
+        spec = f'{spec}@{options.index}'
+    if '@' not in spec and entry is None and catalog.find('sparse', spec):
+        raise MissingResourceError(
+            f"'{spec}' needs a Lucene index beside {options.index}: build one of the same corpus with "
+            f'python -m pyserini_repbert.index lucene, and name it as --sparse {spec}@FOLDER'
+        )
+    collection = entry.values['collection'] if entry else None
+    return open_sparse(spec, collection, lambda folder: _say(f'building a Lucene index in {folder}'))
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert import catalog, command
+from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError, UnknownNameError
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.search import named_index
+from pyserini_repbert.search.__main__ import main
+
+COLLECTION = '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea.\n3\tSmall red birds ate seeds.\n'
+
+
+def test_a_missing_index_says_what_building_it_takes(capsys, monkeypatch):
+    monkeypatch.setattr(named_index, 'passages_per_second', lambda config, device: 50.0)
+    arguments = ['--index', 'msmarco', '--encoder', 'repbert', '--query', 'cat']
+    assert command.run(main, arguments) == 2
+    error = capsys.readouterr().err
+    for part in ('386 MB', '987 MB', '13.6 GB', '8,841,823 x 768 float16', '49.1 hours', '50 passages', '--build'):
+        assert part in error
+
+
+def test_the_rate_is_measured(tiny_checkpoint):
+    from pyserini_repbert.encode.rate import passages_per_second
+    from pyserini_repbert.models.bert import BertConfig
+
+    sizes = {'hidden_size': 16, 'num_attention_heads': 2, 'num_hidden_layers': 1, 'intermediate_size': 16}
+    assert passages_per_second(BertConfig(vocab_size=30, **sizes)) > 0
+
+
+def test_building_offline_names_what_is_missing(tiny_checkpoint, corpus_file):
+    with pytest.raises(MissingResourceError, match='collection.tar.gz .987 MB. from'):
+        named_index.ready_folder('msmarco', str(tiny_checkpoint()), asked_to_build=True)
+    with pytest.raises(MissingResourceError, match='repbert.ckpt-350000.zip'):
+        named_index.ready_folder('msmarco', 'repbert', asked_to_build=True, corpus=str(corpus_file(2)))
+
+
+def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_path, capsys):
+    """The whole path of --index msmarco, on a small file in MS MARCO's format."""
+    corpus = tmp_path / 'collection.tsv'
+    corpus.write_text(COLLECTION)
+    checkpoint = str(tiny_checkpoint())
+    arguments = ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']
+    assert command.run(main, [*arguments, '--build', '--corpus', str(corpus)]) == 0
+    assert command.run(main, arguments) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count('? the cat') == 2 and shown.err.count('building index') == 1
+    found = named_index.locate('msmarco', checkpoint)
+    bundle = DenseBundle(found.folder)
+    assert bundle.settings.dtype == 'float16' and len(bundle) == 4 and bundle.has_texts
+
+
+def test_the_collection_is_unpacked_from_its_archive(monkeypatch):
+    archive = catalog.cache_folder() / 'downloads' / 'collection.tar.gz'
+    archive.parent.mkdir(parents=True)
+    with tarfile.open(archive, 'w:gz') as packed:
+        member = tarfile.TarInfo('collection.tsv')
+        member.size = len(COLLECTION)
+        packed.addfile(member, io.BytesIO(COLLECTION.encode()))
+    with pytest.raises(DamagedFileError, match='has MD5'):
+        named_index.open_collection('msmarco-v1-passage')
+    monkeypatch.setattr('pyserini_repbert.download.fetch_entry', lambda entry: archive)
+    assert [passage.docid for passage in named_index.open_collection('msmarco-v1-passage')] == list('0123')
+    archive.write_bytes(archive.read_bytes()[:50])
+    assert len(list(named_index.open_collection('msmarco-v1-passage'))) == 4
+    (catalog.cache_folder() / 'collections' / 'msmarco-v1-passage' / 'collection.tsv').unlink()
+    with pytest.raises(DamagedFileError, match='not a whole archive'):
+        named_index.open_collection('msmarco-v1-passage')
+
+
+def test_names_and_folders(tmp_path):
+    assert named_index.locate(str(tmp_path), None) == tmp_path
+    found = named_index.locate('demo', 'repbert-demo')
+    assert not isinstance(found, Path) and found.folder.name == 'demo.repbert-demo' and found.builds_itself
+    assert not found.is_built
+    with pytest.raises(UnknownNameError, match="neither one of the catalog's indexes"):
+        named_index.locate('nothing', None)
+    with pytest.raises(InputError, match='is a folder'):
+        named_index.ready_folder(str(tmp_path), None, asked_to_build=True)
+
+
+@pytest.mark.slow
+def test_the_demo_from_nothing(tmp_path):
+    """Builds the demo index and answers its test topics."""
+    from pyserini_repbert.evaluate.__main__ import main as evaluate
+
+    run = tmp_path / 'run.txt'
+    arguments = ['--encoder', 'repbert-demo', '--index', 'demo', '--topics', 'demo', '--output', str(run)]
+    assert command.run(main, arguments) == 0
+    scores = tmp_path / 'scores.txt'
+    assert evaluate(['--qrels', 'demo', str(run), '--per-query', str(scores)]) in (0, None)
+    manifest = json.loads((named_index.locate('demo', 'repbert-demo').folder / 'manifest.json').read_text())
+    assert manifest['count'] == 1583 and run.read_text().count('\n') == 500 * 1000
+    assert scores.stat().st_size > 0

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.encode.__main__ import main as encode
+from pyserini_repbert.index.__main__ import main as index_command
+from pyserini_repbert.runs import read_run
+from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search.__main__ import main
+
+
+@pytest.fixture
+def setting(tiny_checkpoint, corpus_file, tmp_path):
+    """(index, checkpoint, topics) made by the commands."""
+    checkpoint, index, topics = tiny_checkpoint(), tmp_path / 'index', tmp_path / 'topics.tsv'
+    arguments = ['--corpus', str(corpus_file(30)), '--encoder', str(checkpoint), '--output', str(index), '--store-text']
+    assert encode(arguments) == 0
+    topics.write_text('q2\tthe cat\nq1\ta dog ran\nq0\t\n')
+    return index, checkpoint, topics
+
+
+def _arguments(setting, output, *more):
+    index, checkpoint, topics = setting
+    given = ['--index', str(index), '--encoder', str(checkpoint), '--topics', str(topics), '--output', str(output)]
+    return [*given, *more]
+
+
+def test_topics_become_a_run(setting, tmp_path, capsys):
+    output = tmp_path / 'made' / 'mine.run.txt'
+    assert main(_arguments(setting, output, '--hits', '12', '--batch-size', '2')) == 0
+    assert '3 topics' in capsys.readouterr().out
+    run = read_run(output)
+    assert list(run) == ['q2', 'q1', 'q0']
+    expected = RepBertSearcher(setting[0]).search('a dog ran', 12)
+    assert run['q1'].docids == [hit.docid for hit in expected]
+    assert output.read_text().splitlines()[0].split()[-1] == 'mine'
+
+
+def test_msmarco_format_and_more_hits_than_passages(setting, tmp_path):
+    output = tmp_path / 'run.tsv.gz'
+    main(_arguments(setting, output, '--output-format', 'msmarco'))
+    with gzip.open(output, 'rt') as stream:
+        lines = [line.rstrip('\n').split('\t') for line in stream]
+    assert len(lines) == 90 and lines[29][2] == '30'
+
+
+def test_a_question_is_answered_with_passages(setting, capsys):
+    main(['--index', str(setting[0]), '--query', 'the cat', '--query', 'moon', '--hits', '2'])
+    shown = capsys.readouterr().out
+    hits = RepBertSearcher(setting[0]).search('the cat', 2)
+    assert shown.startswith('? the cat\n   1. ' + hits[0].docid)
+    assert '? moon' in shown and 'the cat' in shown
+
+
+def test_export_gives_the_same_run(setting, tmp_path):
+    index_command(['export', '--index', str(setting[0]), '--to-faiss', str(tmp_path / 'faiss')])
+    index_command(['check', '--index', str(setting[0])])
+    main(_arguments(setting, tmp_path / 'ours.txt'))
+    main(_arguments((tmp_path / 'faiss', *setting[1:]), tmp_path / 'theirs.txt'))
+    ours, theirs = read_run(tmp_path / 'ours.txt'), read_run(tmp_path / 'theirs.txt')
+    assert {qid: ranked.docids for qid, ranked in ours.items()} == {qid: list.docids for qid, list in theirs.items()}
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'--index': 'demoo'}, "did you mean 'demo'"),
+        ({'--encoder': 'repbrt'}, "did you mean 'repbert'"),
+        ({'--topics': 'nowhere.tsv'}, 'nowhere.tsv'),
+        ({'--output-format': 'json'}, 'json'),
+        ({'--tag': 'two words'}, 'one word'),
+        ({'--hits': '0'}, 'at least 1'),
+        ({'--device': 'cuda'}, 'cuda'),
+        ({'--sparse': 'bm52'}, "did you mean 'bm25'"),
+        ({'--sparse': 'bm25'}, 'bm25@FOLDER'),
+        ({'--fusion': 'rrf'}, 'two rankings'),
+        ({'--output': None}, '--output is for --topics'),
+        ({'--corpus': 'x.tsv'}, 'folder'),
+    ],
+)
+def test_wrong_input_is_one_line_and_leaves_nothing(setting, tmp_path, capsys, change, message):
+    given = _arguments(setting, tmp_path / 'out' / 'run.txt')
+    flags = dict(zip(given[::2], given[1::2], strict=True)) | change
+    status = command.run(main, [part for flag, value in flags.items() if value is not None for part in (flag, value)])
+    captured = capsys.readouterr()
+    assert status == 2 and captured.out == ''
+    assert captured.err.startswith('error: ') and captured.err.count('\n') == 1
+    assert message in captured.err
+    assert not (tmp_path / 'out').exists()
+
+
+def test_topics_without_queries_are_an_error(setting, tmp_path, capsys):
+    setting[2].write_text('\n\n')
+    assert command.run(main, _arguments(setting, tmp_path / 'run.txt')) == 2
+    assert 'has no topics' in capsys.readouterr().err
+
+
+def test_no_traceback_from_the_real_command(setting, tmp_path):
+    (setting[0] / 'shard-00000' / 'docids.txt').write_text('d0\n')
+    done = subprocess.run(
+        [sys.executable, '-m', 'pyserini_repbert.search', *_arguments(setting, tmp_path / 'run.txt')],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and done.stdout == ''
+    assert done.stderr.startswith('error: ') and 'damaged' in done.stderr and done.stderr.count('\n') == 1

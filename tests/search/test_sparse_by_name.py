@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from pyserini_repbert import catalog, command
+from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings
+from pyserini_repbert.runs import read_run
+from pyserini_repbert.search.sparse import open_sparse
+
+
+def test_every_technique_has_settings_that_exist():
+    for entry in catalog.entries('sparse').values():
+        assert SparseSettings(**entry.values['settings']).model in ('bm25', 'ql')
+        assert entry.values.get('indexes') or entry.values.get('needs')
+
+
+def test_what_cannot_be_had_says_how_to_get_it():
+    with pytest.raises(UnknownNameError, match="did you mean 'doc2query'"):
+        open_sparse('doc2qery', 'demo')
+    with pytest.raises(MissingResourceError, match='bm25@FOLDER'):
+        open_sparse('bm25')
+    with pytest.raises(MissingResourceError, match='--variant deepct from DeepCT'):
+        open_sparse('deepct', 'msmarco-v1-passage')
+    with pytest.raises(MissingResourceError, match='764 MB'):
+        open_sparse('doc2query', 'demo')
+
+
+@pytest.mark.jvm
+def test_hybrid_search_of_a_corpus_from_the_command_line(tiny_checkpoint, corpus_file, tmp_path, capsys):
+    """One command for each index, one for the hybrid run; its provenance agrees with the runs that were fused."""
+    from pyserini_repbert.encode.__main__ import main as encode
+    from pyserini_repbert.fusion import interleave
+    from pyserini_repbert.index.__main__ import main as index
+    from pyserini_repbert.search.__main__ import main as search
+
+    corpus, checkpoint, topics = str(corpus_file(25)), str(tiny_checkpoint()), tmp_path / 'topics.tsv'
+    topics.write_text('1\tblue cat\n2\tzebra\n3\t\n')
+    dense, lucene = str(tmp_path / 'dense'), str(tmp_path / 'lucene')
+    assert command.run(encode, ['--corpus', corpus, '--encoder', checkpoint, '--output', dense, '--store-text']) == 0
+    assert command.run(index, ['lucene', '--corpus', corpus, '--output', lucene]) == 0
+    runs = {}
+    for name, flags in {
+        'dense': ['--index', dense, '--encoder', checkpoint],
+        'bm25': ['--index', lucene, '--sparse', 'bm25'],
+        'both': ['--index', dense, '--encoder', checkpoint, '--sparse', f'bm25@{lucene}'],
+        'turned': ['--index', dense, '--encoder', checkpoint, '--sparse', f'bm25@{lucene}', '--sparse-first'],
+    }.items():
+        output = str(tmp_path / f'{name}.txt')
+        flags += ['--provenance', str(tmp_path / 'origin.tsv')] if name == 'both' else []
+        assert command.run(search, [*flags, '--topics', str(topics), '--output', output]) == 0
+        runs[name] = {qid: ranked.docids for qid, ranked in read_run(output).items()}
+    assert 'topics, 2 without hits' in capsys.readouterr().out
+    assert runs['bm25'].keys() == {'1'}
+    for qid, docids in runs['dense'].items():
+        assert runs['both'][qid] == interleave([docids, runs['bm25'].get(qid, [])])
+        assert runs['turned'][qid] == interleave([runs['bm25'].get(qid, []), docids])
+    rows = [line.split('\t') for line in (tmp_path / 'origin.tsv').read_text().splitlines()]
+    assert rows[0] == ['qid', 'docid', 'rank', 'tiny', 'lucene'] or rows[0][:3] == ['qid', 'docid', 'rank']
+    qid, docid, _, of_dense, of_sparse = rows[2]
+    assert runs['dense'][qid][int(of_dense) - 1] == docid if of_dense else not of_dense
+    assert runs['bm25'][qid][int(of_sparse) - 1] == docid if of_sparse else not of_sparse
+    assert command.run(search, ['--index', lucene, '--sparse', 'ql', '--query', 'blue cat']) == 0
+    assert 'blue' in capsys.readouterr().out

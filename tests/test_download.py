@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from pyserini_repbert import download
+from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+
+CONTENT = bytes(range(256)) * 5000
+MD5 = hashlib.md5(CONTENT).hexdigest()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    ranges = True
+    cut_at: int | None = None
+    requests: list[str | None] = []  # noqa: RUF012
+
+    def do_GET(self):
+        wanted = self.headers.get('Range')
+        type(self).requests.append(wanted)
+        start = int(wanted.removeprefix('bytes=').rstrip('-')) if wanted and self.ranges else 0
+        if start >= len(CONTENT):
+            self.send_error(416)
+            return
+        self.send_response(206 if start else 200)
+        self.send_header('Content-Length', str(len(CONTENT) - start))
+        self.end_headers()
+        self.wfile.write(CONTENT[start : self.cut_at])
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setenv('HF_HUB_OFFLINE', '')
+    for name in ('http_proxy', 'HTTP_PROXY'):
+        monkeypatch.delenv(name, raising=False)
+    _Handler.ranges, _Handler.cut_at, _Handler.requests = True, None, []
+    with ThreadingHTTPServer(('127.0.0.1', 0), _Handler) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f'http://127.0.0.1:{running.server_port}/file.bin'
+        running.shutdown()
+        thread.join()
+
+
+def test_a_file_is_fetched_once(server, tmp_path):
+    received = []
+    target = tmp_path / 'downloads' / 'file.bin'
+    assert download.fetch(server, target, MD5, '1.3 MB', 'thing', received.append) == target
+    assert target.read_bytes() == CONTENT and sum(received) == len(CONTENT)
+    download.fetch(server, target, MD5, '1.3 MB', 'thing')
+    assert len(_Handler.requests) == 1
+
+
+@pytest.mark.parametrize('ranges', [True, False])
+def test_a_broken_download_continues(server, tmp_path, ranges):
+    target = tmp_path / 'file.bin'
+    _Handler.cut_at = 700_000
+    with pytest.raises(MissingResourceError, match='try again'):
+        download.fetch(server, target, MD5, '1.3 MB', 'thing')
+    assert not target.exists() and (tmp_path / 'file.bin.part').stat().st_size == 700_000
+    _Handler.cut_at, _Handler.ranges = None, ranges
+    download.fetch(server, target, MD5, '1.3 MB', 'thing')
+    assert target.read_bytes() == CONTENT and _Handler.requests[-1] == 'bytes=700000-'
+
+
+def test_a_whole_part_is_taken_as_it_is(server, tmp_path):
+    (tmp_path / 'file.bin.part').write_bytes(CONTENT)
+    assert download.fetch(server, tmp_path / 'file.bin', MD5, '1.3 MB', 'thing').read_bytes() == CONTENT
+
+
+def test_another_file_is_refused_and_forgotten(server, tmp_path):
+    with pytest.raises(DamagedFileError, match=f'has MD5 {MD5}, expected 0000'):
+        download.fetch(server, tmp_path / 'file.bin', '0000', '1.3 MB', 'thing')
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / 'file.bin').write_bytes(b'other')
+    with pytest.raises(DamagedFileError, match='delete it'):
+        download.fetch(server, tmp_path / 'file.bin', MD5, '1.3 MB', 'thing')
+
+
+def test_unreachable_and_offline(monkeypatch, tmp_path):
+    target = tmp_path / 'file.bin'
+    with pytest.raises(MissingResourceError, match='downloads are off: fetch file.bin'):
+        download.fetch('http://127.0.0.1:9/file.bin', target, MD5, '1.3 MB', 'thing')
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '0')
+    monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
+    with pytest.raises(MissingResourceError, match=r'thing.*could not be fetched.*1\.3 MB.*put it at'):
+        download.fetch('http://127.0.0.1:9/file.bin', target, MD5, '1.3 MB', 'thing')
+
+
+def test_forbidding_downloads(monkeypatch):
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setenv('HF_HUB_OFFLINE', '')
+    download.forbid_downloads(False)
+    assert not download.is_offline()
+    download.forbid_downloads(True)
+    assert download.is_offline()
