@@ -56,6 +56,33 @@ def tiny_checkpoint(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
+def tiny_cedr(tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
+    """make(architecture, name=None, seed=0, config={}, **settings) -> a CEDR checkpoint folder on tiny words.
+
+    A query has 6 places, so that a document of more than 55 wordpieces is split.
+    """
+
+    def make(
+        architecture: str, name: str | None = None, seed: int = 0, config: dict[str, Any] | None = None, **settings: Any
+    ) -> Path:
+        import torch
+        from safetensors.torch import save_file
+
+        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.cedr import CedrSettings, new_ranker
+
+        ranking = {'system': 'cedr', 'architecture': architecture, 'max_query_length': 6, **settings}
+        values = {**(config or {}), 'ranking': ranking}
+        folder = tiny_checkpoint(name or f'cedr-{architecture}', seed, **values)
+        torch.manual_seed(seed)
+        ranker = new_ranker(BertConfig.from_dict(TINY | values), CedrSettings.from_ranking(ranking))
+        save_file(ranker.state_dict(), folder / 'model.safetensors')
+        return folder
+
+    return make
+
+
+@pytest.fixture
 def corpus_file(tmp_path: Path) -> Callable[..., Path]:
     """make(n, name='corpus.jsonl') -> JSON lines with n different passages d0, d1, … over the tiny vocabulary."""
 

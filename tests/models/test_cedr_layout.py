@@ -3,14 +3,14 @@ import torch
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.cedr.layout import Pair, PairLayout
+from pyserini_repbert.models.cedr.layout import Pair, CedrLayout
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
 
 CLS, SEP, PAD = 101, 102, 0
 
 
 def layout(positions=512, **settings):
-    return PairLayout(BertConfig(max_position_embeddings=positions), CedrSettings(**settings), CLS, SEP, PAD)
+    return CedrLayout(BertConfig(max_position_embeddings=positions), CedrSettings(**settings), CLS, SEP, PAD)
 
 
 def test_document_positions_begin_behind_the_padded_query():

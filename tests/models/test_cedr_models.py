@@ -10,7 +10,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
 from pyserini_repbert.models.cedr.knrm import MEANS, WIDTHS, KernelBank
-from pyserini_repbert.models.cedr.layout import Pair, PairLayout
+from pyserini_repbert.models.cedr.layout import Pair, CedrLayout
 from pyserini_repbert.models.cedr.loading import new_ranker
 from pyserini_repbert.models.cedr.pacrr import NgramMatches
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
@@ -31,7 +31,7 @@ MATCHING = [Architecture.KNRM, Architecture.PACRR, Architecture.DRMM]
 def model(architecture, seed=0, config=CONFIG, **settings):
     torch.manual_seed(seed)
     chosen = CedrSettings(Architecture(architecture), **{'max_query_length': 6, **settings})
-    return new_ranker(config, chosen).eval(), PairLayout(config, chosen, 101, 102, 0)
+    return new_ranker(config, chosen).eval(), CedrLayout(config, chosen, 101, 102, 0)
 
 
 def tokens(n, seed):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.cedr.layout import PairLayout
+from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.loading import load_ranker
 from pyserini_repbert.models.checkpoint import open_checkpoint
 
@@ -51,12 +51,12 @@ def model(checkpoint_folder):
         checkpoint = open_checkpoint(folder, 'rerankers')
         ranker = load_ranker(checkpoint)
         config = BertConfig.from_dict(checkpoint.config)
-        return ranker, PairLayout.of(config, ranker.settings, checkpoint.word_pieces()), checkpoint
+        return ranker, CedrLayout.of(config, ranker.settings, checkpoint.word_pieces()), checkpoint
 
     return make
 
 
-def laid_out(layout: PairLayout, pair: dict):
+def laid_out(layout: CedrLayout, pair: dict):
     return layout.cut([token for token in pair['query_tok'] if token >= 0], pair['doc_tok'])
 
 

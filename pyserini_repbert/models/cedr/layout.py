@@ -63,7 +63,7 @@ class PairBatch:
     counted: Tensor
 
 
-class PairLayout:
+class CedrLayout:
     """Lays out pairs for a BERT.
 
     Parameters
@@ -83,7 +83,7 @@ class PairLayout:
             )
 
     @classmethod
-    def of(cls, config: BertConfig, settings: CedrSettings, pieces: WordPieces) -> PairLayout:
+    def of(cls, config: BertConfig, settings: CedrSettings, pieces: WordPieces) -> CedrLayout:
         """For a tokenizer's special tokens."""
         return cls(config, settings, pieces.cls, pieces.sep, pieces.pad)
 
@@ -102,7 +102,7 @@ class PairLayout:
         return max(1, math.ceil(len(pair.document) / self._room(self._slots(pair))))
 
     def cost(self, pair: Pair) -> int:
-        """The tokens that BERT runs over for a pair, its parts together."""
+        """About the tokens that BERT runs over for a pair: its parts, each as long as the longest."""
         return self.n_parts(pair) * (len(pair.query) + _SPECIAL_TOKENS + self._part_length(pair))
 
     def _part_length(self, pair: Pair) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import torch
 
+from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.drmm import CedrDrmm
 from pyserini_repbert.models.cedr.knrm import CedrKnrm
@@ -39,13 +40,19 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
     Raises
     ------
     MismatchError
-        for a checkpoint of another system
+        for a checkpoint of another system, or a plain BERT
     DamagedFileError
         for missing, unexpected or misshapen weights
     InputError
         for a number of layers that the model does not have, or settings that make no sense
     """
-    settings = CedrSettings.from_ranking(checkpoint.system(SYSTEM))
+    ranking = checkpoint.system(SYSTEM)
+    if 'architecture' not in ranking:
+        raise MismatchError(
+            f"checkpoint '{checkpoint.name}' has no CEDR head: its config.json should name the architecture "
+            f'in its ranking object ({", ".join(Architecture)})'
+        )
+    settings = CedrSettings.from_ranking(ranking)
     if max_doc_length is not None:
         settings = replace(settings, max_doc_length=max_doc_length)
     with torch.device('meta'):

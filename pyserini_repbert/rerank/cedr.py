@@ -1,0 +1,139 @@
+"""Reranking with CEDR: documents of up to a few pages, read together with the query and matched term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.batching import length_batches, run_positions, usual_budget
+from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
+from pyserini_repbert.models.cedr.loading import load_ranker
+from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank.base import Progress, Reranker, Work
+
+
+class FirstStage(NamedTuple):
+    """What CEDR reranks: the hits of a sparse model ('bm25', 'ql'), and how many of them."""
+
+    sparse: str
+    depth: int
+
+
+FIRST_STAGES = {  # CEDR section 3.1
+    'robust04': FirstStage('bm25', 150),
+    'webtrack': FirstStage('ql', 100),
+}
+
+
+class CedrReranker(Reranker):
+    """Scores are whatever the model was trained to rank by: any real number, comparable for one query only.
+
+    Documents are cut to 800 wordpieces (CEDR section 3.1); one too long for BERT's positions is read in parts. Pairs of
+    all queries share batches, sorted by length. A score does not depend on its batch beyond rounding; DRMM counts
+    similarities in bins, and may count one differently that lies within rounding of a bin's edge.
+
+    Parameters
+    ----------
+    model : catalog name or checkpoint folder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'; similarities and heads are always in float32
+    max_length : wordpieces kept of a document; default: the checkpoint's, else 800
+    n_layers : run only BERT's first layers (CEDR Figure 2b), see `CedrRanker.keep_layers`
+    token_budget : padded tokens in a batch
+
+    Attributes
+    ----------
+    name : the checkpoint's catalog name or folder
+    work : what it has done so far; a document counts as one inference, however many parts it has
+
+    Raises
+    ------
+    UnknownNameError, MissingResourceError, DamagedFileError
+        for a checkpoint that is not there or not whole
+    MismatchError
+        for one of another system, or without a head
+    InputError
+        for settings that the model or the machine cannot meet
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Checkpoint,
+        device: str = 'cpu',
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+        n_layers: int | None = None,
+        token_budget: int | None = None,
+    ) -> None:
+        self.device = usable_device(device)
+        try:
+            self.dtype = Precision(precision).dtype(self.device)
+        except ValueError as error:
+            raise InputError(f"precision '{precision}' is unknown: expected one of {', '.join(Precision)}") from error
+        self._checkpoint = model if isinstance(model, Checkpoint) else open_checkpoint(model, 'rerankers')
+        self.name = self._checkpoint.name
+        self.ranker = load_ranker(self._checkpoint, n_layers, max_length).to(self.device)
+        self.ranker.bert.to(self.dtype)
+        self.pieces = self._checkpoint.word_pieces()
+        self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.pieces)
+        self.token_budget = usual_budget(token_budget, self.device)
+        self.work: Work = Work()
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights."""
+        return self._checkpoint.weights_sha256
+
+    @property
+    def n_layers(self) -> int:
+        """How many of BERT's layers run."""
+        return self.ranker.bert.config.num_hidden_layers
+
+    def identity(self) -> Mapping[str, object]:
+        """The checkpoint, and every setting that changes a score."""
+        settings = {'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
+        return {**super().identity(), **settings, 'dtype': str(self.dtype).removeprefix('torch.')}
+
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+    ) -> list[NDArray[np.floating]]:
+        """CEDR's scores, float32 (n,) a query. A text without wordpieces has the score of an empty document."""
+        tokens = self._tokens(queries, lists)
+        pairs = [
+            self.layout.cut(tokens[query], tokens[candidate.text or ''])
+            for query, candidates in zip(queries, lists, strict=True)
+            for candidate in candidates
+        ]
+        limit = self.ranker.settings.max_doc_length
+        self.work.candidates += len(pairs)
+        self.work.inferences += len(pairs)
+        self.work.truncated += sum(len(tokens[own.text or '']) > limit for candidates in lists for own in candidates)
+        scores = self.score_pairs(pairs, on_progress)
+        ends = np.cumsum([0, *map(len, lists)]).tolist()
+        return [scores[start:end] for start, end in pairwise(ends)]
+
+    def score_pairs(self, pairs: Sequence[Pair], on_progress: Progress | None = None) -> NDArray[np.float32]:
+        """Scores (n,) of queries and documents given as wordpieces, in their order."""
+        costs = [self.layout.cost(pair) for pair in pairs]
+        self.work.tokens += sum(costs)
+
+        def forward(batch: list[int]) -> Tensor:
+            scores: Tensor = self.ranker(self.layout.collate([pairs[position] for position in batch], self.device))
+            return scores
+
+        return run_positions(forward, length_batches(costs, self.token_budget), on_progress)
+
+    def _tokens(self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> dict[str, list[int]]:
+        """The wordpieces of each distinct text."""
+        texts = (candidate.text or '' for candidates in lists for candidate in candidates)
+        distinct = list(dict.fromkeys([*queries, *texts]))
+        return dict(zip(distinct, self.pieces.ids(distinct), strict=True))

@@ -1,0 +1,136 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import CedrReranker
+from pyserini_repbert.rerank.cedr import FIRST_STAGES
+
+ARCHITECTURES = ['vanilla', 'knrm', 'pacrr', 'drmm']
+QUERIES = ['cat sat', 'the big red dog ran on a mat in the sun', '']
+LISTS = [
+    [
+        Candidate('short', 3.0, 'cat'),
+        Candidate('empty', 2.0, ''),
+        Candidate('split', 1.0, 'the cat sat on the mat . ' * 20),
+        Candidate('exact', 0.5, 'cat sat'),
+    ],
+    [],
+    [Candidate('other', 1.0, 'fish ate a bird'), Candidate('short', 0.5, 'cat')],
+]
+
+
+@pytest.mark.parametrize('architecture', ARCHITECTURES)
+def test_scores_of_many_queries_equal_those_alone(architecture, tiny_cedr):
+    reranker = CedrReranker(tiny_cedr(architecture))
+    done = []
+    together = reranker.score_lists(QUERIES, LISTS, done.append)
+    assert [scores.shape for scores in together] == [(4,), (0,), (2,)]
+    assert sum(done) == 6
+    for query, candidates, scores in zip(QUERIES, LISTS, together, strict=True):
+        for candidate, score in zip(candidates, scores, strict=True):
+            alone = reranker.score_lists([query], [[candidate]])[0]
+            np.testing.assert_allclose(alone, [score], atol=1e-5, rtol=1e-5)
+    one_by_one = CedrReranker(tiny_cedr(architecture, 'same'), token_budget=1).score_lists(QUERIES, LISTS)
+    np.testing.assert_allclose(np.concatenate(one_by_one), np.concatenate(together), atol=1e-5, rtol=1e-5)
+
+
+def test_order_and_ties(tiny_cedr):
+    reranker = CedrReranker(tiny_cedr('knrm'))
+    candidates = [Candidate('b', 9.0, 'cat'), Candidate('a', 8.0, 'cat'), Candidate('c', 7.0, 'dog ran')]
+    ranked = reranker.rerank('cat', candidates)
+    assert [c.docid for c in ranked if c.docid != 'c'] == ['a', 'b']
+    assert [c.score for c in ranked] == sorted((c.score for c in ranked), reverse=True)
+    assert len(reranker.rerank('cat', candidates, k=1)) == 1
+    assert candidates[0].score == 9.0
+
+
+def test_no_candidates(tiny_cedr):
+    reranker = CedrReranker(tiny_cedr('vanilla'))
+    assert reranker.rerank('cat', []) == []
+    assert reranker.rerank_many([], []) == []
+
+
+@pytest.mark.parametrize('architecture', ARCHITECTURES)
+def test_a_document_is_cut_where_the_checkpoint_says_or_the_user(architecture, tiny_cedr):
+    folder = tiny_cedr(architecture, max_doc_length=70)
+    words = ('cat sat on the mat in the sun and ran ' * 500).strip()  # 5,000 words
+    whole = Candidate('d', text=words)
+    cut = Candidate('d', text=' '.join(words.split()[:70]))
+    reranker = CedrReranker(folder)
+    assert reranker.rerank('cat', [whole])[0].score == pytest.approx(reranker.rerank('cat', [cut])[0].score, abs=1e-6)
+    assert (reranker.work.candidates, reranker.work.truncated, reranker.work.inferences) == (2, 1, 2)
+    assert reranker.work.tokens == 2 * 2 * (1 + 3 + 35)
+    longer = CedrReranker(folder, max_length=6000)
+    assert np.isfinite(longer.rerank('cat', [whole])[0].score)
+    assert longer.work.truncated == 0
+    assert longer.layout.n_parts(longer.layout.cut([5], [6] * 5000)) == 91  # 64 positions - 6 - 3 = 55 a part
+
+
+def test_a_long_query_is_cut(tiny_cedr):
+    reranker = CedrReranker(tiny_cedr('drmm'))
+    first = reranker.rerank('the big red dog ran on', [Candidate('d', text='cat')])
+    longer = reranker.rerank('the big red dog ran on a mat', [Candidate('d', text='cat')])
+    assert first == longer
+
+
+def test_fewer_layers(tiny_cedr):
+    folder = tiny_cedr('knrm')
+    fewer = CedrReranker(folder, n_layers=1)
+    assert fewer.n_layers == 1
+    whole = CedrReranker(folder)
+    candidates = [Candidate('d', text='cat sat')]
+    assert fewer.rerank('cat', candidates)[0].score != whole.rerank('cat', candidates)[0].score
+    assert fewer.identity() != whole.identity() == CedrReranker(folder, n_layers=2).identity()
+    with pytest.raises(InputError, match='3 layers were asked for, expected 1 to the 2'):
+        CedrReranker(folder, n_layers=3)
+
+
+@pytest.mark.parametrize('architecture', ['vanilla', 'knrm', 'pacrr'])
+def test_bfloat16_is_close(architecture, tiny_cedr):
+    folder = tiny_cedr(architecture)
+    half = CedrReranker(folder, precision='bfloat16')
+    assert {parameter.dtype for parameter in half.ranker.bert.parameters()} == {torch.bfloat16}
+    scores = half.score_lists(QUERIES, LISTS)
+    assert scores[0].dtype == np.float32
+    np.testing.assert_allclose(
+        np.concatenate(scores), np.concatenate(CedrReranker(folder).score_lists(QUERIES, LISTS)), atol=0.5
+    )
+
+
+def test_the_papers_first_stages():
+    assert FIRST_STAGES == {'robust04': ('bm25', 150), 'webtrack': ('ql', 100)}
+
+
+def test_checkpoints_that_do_not_fit(tiny_cedr, tiny_checkpoint):
+    with pytest.raises(MismatchError, match="is for the system 'repbert', 'cedr' was expected"):
+        CedrReranker(tiny_checkpoint('encoder'))
+    plain = tiny_checkpoint('plain')
+    config = json.loads((plain / 'config.json').read_text())
+    del config['ranking']
+    (plain / 'config.json').write_text(json.dumps(config))
+    with pytest.raises(MismatchError, match='has no CEDR head'):
+        CedrReranker(plain)
+    folder = tiny_cedr('pacrr')
+    config = json.loads((folder / 'config.json').read_text())
+    config['ranking']['k_max'] = 30
+    (folder / 'config.json').write_text(json.dumps(config))
+    with pytest.raises(DamagedFileError, match='linear1.weight'):
+        CedrReranker(folder)
+    config['ranking']['architecture'] = 'knrm'
+    (folder / 'config.json').write_text(json.dumps(config))
+    with pytest.raises(DamagedFileError, match='missing: combine'):
+        CedrReranker(folder)
+
+
+def test_settings_that_cannot_be_met(tiny_cedr):
+    folder = tiny_cedr('vanilla')
+    with pytest.raises(InputError, match="precision 'int4' is unknown"):
+        CedrReranker(folder, precision='int4')
+    with pytest.raises(InputError, match='max_doc_length is 0'):
+        CedrReranker(folder, max_length=0)
+    with pytest.raises(InputError, match="'d' has no text"):
+        CedrReranker(folder).rerank('cat', [Candidate('d')])
