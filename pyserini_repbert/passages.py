@@ -1,4 +1,4 @@
-"""Corpora, streamed: JSON lines, MS MARCO's collection.tsv, TREC text, HTML, ir_datasets; and text by docid.
+"""Corpora, streamed: JSON lines, TSV, TREC text, HTML, the data files of CEDR, ir_datasets; and text by docid.
 
 A corpus is read once, passage by passage, in memory that does not grow with it (but for eight bytes a passage, which
 find duplicate docids). Every line that cannot be used is either refused or skipped and counted, with file and line.
@@ -51,6 +51,7 @@ class CorpusFormat(StrEnum):
     JSONL = 'jsonl'
     TSV = 'tsv'
     TREC = 'trec'
+    CEDR = 'cedr'
     HTML = 'html'
     IR_DATASETS = 'ir_datasets'
 
@@ -370,6 +371,10 @@ def open_corpus(
         return TsvCorpus(name, paths, **options)
     if fmt == CorpusFormat.TREC:
         return TrecCorpus(name, paths, **options)
+    if fmt == CorpusFormat.CEDR:
+        from pyserini_repbert.cedr_data import CedrCorpus
+
+        return CedrCorpus(name, paths, **options)  # type: ignore[arg-type]
     raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
 
 
@@ -386,10 +391,12 @@ def _guess_format(path: Path, paths: list[Path]) -> str:
     if not paths:
         return CorpusFormat.JSONL
     with open_binary(existing_file(paths[0], 'corpus')) as stream:
-        start = stream.read(4096).lstrip()[:5]
+        start = stream.read(4096).lstrip()
     if start[:1] == b'{':
         return CorpusFormat.JSONL
-    return CorpusFormat.TREC if start.upper() == b'<DOC>' else CorpusFormat.TSV
+    if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
+        return CorpusFormat.CEDR
+    return CorpusFormat.TREC if start[:5].upper() == b'<DOC>' else CorpusFormat.TSV
 
 
 class CorpusTexts:

@@ -6,8 +6,10 @@ import json
 import re
 from pathlib import Path
 
+from pyserini_repbert.cedr_data import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
+from pyserini_repbert.passages import BadPassage
 from pyserini_repbert.ranking import Query
 
 Qrels = dict[str, dict[str, int]]
@@ -19,8 +21,8 @@ def read_topics(path: StrPath) -> list[Query]:
     """The topics of a file, in its order.
 
     TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON lines (`id`/`qid`,
-    `text`/`title`/`query`) are recognised by how they start; everything else is TSV (`qid<TAB>text`). A topic may have
-    an empty text.
+    `text`/`title`/`query`) are recognised by how they start, and so are CEDR's data files (`query<TAB>qid<TAB>text`);
+    everything else is TSV (`qid<TAB>text`). A topic may have an empty text.
 
     Raises
     ------
@@ -33,6 +35,8 @@ def read_topics(path: StrPath) -> list[Query]:
         raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
     if first.upper().startswith('<DOC>'):
         parse = _parse_documents
+    elif is_data_line(first):
+        parse = _parse_data_file
     else:
         parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
     topics: list[Query] = []
@@ -56,6 +60,23 @@ def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Q
         if not tab or not qid.strip():
             raise InputError.at(path, number, f"expected 'qid<TAB>text', found {line[:60]!r}")
         found.append((number, Query(_checked_qid(path, number, qid), text.strip())))
+    return found
+
+
+def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """The queries of one of CEDR's data files; its documents are passed over."""
+    found = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            kind, qid, text = parse_data_line(line)
+        except BadPassage as error:
+            raise InputError.at(path, number, str(error)) from error
+        if kind == QUERY:
+            found.append((number, Query(_checked_qid(path, number, qid), text)))
+    if not found:
+        raise InputError(f"topics file {path} holds documents only: name the file with 'query<TAB>qid<TAB>text'")
     return found
 
 

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
     parser.add_argument('--threads', type=positive_int, default=1, help='documents analysed at a time')
-    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, html, ir_datasets or lucene')
+    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='text fields of JSON lines')
     parser.add_argument('--on-error', choices=('refuse', 'skip'), default='refuse', help='what to do with bad lines')
 
