@@ -22,7 +22,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
     parser.add_argument('--corpus', required=True, help='a file, a folder, ir_datasets:ID, or a Lucene index folder')
-    parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
+    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
     parser.add_argument('--encoder', required=True, help='catalog name or checkpoint folder')
     parser.add_argument('--output', required=True, help='the index folder')
