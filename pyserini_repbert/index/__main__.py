@@ -14,10 +14,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command.parser('index', 'Check and export dense indexes, build Lucene indexes.')
     actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
     check = actions.add_parser('check', help='compare every file of a dense bundle with its checksum')
-    check.add_argument('--index', required=True, help='index folder')
     export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
-    export.add_argument('--index', required=True, help='index folder')
+    for action in (check, export):
+        action.add_argument('--index', required=True, help='an index folder or a catalog name')
+        action.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
+    export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
     lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
     return parser
 
@@ -28,17 +30,23 @@ def main(arguments: list[str]) -> int | None:
     if options.action == 'lucene':
         return lucene_command.run(options)
     from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.index.named import existing_folder
 
-    bundle = DenseBundle(options.index)
+    folder = existing_folder(options.index, options.encoder)
+    bundle = DenseBundle(folder)
     size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
     if options.action == 'check':
-        print(f"{options.index}: whole, {size}, encoder '{bundle.settings.encoder}'")
+        print(f"{folder}: whole, {size}, encoder '{bundle.settings.encoder}'")
         return 0
     from pyserini_repbert.index.faiss_layout import export_faiss
 
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
     print(f'{options.to_faiss}: {size}')
+    if options.install:
+        from pyserini_repbert.pyserini_bridge.plugin import install_index
+
+        print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
     return 0
 
 

@@ -1,10 +1,9 @@
-"""Indexes by catalog name: where they lie, what building one would take, and building it."""
+"""Indexes by catalog name: what building one would take, and building it."""
 
 from __future__ import annotations
 
 import tarfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert import catalog
@@ -13,52 +12,12 @@ from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.encode.rate import passages_per_second
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
 from pyserini_repbert.files import atomic_file, human_size
-from pyserini_repbert.index.manifest import MANIFEST
+from pyserini_repbert.index.named import NamedIndex, locate
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.passages import Corpus, open_corpus
 
 _BYTES = {'float32': 4, 'float16': 2}
 _BERT_BASE = BertConfig()
-
-
-@dataclass(frozen=True)
-class NamedIndex:
-    """A catalog index for one encoder.
-
-    Attributes
-    ----------
-    entry : its catalog entry
-    encoder : catalog name or folder of the encoder
-    folder : where it lies, or will
-    """
-
-    entry: catalog.Entry
-    encoder: str
-    folder: Path
-
-    @property
-    def is_built(self) -> bool:
-        """Whether it is there, whole."""
-        return (self.folder / MANIFEST).is_file()
-
-    @property
-    def builds_itself(self) -> bool:
-        """Whether it is small enough to be built without being asked for."""
-        return bool(self.entry.values['build'] == 'on first use')
-
-
-def locate(index: str, encoder: str | None, default_encoder: str = 'repbert') -> Path | NamedIndex:
-    """An existing folder, or a catalog index for the encoder.
-
-    Raises UnknownNameError for what is neither, with the nearest names.
-    """
-    if catalog.find('indexes', index) is None and Path(index).exists():
-        return Path(index)
-    entry = catalog.get('indexes', index)
-    chosen = encoder or default_encoder
-    named = catalog.find('encoders', chosen) is not None
-    label = chosen if named else Path(chosen).resolve().as_posix().strip('/').replace('/', '-')
-    return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{label}')
 
 
 def requirements(named: NamedIndex, device: str = 'cpu') -> str:
@@ -182,7 +141,7 @@ def ready_folder(
     MissingResourceError
         for an index that is not there and may not be built, with what building takes
     """
-    found = locate(index, encoder, 'repbert-demo' if index == 'demo' else 'repbert')
+    found = locate(index, encoder)
     if isinstance(found, Path):
         if asked_to_build or corpus:
             raise InputError(f"--build is for the catalog's indexes; '{index}' is a folder: use the encode command")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert import catalog, command
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.index.named import NamedIndex
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.runs import RankedList, Run
-from pyserini_repbert.search.named_index import NamedIndex, ready_folder
+from pyserini_repbert.search.named_index import ready_folder
 
 if TYPE_CHECKING:
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher

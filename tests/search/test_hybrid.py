@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ def test_interleaving_as_in_the_paper():
 def test_scores_decrease_and_k_cuts():
     hits = HybridSearcher(Fixed('abc'), Fixed('def')).search('q', k=4)
     assert _docids(hits) == 'adbe'
-    assert all(first.score > second.score for first, second in zip(hits, hits[1:], strict=False))
+    assert all(first.score > second.score for first, second in itertools.pairwise(hits))
 
 
 def test_each_searcher_is_asked_for_enough():

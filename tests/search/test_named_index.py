@@ -10,6 +10,7 @@ import pytest
 from pyserini_repbert import catalog, command
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError, UnknownNameError
 from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.index.named import locate
 from pyserini_repbert.search import named_index
 from pyserini_repbert.search.__main__ import main
 
@@ -50,7 +51,7 @@ def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_pa
     assert command.run(main, arguments) == 0
     shown = capsys.readouterr()
     assert shown.out.count('? the cat') == 2 and shown.err.count('building index') == 1
-    found = named_index.locate('msmarco', checkpoint)
+    found = locate('msmarco', checkpoint)
     bundle = DenseBundle(found.folder)
     assert bundle.settings.dtype == 'float16' and len(bundle) == 4 and bundle.has_texts
 
@@ -74,12 +75,12 @@ def test_the_collection_is_unpacked_from_its_archive(monkeypatch):
 
 
 def test_names_and_folders(tmp_path):
-    assert named_index.locate(str(tmp_path), None) == tmp_path
-    found = named_index.locate('demo', 'repbert-demo')
+    assert locate(str(tmp_path), None) == tmp_path
+    found = locate('demo', 'repbert-demo')
     assert not isinstance(found, Path) and found.folder.name == 'demo.repbert-demo' and found.builds_itself
     assert not found.is_built
     with pytest.raises(UnknownNameError, match="neither one of the catalog's indexes"):
-        named_index.locate('nothing', None)
+        locate('nothing', None)
     with pytest.raises(InputError, match='is a folder'):
         named_index.ready_folder(str(tmp_path), None, asked_to_build=True)
 
@@ -94,6 +95,13 @@ def test_the_demo_from_nothing(tmp_path):
     assert command.run(main, arguments) == 0
     scores = tmp_path / 'scores.txt'
     assert evaluate(['--qrels', 'demo', str(run), '--per-query', str(scores)]) in (0, None)
-    manifest = json.loads((named_index.locate('demo', 'repbert-demo').folder / 'manifest.json').read_text())
+    manifest = json.loads((locate('demo', 'repbert-demo').folder / 'manifest.json').read_text())
     assert manifest['count'] == 1583 and run.read_text().count('\n') == 500 * 1000
     assert scores.stat().st_size > 0
+
+
+def test_the_index_command_takes_names(capsys):
+    from pyserini_repbert.index.__main__ import main as index
+
+    assert command.run(index, ['check', '--index', 'demo']) == 2
+    assert 'search it once' in capsys.readouterr().err

@@ -1,0 +1,73 @@
+"""Encoding passages: ours against sentence-transformers, same weights, threads and texts of MS MARCO's lengths.
+
+pip install sentence-transformers
+python benchmarks/encoding.py [--passages 600] [--threads 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+
+import numpy as np
+import torch
+from rounds import best_times
+from sentence_transformers import SentenceTransformer
+
+from pyserini_repbert import catalog
+from pyserini_repbert.encode import RepBertDocumentEncoder
+from pyserini_repbert.models.precision import has_native_bfloat16
+from pyserini_repbert.search.named_index import open_collection
+
+MEAN_LOG_WORDS, SPREAD = 3.93, 0.4  # log-normal: mean 55 words, as MS MARCO's passages (multi-stage paper, section 4.1)
+
+
+def texts_of_msmarco_lengths(n: int) -> list[str]:
+    """Stretches of the demo collection's words with MS MARCO's spread of lengths."""
+    words = [word for passage in open_collection('demo') for word in passage.text.split()]
+    dice = random.Random(0)
+    texts = []
+    for _ in range(n):
+        length = max(10, min(170, int(dice.lognormvariate(MEAN_LOG_WORDS, SPREAD))))
+        start = dice.randrange(len(words) - length)
+        texts.append(' '.join(words[start : start + length]))
+    return texts
+
+
+def main() -> None:
+    """Time both at equal precision, and ours by its defaults, and print ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--passages', type=int, default=600)
+    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    parser.add_argument('--rounds', type=int, default=4)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    texts = texts_of_msmarco_lengths(options.passages)
+    entry = catalog.get('encoders', 'repbert-demo')
+    peer = SentenceTransformer(str(catalog.package_folder(entry)), device='cpu')
+    peer.max_seq_length = 258
+    ours = RepBertDocumentEncoder('repbert-demo')
+    default = RepBertDocumentEncoder('repbert-demo', precision='auto')
+    times = best_times(
+        {
+            'sentence-transformers, float32': lambda: peer.encode(texts, show_progress_bar=False),
+            'ours, float32': lambda: ours.encode(texts),
+            'ours, defaults of the encode command': lambda: default.encode(texts),
+        },
+        options.rounds,
+    )
+    words = np.mean([len(text.split()) for text in texts])
+    print(f'{len(texts)} passages of {words:.0f} words on average, {options.threads} threads, MiniLM (6 layers, 384)')
+    for name, seconds in times.items():
+        print(f'  {name:38s} {len(texts) / seconds:7.1f} passages/s')
+    native = has_native_bfloat16(torch.device('cpu'))
+    exact = ours.encode(texts[:100])
+    change = abs(exact @ exact.T - default.encode(texts[:100]) @ exact.T).max() / abs(exact @ exact.T).max()
+    print(f'  native bfloat16 on this CPU: {native}; largest change of a score by the default precision: {change:.1e}')
+    peer_time, own_time, default_time = times.values()
+    print(f'ratios: equal precision {peer_time / own_time:.2f}; by our defaults {peer_time / default_time:.2f}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,80 @@
+"""Peak memory of the encode command on corpora of 1,000 and 100,000 passages: it should not grow with the corpus.
+
+    python benchmarks/encoding_memory.py [--large 100000]
+
+A tiny model keeps the run short; reading, bucketing, writing and checking are those of any model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from encoding import texts_of_msmarco_lengths
+
+LAYERS, HIDDEN = 1, 64
+
+
+def make_checkpoint(folder: Path) -> Path:
+    """A small random RepBERT with the demo's vocabulary."""
+    import shutil
+
+    import torch
+    from safetensors.torch import save_file
+
+    from pyserini_repbert import catalog
+    from pyserini_repbert.models import BertConfig, RepBert
+
+    folder.mkdir()
+    config = {'hidden_size': HIDDEN, 'num_hidden_layers': LAYERS, 'num_attention_heads': 4, 'intermediate_size': 64}
+    torch.manual_seed(0)
+    save_file(RepBert(BertConfig.from_dict(config)).state_dict(), folder / 'model.safetensors')
+    ranking = {'system': 'repbert', 'max_doc_length': 256}
+    (folder / 'config.json').write_text(json.dumps(config | {'model_type': 'bert', 'ranking': ranking}))
+    source = catalog.package_folder(catalog.get('encoders', 'repbert-demo'))
+    shutil.copyfile(source / 'tokenizer.json', folder / 'tokenizer.json')
+    return folder
+
+
+def peak_megabytes(arguments: list[str]) -> float:
+    """Peak resident memory of a child that runs the encode command."""
+    code = (
+        'import resource, sys; from pyserini_repbert.encode.__main__ import main; main(sys.argv[1:]); '
+        'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)'
+    )
+    done = subprocess.run([sys.executable, '-c', code, *arguments], check=True, capture_output=True, text=True)
+    scale = 1e6 if sys.platform == 'darwin' else 1e3
+    return int(done.stdout.split()[-1]) / scale
+
+
+def main() -> None:
+    """Encode both corpora and print the ratio of their peaks."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--small', type=int, default=1000)
+    parser.add_argument('--large', type=int, default=100_000)
+    options = parser.parse_args()
+    texts = texts_of_msmarco_lengths(2000)
+    peaks = {}
+    with tempfile.TemporaryDirectory() as work:
+        checkpoint = make_checkpoint(Path(work) / 'checkpoint')
+        for size in (options.small, options.large):
+            corpus = Path(work) / f'{size}.jsonl'
+            with open(corpus, 'w', encoding='utf-8') as stream:
+                for number in range(size):
+                    text = f'{texts[number % len(texts)]} {number}'
+                    stream.write(json.dumps({'id': str(number), 'contents': text}) + '\n')
+            arguments = ['--corpus', str(corpus), '--encoder', str(checkpoint), '--output', f'{work}/{size}']
+            peaks[size] = peak_megabytes([*arguments, '--store-text', '--quiet'])
+            print(f'  {size:8,} passages: peak {peaks[size]:.0f} MB')
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f'  (this script itself: {own:.0f} MB)')
+    print(f'ratio: {peaks[options.large] / peaks[options.small]:.2f}')
+
+
+if __name__ == '__main__':
+    main()

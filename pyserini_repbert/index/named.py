@@ -1,0 +1,71 @@
+"""Indexes by catalog name: where they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.index.manifest import MANIFEST
+
+
+@dataclass(frozen=True)
+class NamedIndex:
+    """A catalog index for one encoder.
+
+    Attributes
+    ----------
+    entry : its catalog entry
+    encoder : catalog name or folder of the encoder
+    folder : where it lies, or will
+    """
+
+    entry: catalog.Entry
+    encoder: str
+    folder: Path
+
+    @property
+    def is_built(self) -> bool:
+        """Whether it is there, whole."""
+        return (self.folder / MANIFEST).is_file()
+
+    @property
+    def builds_itself(self) -> bool:
+        """Whether it is small enough to be built without being asked for."""
+        return bool(self.entry.values['build'] == 'on first use')
+
+
+def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
+    """An existing folder, or a catalog index for the encoder (by default the one that the catalog says).
+
+    Raises UnknownNameError for what is neither, with the nearest names.
+    """
+    if catalog.find('indexes', index) is None and Path(index).exists():
+        return Path(index)
+    entry = catalog.get('indexes', index)
+    chosen = encoder or str(entry.values['encoder'])
+    named = catalog.find('encoders', chosen) is not None
+    label = chosen if named else Path(chosen).resolve().as_posix().strip('/').replace('/', '-')
+    return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{label}')
+
+
+def existing_folder(index: str, encoder: str | None = None) -> Path:
+    """The folder of an index that is there.
+
+    Raises
+    ------
+    UnknownNameError
+        for what is neither a folder nor a catalog name
+    MissingResourceError
+        for a catalog index that has not been built
+    """
+    found = locate(index, encoder)
+    if isinstance(found, Path):
+        return found
+    if not found.is_built:
+        raise MissingResourceError(
+            f"index '{index}' for encoder '{found.encoder}' is not at {found.folder}: search it once, which builds it "
+            'or says what that takes'
+        )
+    return found.folder
