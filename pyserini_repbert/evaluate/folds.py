@@ -39,7 +39,7 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
     """
     folds = _from_json(paths[0]) if len(paths) == 1 else [_first_columns(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
-        raise InputError(f'{len(folds)} folds were given, at least {_LEAST_FOLDS} are needed to train, validate and test')
+        raise InputError(f'{len(folds)} folds were given, expected at least {_LEAST_FOLDS}: train, validate, test')
     for number, fold in enumerate(folds, 1):
         if not fold:
             raise InputError(f'fold {number} has no topics')

@@ -15,7 +15,7 @@ def split_main(arguments: Sequence[str]) -> int | None:
     """Write the topics that each fold's model is trained, chosen and tested on."""
     made = parser(
         'evaluate split-folds',
-        'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv: it tests, the one before validates, the others train.',
+        'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv: it tests, the one before validates, the rest train.',
     )
     made.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     made.add_argument('--topics', required=True, help="a file, a catalog name, or one of Pyserini's names")
@@ -48,7 +48,7 @@ def split_main(arguments: Sequence[str]) -> int | None:
 
 def join_main(arguments: Sequence[str]) -> int | None:
     """Join the runs of the folds' models into one run of all topics."""
-    made = parser('evaluate join-folds', "Join the folds' test runs into one run, checking that each keeps to its fold.")
+    made = parser('evaluate join-folds', "Join the folds' test runs into one, checking that each keeps to its fold.")
     made.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help="each fold's test run, in their order")
     made.add_argument('--topics', help='check that the folds cover these topics')
