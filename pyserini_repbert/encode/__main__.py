@@ -44,8 +44,9 @@ def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.encode.corpus import Part, encode_corpus
+    from pyserini_repbert.encode.corpus import encode_corpus
     from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
+    from pyserini_repbert.encode.sharding import Part
     from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
 
     forbid_downloads(options.offline)

@@ -125,7 +125,7 @@ class EpicEncoder:
 
         def work(batch: list[int]) -> None:
             tokens, lengths, _ = self._contextual([texts[position] for position in batch])
-            weights = self.model.query_importances(tokens).cpu().split(lengths)
+            weights = torch.split(self.model.query_importances(tokens).cpu(), lengths)
             for position, own in zip(batch, weights, strict=True):
                 found[position] = TokenWeights(_ids(texts[position]), own.numpy())
 
@@ -140,7 +140,7 @@ class EpicEncoder:
 
         def work(batch: list[int]) -> None:
             tokens, lengths, cls_vectors = self._contextual([texts[position] for position in batch])
-            weights = self.model.document_importances(tokens).split(lengths)
+            weights = torch.split(self.model.document_importances(tokens), lengths)
             for position, own, quality in zip(batch, weights, self.model.quality(cls_vectors), strict=True):
                 found[position] = TokenWeights(_ids(texts[position]), (own * quality).cpu().numpy())
 
@@ -240,23 +240,23 @@ class EpicEncoder:
         positions = torch.from_numpy(np.concatenate(list(_positions(chunks, ids.shape[1])))).to(self.device)
         for row, chunk in enumerate(chunks):
             end = len(chunk.sequence.input_ids) - 1
-            if chunk.count + 1 < end:
+            if chunk.n_pieces + 1 < end:
                 mask = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
-                mask[row, chunk.count + 1 : end] = False
+                mask[row, chunk.n_pieces + 1 : end] = False
         hidden = self.model(ids, types, mask)
         tokens = hidden.reshape(-1, hidden.shape[-1])[positions]
-        cls_vectors = torch.stack([part.mean(dim=0) for part in hidden[:, 0].split([len(own) for own in texts])])
-        return tokens, [sum(chunk.count for chunk in own) for own in texts], cls_vectors
+        cls_vectors = torch.stack([part.mean(dim=0) for part in torch.split(hidden[:, 0], [len(own) for own in texts])])
+        return tokens, [sum(chunk.n_pieces for chunk in own) for own in texts], cls_vectors
 
 
 def _positions(chunks: Sequence[TokenChunk], width: int) -> Iterator[NDArray[np.int64]]:
     """Where the chunks' wordpieces lie in the flattened (chunks x width) output."""
     for row, chunk in enumerate(chunks):
-        yield np.arange(row * width + 1, row * width + 1 + chunk.count)
+        yield np.arange(row * width + 1, row * width + 1 + chunk.n_pieces)
 
 
 def _ids(chunks: Sequence[TokenChunk]) -> list[int]:
-    return [number for chunk in chunks for number in chunk.sequence.input_ids[1 : 1 + chunk.count]]
+    return [number for chunk in chunks for number in chunk.sequence.input_ids[1 : 1 + chunk.n_pieces]]
 
 
 def _variant(name: str) -> Variant:

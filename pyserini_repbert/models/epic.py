@@ -62,6 +62,12 @@ class _Predictions(nn.Module):
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
 
+class _MaskedLmHead(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.predictions = _Predictions(config)
+
+
 class Epic(nn.Module):
     """EPIC's model: contextual vectors in, importances, quality and passage vectors out.
 
@@ -75,7 +81,7 @@ class Epic(nn.Module):
         super().__init__()
         self.variant = Variant(variant)
         self.bert = Bert(config)
-        self.cls = nn.ModuleDict({'predictions': _Predictions(config)})
+        self.cls = _MaskedLmHead(config)
         self.query_importance = nn.Linear(config.hidden_size, 1)
         self.document_importance = nn.Linear(config.hidden_size, 1)
         self.document_quality = nn.Linear(config.hidden_size, 1)
@@ -116,10 +122,11 @@ class Epic(nn.Module):
         float32 (n, m)
         """
         importances = self.document_importances(tokens)[:, None]
-        decoder, bias = self.bert.embeddings.word_embeddings.weight, self.cls['predictions'].bias
+        decoder: Tensor = self.bert.embeddings.word_embeddings.weight
+        bias: Tensor = self.cls.predictions.bias
         if terms is not None:
             decoder, bias = decoder[terms], bias[terms]
-        features = tokens if self.variant is Variant.PAPER_STRICT else self.cls['predictions'].transform(tokens)
+        features = tokens if self.variant is Variant.PAPER_STRICT else self.cls.predictions.transform(tokens)
         values = _CHUNK_VALUES if tokens.device.type == 'cpu' else _CHUNK_VALUES_DEVICE
         size = max(128, values // max(len(tokens), 1) // 64 * 64)
         pieces = []
@@ -132,7 +139,7 @@ class Epic(nn.Module):
             if self.variant is Variant.OFFICIAL:
                 projected = importance(projected) if torch.is_grad_enabled() else _importance_in_place(projected)
             projected = projected * importances if torch.is_grad_enabled() else projected.mul_(importances)
-            pieces.append(torch.stack([part.amax(dim=0) for part in projected.split(list(lengths))]))
+            pieces.append(torch.stack([part.amax(dim=0) for part in torch.split(projected, list(lengths))]))
         return torch.cat(pieces, dim=1) * self.quality(cls_vectors)[:, None]
 
     def _linear(self, layer: nn.Linear, vectors: Tensor) -> Tensor:

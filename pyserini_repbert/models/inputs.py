@@ -26,7 +26,7 @@ class TokenChunk(NamedTuple):
     """A piece of a text: its input, and how many wordpieces of the text it holds (they follow [CLS])."""
 
     sequence: TokenSequence
-    count: int
+    n_pieces: int
 
 
 class WordPieces:
@@ -101,7 +101,7 @@ class WordPieces:
         return sequences
 
     def chunks(self, ids: Sequence[int], size: int, token_type: int) -> list[TokenChunk]:
-        """`[CLS] piece [SEP]` for each of the fewest pieces of at most `size` wordpieces that a text has; none if empty.
+        """`[CLS] piece [SEP]` for the fewest pieces of at most `size` wordpieces that make up a text; none if empty.
 
         All pieces have the same length: the last one is filled up with [PAD] before its [SEP], as EPIC's authors cut
         their texts.

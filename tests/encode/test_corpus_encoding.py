@@ -9,7 +9,7 @@ import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.encode.__main__ import main
-from pyserini_repbert.encode.corpus import Part
+from pyserini_repbert.encode.sharding import Part
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.passages import open_corpus

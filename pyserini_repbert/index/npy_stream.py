@@ -1,0 +1,48 @@
+"""A .npy file that is written row by row, before it is known how many there will be."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+
+class NpyStream:
+    """Appends rows to a .npy file; closing it writes how many there are into its header.
+
+    Parameters
+    ----------
+    path : the file, written anew
+    dtype : of what is stored
+    row_shape : of one row, () for a file of plain numbers
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
+        self.dtype = np.dtype(dtype)
+        self.count = 0
+        self._row_shape = row_shape
+        self._stream = open(path, 'wb')  # noqa: SIM115 - closed by close()
+        self._stream.write(self._header())
+
+    def append(self, rows: ArrayLike) -> None:
+        """Add rows, (n, *row_shape); they are converted to the stream's dtype."""
+        block: NDArray[np.generic] = np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1, *self._row_shape)
+        self._stream.write(block.tobytes())
+        self.count += len(block)
+
+    def close(self, complete: bool = True) -> None:
+        """Close the file; `complete` writes its header."""
+        if complete:
+            self._stream.seek(0)
+            self._stream.write(self._header())
+        self._stream.close()
+
+    def _header(self) -> bytes:
+        """NumPy pads a header, so that its length does not depend on the count."""
+        buffer = io.BytesIO()
+        description = np.lib.format.dtype_to_descr(self.dtype)
+        shape = (self.count, *self._row_shape)
+        np.lib.format.write_array_header_1_0(buffer, {'descr': description, 'fortran_order': False, 'shape': shape})
+        return buffer.getvalue()

@@ -1,0 +1,109 @@
+"""What dense and EPIC bundles share when they are written: a shard that appears only when it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from pyserini_repbert.files import atomic_folder, digest
+from pyserini_repbert.index.bundle import DOCIDS, TEXT_OFFSETS, TEXTS
+from pyserini_repbert.index.manifest import SHARD, ShardRecord, write_json
+from pyserini_repbert.index.npy_stream import NpyStream
+from pyserini_repbert.passages import Passage
+
+Vectors = TypeVar('Vectors')
+
+
+def shard_name(number: int) -> str:
+    """'shard-00007'"""
+    return f'shard-{number:05d}'
+
+
+class CorpusDigest:
+    """sha256 over passages, so that a resumed run notices another corpus."""
+
+    def __init__(self) -> None:
+        self._sum = hashlib.sha256()
+
+    def add(self, passage: Passage) -> None:
+        """Count a passage in."""
+        self._sum.update(json.dumps(passage).encode())
+
+    def hexdigest(self) -> str:
+        """The checksum of all passages so far."""
+        return self._sum.hexdigest()
+
+
+class ShardWriter(ABC, Generic[Vectors]):
+    """A context in which passages and their vectors are appended to a shard; it appears when the context ends well.
+
+    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts, checksums and
+    the appearing of the folder.
+
+    Parameters
+    ----------
+    target : the shard's folder, which must not exist
+    texts : store the passages
+    """
+
+    def __init__(self, target: Path, texts: bool) -> None:
+        self._target = target
+        self._with_texts = texts
+        self._digest = CorpusDigest()
+        self._count = 0
+        self._text_offsets: list[int] = []
+        self._streams: list[NpyStream] = []
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Open the streams of the vectors, with `stream`."""
+
+    @abstractmethod
+    def write(self, passages: Sequence[Passage], vectors: Vectors) -> None:
+        """Write the passages' vectors. Raises DamagedFileError for one that cannot be stored, naming its passage."""
+
+    def stream(self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> NpyStream:
+        """A file of the shard, closed with it."""
+        self._streams.append(NpyStream(self._folder / name, dtype, row_shape))
+        return self._streams[-1]
+
+    def __enter__(self) -> Self:
+        self._context = atomic_folder(self._target)
+        self._folder = self._context.__enter__()
+        self._docids: IO[str] = open(self._folder / DOCIDS, 'w', encoding='utf-8', newline='\n')
+        self._texts: IO[bytes] | None = open(self._folder / TEXTS, 'wb') if self._with_texts else None
+        self.begin()
+        return self
+
+    def append(self, passages: Sequence[Passage], vectors: Vectors) -> None:
+        """Add passages and their vectors."""
+        self.write(passages, vectors)
+        for passage in passages:
+            self._digest.add(passage)
+            self._docids.write(f'{passage.docid}\n')
+            if self._texts is not None:
+                self._text_offsets.append(self._texts.tell())
+                line = json.dumps({'id': passage.docid, 'contents': passage.text}, ensure_ascii=False)
+                self._texts.write(line.encode() + b'\n')
+        self._count += len(passages)
+
+    def __exit__(self, *error: Any) -> bool | None:
+        self._docids.close()
+        if self._texts is not None:
+            self._texts.close()
+        for stream in self._streams:
+            stream.close(complete=error[0] is None)
+        if error[0] is None:
+            if self._texts is not None:
+                np.save(self._folder / TEXT_OFFSETS, np.asarray(self._text_offsets, dtype=np.int64))
+            files = {path.name: digest(path) for path in sorted(self._folder.iterdir())}
+            record = ShardRecord(self._target.name, self._count, self._digest.hexdigest(), files)
+            write_json(self._folder / SHARD, record)
+        return self._context.__exit__(*error)
