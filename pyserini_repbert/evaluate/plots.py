@@ -19,13 +19,14 @@ def require_matplotlib() -> None:
         raise MissingDependencyError.of('matplotlib', '--plot', "'pyserini-repbert[plots]'") from error
 
 
-def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str) -> None:
-    """A panel of lines for each label of a y axis: name -> x -> y; x is logarithmic (0 is kept, at its left end)."""
+def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logarithmic: bool = True) -> None:
+    """A panel of lines for each label of a y axis: name -> x -> y; a logarithmic x keeps 0, at its left end."""
     figure, axes = _figure(len(panels))
     for axis, (label, series) in zip(axes, panels.items(), strict=True):
         for name, points in series.items():
             axis.plot(list(points), list(points.values()), marker='o', markersize=4, label=name)
-        axis.set_xscale('symlog', linthresh=1)
+        if logarithmic:
+            axis.set_xscale('symlog', linthresh=1)
         ticks = sorted({x for points in series.values() for x in points})
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +20,13 @@ from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
 
-class FirstStage(NamedTuple):
-    """What CEDR reranks: the hits of a sparse model ('bm25', 'ql'), and how many of them."""
-
-    sparse: str
-    depth: int
-
-
-FIRST_STAGES = {  # CEDR section 3.1
-    'robust04': FirstStage('bm25', 150),
-    'webtrack': FirstStage('ql', 100),
-}
-
-
 class CedrReranker(Reranker):
     """Scores are whatever the model was trained to rank by: any real number, comparable for one query only.
 
-    Documents are cut to 800 wordpieces (CEDR section 3.1); one too long for BERT's positions is read in parts. Pairs of
-    all queries share batches, sorted by length. A score does not depend on its batch beyond rounding; DRMM counts
-    similarities in bins, and may count one differently that lies within rounding of a bin's edge.
+    The paper's first stages are `models.cedr.FIRST_STAGES`: BM25's 150 best hits on Robust04, query likelihood's 100 on
+    WebTrack. Documents are cut to 800 wordpieces (CEDR section 3.1); one too long for BERT's positions is read in
+    parts. Pairs of all queries share batches, sorted by length. A score does not depend on its batch beyond rounding;
+    DRMM counts similarities in bins, and may count one differently that lies within rounding of a bin's edge.
 
     Parameters
     ----------

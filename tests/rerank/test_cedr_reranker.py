@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.models.cedr import FIRST_STAGES
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
-from pyserini_repbert.rerank.cedr import FIRST_STAGES
 
 ARCHITECTURES = ['vanilla', 'knrm', 'pacrr', 'drmm']
 QUERIES = ['cat sat', 'the big red dog ran on a mat in the sun', '']

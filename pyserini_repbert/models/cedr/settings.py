@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import InputError
 
@@ -13,6 +13,19 @@ SYSTEM = 'cedr'
 MAX_QUERY_TOKENS = 20  # the released code; the paper: queries are always whole
 MAX_DOCUMENT_TOKENS = 800  # CEDR section 3.1
 K_MAX = 2  # the released code and its checkpoints; 30 in CEDR section 3.1
+
+
+class FirstStage(NamedTuple):
+    """What CEDR reranks: the hits of a sparse model ('bm25', 'ql'), and how many of them."""
+
+    sparse: str
+    depth: int
+
+
+FIRST_STAGES = {  # CEDR section 3.1
+    'robust04': FirstStage('bm25', 150),
+    'webtrack': FirstStage('ql', 100),
+}
 
 
 class Architecture(StrEnum):
