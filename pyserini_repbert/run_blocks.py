@@ -43,6 +43,22 @@ class Columns(NamedTuple):
     keys: Array
 
 
+def stretches(path: StrPath) -> Iterator[tuple[int, str, list[str], Array]]:
+    """(3 or 6, qid, docids, keys) of consecutive lines of one query; a query may come again later.
+
+    Raises InputError naming file and line for a malformed line, and for a file without lines.
+    """
+    columns = 0
+    for first, block in line_blocks(path):
+        columns = columns or count_columns(path, first, block)
+        if columns:
+            qids, starts, docids, keys = parse_block(path, first, block, columns)
+            for qid, start, stop in zip(qids, starts, [*starts[1:], len(docids)], strict=True):
+                yield columns, qid, docids[start:stop], keys[start:stop]
+    if not columns:
+        raise InputError(f"run file {path} has no lines: expected 'qid Q0 docid rank score tag' or 'qid docid rank'")
+
+
 def line_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
     """(number of its first line, whole lines with '\\n' ends) for each block of about `size` bytes of a run file."""
     first, rest = 1, b''

@@ -6,9 +6,8 @@ seven million entries takes seconds.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -17,11 +16,25 @@ import numpy as np
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.run_blocks import MSMARCO_COLUMNS, TREC_COLUMNS, Array, count_columns, line_blocks, parse_block
+from pyserini_repbert.run_blocks import MSMARCO_COLUMNS, TREC_COLUMNS, Array, line_blocks, stretches
+from pyserini_repbert.run_scores import SCORE_DIGITS, strictly_decreasing
 
-SCORE_DIGITS = 6
-_PER_UNIT = 10.0**SCORE_DIGITS
-_UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 lie closer than 10^-6, so that a step of one digit is never lost
+__all__ = [
+    'SCORE_DIGITS',
+    'RankedList',
+    'Run',
+    'RunFormat',
+    'ScatteredQueryError',
+    'check_format',
+    'default_tag',
+    'iter_run',
+    'read_run',
+    'reciprocal_scores',
+    'run_format',
+    'strictly_decreasing',
+    'write_run',
+]
+
 _WHITE_SPACE = re.compile(r'[ \t\n\r\x0b\x0c]')
 
 
@@ -60,37 +73,66 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
     """
     docids: dict[str, list[str]] = {}
     keys: dict[str, list[Array]] = {}
+    continued: set[str] = set()
     columns = 0
-    for first, block in line_blocks(path):
-        columns = columns or count_columns(path, first, block)
-        if not columns:
-            continue
-        found = parse_block(path, first, block, columns)
-        for qid, start, stop in zip(found.qids, found.starts, [*found.starts[1:], len(found.docids)], strict=True):
-            own = found.docids[start:stop]
-            if qid in docids:
-                docids[qid] += own
-            else:
-                docids[qid] = own
-            keys.setdefault(qid, []).append(found.keys[start:stop])
-    if not docids:
-        raise InputError(f"run file {path} has no lines: expected 'qid Q0 docid rank score tag' or 'qid docid rank'")
+    for columns, qid, some, some_keys in stretches(path):  # noqa: B007
+        if qid in docids:
+            docids[qid] += some
+            continued.add(qid)
+        else:
+            docids[qid] = some
+            _check_distinct(path, qid, some)  # now, while the strings are in the processor's cache
+        keys.setdefault(qid, []).append(some_keys)
     run: Run = {}
     for qid, own in docids.items():
-        if len(set(own)) != len(own):
-            raise _duplicate(path, qid)
-        chunks = keys.pop(qid)
-        own_keys = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
-        run[qid] = (_by_rank if columns == MSMARCO_COLUMNS else _by_score)(own, own_keys, depth)
+        if qid in continued:
+            _check_distinct(path, qid, own)
+        run[qid] = _ordered(columns, own, keys.pop(qid), depth)
     return run
 
 
+class ScatteredQueryError(InputError):
+    """A query's lines are not all in one place, where that was asked for."""
+
+
+def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, RankedList]]:
+    """The queries of a run file one at a time, in memory that does not grow with the file; otherwise as `read_run`.
+
+    Raises
+    ------
+    ScatteredQueryError
+        for a query that comes again after another one: only `read_run` can put its lines together
+    InputError
+        as `read_run` does
+    """
+    seen: set[str] = set()
+    columns = 0
+    qid, docids, keys = '', [], []  # type: tuple[str, list[str], list[Array]]
+    for columns, next_qid, some, some_keys in stretches(path):
+        if docids and next_qid != qid:
+            _check_distinct(path, qid, docids)
+            yield qid, _ordered(columns, docids, keys, depth)
+            docids, keys = [], []
+        if not docids:
+            if next_qid in seen:
+                raise ScatteredQueryError(f"run file {path} has lines of query '{next_qid}' in two places")
+            seen.add(next_qid)
+        qid = next_qid
+        docids += some
+        keys.append(some_keys)
+    _check_distinct(path, qid, docids)
+    yield qid, _ordered(columns, docids, keys, depth)
+
+
+def _ordered(columns: int, docids: list[str], chunks: list[Array], depth: int | None) -> RankedList:
+    keys = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+    return (_by_rank if columns == MSMARCO_COLUMNS else _by_score)(docids, keys, depth)
+
+
 def run_format(path: StrPath) -> RunFormat:
-    """The format of a run file, by its first line that is not blank. Raises InputError where it is neither's."""
-    for first, block in line_blocks(path):
-        if columns := count_columns(path, first, block):
-            return RunFormat.TREC if columns == TREC_COLUMNS else RunFormat.MSMARCO
-    raise InputError(f'run file {path} has no lines')
+    """The format of a run file, by its first lines. Raises InputError where they are neither's."""
+    columns = next(stretches(path))[0]
+    return RunFormat.TREC if columns == TREC_COLUMNS else RunFormat.MSMARCO
 
 
 _RECIPROCALS = [1.0 / rank for rank in range(1, 1001)]
@@ -115,6 +157,11 @@ def _by_score(docids: list[str], scores: Array, depth: int | None) -> RankedList
     return RankedList(docids[:depth], scores[:depth].tolist())
 
 
+def _check_distinct(path: StrPath, qid: str, docids: list[str]) -> None:
+    if len(set(docids)) != len(docids):
+        raise _duplicate(path, qid)
+
+
 def _duplicate(path: StrPath, qid: str) -> InputError:
     """Read the file again for the line to name: errors may be slow, reading may not."""
     first: dict[bytes, int] = {}
@@ -130,49 +177,15 @@ def _duplicate(path: StrPath, qid: str) -> InputError:
     return InputError(f'run file {path} changed while it was read: read it again')
 
 
-def strictly_decreasing(scores: Sequence[float]) -> list[float]:
-    """Scores with `SCORE_DIGITS` decimals that strictly decrease, also as 32-bit floats, changed as little as needed.
-
-    Evaluators sort a run by score again, and trec_eval reads scores as 32-bit floats: a tie would leave the order to
-    them. It is the order that is kept; each score is at most its own value, rounded. Scores have to be finite.
-    """
-    rounded = np.round(np.asarray(scores, dtype=np.float64), SCORE_DIGITS) + 0.0
-    ties = _not_decreasing(rounded)
-    if not len(ties):
-        return rounded.tolist()  # type: ignore[no-any-return]
-    if np.abs(rounded).max() + len(rounded) / _PER_UNIT < _UNIT_IS_ENOUGH_BELOW:
-        steps = np.arange(len(rounded))
-        units = np.minimum.accumulate(np.rint(rounded * _PER_UNIT) + steps) - steps
-        return (units / _PER_UNIT + 0.0).tolist()  # type: ignore[no-any-return]
-    result: list[float] = rounded.tolist()
-    for tie in ties.tolist():
-        for i in range(tie, len(result)):
-            if np.float32(result[i]) < np.float32(result[i - 1]):
-                break
-            result[i] = _next_below(result[i - 1])
-    return result
-
-
-def _not_decreasing(values: Array) -> Array:
-    """The positions, from 1, of the values that are not less than the one before them as 32-bit floats."""
-    single = values.astype(np.float32)
-    return np.flatnonzero(single[1:] >= single[:-1]) + 1
-
-
-def _next_below(value: float) -> float:
-    """The greatest multiple of 10^-6 that is less than `value` also as a 32-bit float."""
-    single = np.float32(value)
-    below = min(value - 1 / _PER_UNIT, float(np.nextafter(single, np.float32(-np.inf))))
-    rounded = round(below, SCORE_DIGITS)
-    return rounded if np.float32(rounded) < single else math.floor(below * _PER_UNIT) / _PER_UNIT
-
-
 def write_run(
-    path: StrPath, run: Mapping[str, RankedList], fmt: str = RunFormat.TREC, tag: str = 'pyserini_repbert'
+    path: StrPath,
+    run: Mapping[str, RankedList] | Iterable[tuple[str, RankedList]],
+    fmt: str = RunFormat.TREC,
+    tag: str = 'pyserini_repbert',
 ) -> None:
     """Write a run atomically, queries in the run's order, ranks from 1, TREC scores made strictly decreasing.
 
-    A query without hits has no line.
+    A query without hits has no line. A run may also come as (qid, ranking) pairs, each qid once.
 
     Raises
     ------
@@ -183,7 +196,7 @@ def write_run(
     check_format(fmt, tag)
     ranks: list[str] = []
     with atomic_file(path) as stream:
-        for qid, (docids, scores) in run.items():
+        for qid, (docids, scores) in run.items() if isinstance(run, Mapping) else run:
             _check_names(qid, docids)
             n = len(docids)
             ranks.extend(str(rank) for rank in range(len(ranks) + 1, n + 1))

@@ -10,8 +10,10 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.runs import (
     RankedList,
     RunFormat,
+    ScatteredQueryError,
     check_format,
     default_tag,
+    iter_run,
     read_run,
     reciprocal_scores,
     run_format,
@@ -69,6 +71,32 @@ def test_depth(tmp_path, content):
     run = read_run(written(tmp_path, content), depth=1)
     assert {qid: ranked.docids for qid, ranked in run.items()} == {'q1': ['d1'], 'q2': ['d9']}
     assert all(len(ranked.scores) == 1 for ranked in run.values())
+
+
+@pytest.mark.parametrize('size', [20, 1 << 20])
+@pytest.mark.parametrize('content', [MSMARCO, TREC, 'q b 2\nq a 1\nr x 1\n', '\n\n' + TREC])
+def test_queries_one_at_a_time(tmp_path, monkeypatch, content, size):
+    path = written(tmp_path, content)
+    monkeypatch.setattr(run_blocks.line_blocks, '__defaults__', (size,))
+    for depth in (None, 1):
+        assert list(iter_run(path, depth)) == list(read_run(path, depth).items())
+
+
+def test_scattered_queries_cannot_come_one_at_a_time(tmp_path):
+    with pytest.raises(ScatteredQueryError, match="query 'q' in two places"):
+        list(iter_run(written(tmp_path, 'q a 1\nr b 1\nq c 2\n')))
+
+
+def test_queries_one_at_a_time_are_checked(tmp_path):
+    with pytest.raises(InputError, match=r"run\.txt:3: document 'a' occurs twice"):
+        list(iter_run(written(tmp_path, 'p a 1\nq a 1\nq a 2\n')))
+    with pytest.raises(InputError, match='has no lines'):
+        list(iter_run(written(tmp_path, '')))
+
+
+def test_pairs_can_be_written(tmp_path):
+    write_run(tmp_path / 'out', iter([('q', RankedList(['a'], [1.0]))]), 'msmarco')
+    assert (tmp_path / 'out').read_text() == 'q\ta\t1\n'
 
 
 def test_odd_spacing_is_read_alike(tmp_path):

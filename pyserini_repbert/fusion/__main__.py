@@ -4,47 +4,87 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.command import parser, positive_int, progress, run
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from pyserini_repbert.runs import Run
+    from pyserini_repbert.runs import RankedList, Run
+
+    Combine = Callable[[Sequence[RankedList]], RankedList]
 
 
 def main(arguments: list[str]) -> int | None:
     """Read, fuse, write; with --provenance also where each document comes from."""
     options = _parser().parse_args(arguments)
-    from pyserini_repbert.fusion.methods import FusionMethod, fuse
-    from pyserini_repbert.runs import RunFormat, check_format, default_tag, read_run, run_format, write_run
+    from pyserini_repbert.fusion.methods import FusionMethod, combiner
+    from pyserini_repbert.runs import RunFormat, check_format, default_tag, run_format
 
-    tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, tag)
+    options.tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, options.tag)
     if options.provenance and not options.provenance.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
         raise InputError(f"provenance file '{options.provenance}': a name that ends in .tsv or .jsonl was expected")
     if options.method == FusionMethod.INTERPOLATION:
         for path in options.runs:
             if run_format(path) is RunFormat.MSMARCO:
                 raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
-    fuse([{}] * len(options.runs), options.method, alpha=options.alpha, rrf_k=options.rrf_k)  # refuse before reading
+    combine = combiner(len(options.runs), options.method, options.hits or None, options.alpha, options.rrf_k)
+    whole = options.provenance or (Path(options.output).exists() and not Path(options.output).is_file())  # a pipe, say
+    n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
+    if not options.quiet:
+        print(f'{options.output}: {n_queries} queries', file=sys.stderr)
+    return None
+
+
+def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
+    """Fuse query by query while reading; None, and nothing written, where the files differ in queries or in order."""
+    from pyserini_repbert.runs import RankedList, ScatteredQueryError, iter_run, write_run
+
+    class OutOfStep(Exception):
+        pass
+
+    n_queries = 0
+
+    def fused() -> Iterator[tuple[str, RankedList]]:
+        nonlocal n_queries
+        readers = [iter_run(path, options.depth) for path in options.runs]
+        for queries in zip_longest(*readers, fillvalue=('', RankedList([], []))):
+            if len({qid for qid, _ in queries}) > 1:
+                raise OutOfStep
+            bar.update()
+            n_queries += 1
+            yield queries[0][0], combine([ranking for _, ranking in queries])
+
+    with progress(None, 'fusion', 'query', options.quiet) as bar:
+        try:
+            write_run(options.output, fused(), options.output_format, options.tag)
+        except (OutOfStep, ScatteredQueryError):
+            return None
+    return n_queries
+
+
+def _in_memory(options: argparse.Namespace, combine: Combine) -> int:
+    from pyserini_repbert.fusion.methods import fuse_by
+    from pyserini_repbert.runs import read_run, write_run
+
     with progress(len(options.runs) + 2, 'fusion', 'step', options.quiet) as bar:
         runs: list[Run] = []
         for path in options.runs:
             runs.append(read_run(path, options.depth))
             bar.update()
-        fused = fuse(runs, options.method, options.hits or None, options.alpha, options.rrf_k)
+        fused = fuse_by(combine, runs)
         bar.update()
-        write_run(options.output, fused, options.output_format, tag)
+        write_run(options.output, fused, options.output_format, options.tag)
         if options.provenance:
             from pyserini_repbert.fusion.origins import write_provenance
 
             write_provenance(options.provenance, options.runs, runs, fused)
         bar.update()
-    if not options.quiet:
-        hits = sum(len(ranking.docids) for ranking in fused.values())
-        print(f'{options.output}: {len(fused)} queries, {hits} hits', file=sys.stderr)
-    return None
+    return len(fused)
 
 
 def _parser() -> argparse.ArgumentParser:

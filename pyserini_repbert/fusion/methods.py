@@ -7,10 +7,14 @@ which a test checks against Pyserini's own functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
+from itertools import compress, repeat
 from math import fsum
+from typing import Any
+
+import numpy as np
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
@@ -18,6 +22,7 @@ from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
 
 RRF_K = 60  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
+Array = np.ndarray[Any, np.dtype[Any]]
 _NO_HITS = RankedList([], [])
 
 
@@ -60,27 +65,38 @@ def fuse(
         for an unknown method, a negative `k` or `rrf_k`, an `alpha` outside 0 to 1, or a number of runs that the method
         does not take
     """
-    combine = _combiner(method, alpha, rrf_k)
-    if not runs or (method == FusionMethod.INTERPOLATION and len(runs) != 2):
+    return fuse_by(combiner(len(runs), method, k, alpha, rrf_k), runs)
+
+
+def fuse_by(combine: Callable[[Sequence[RankedList]], RankedList], runs: Sequence[Run]) -> Run:
+    """What `fuse` does, with a function from `combiner`."""
+    qids = dict.fromkeys(qid for run in runs for qid in run)
+    return {qid: combine([run.get(qid, _NO_HITS) for run in runs]) for qid in qids}
+
+
+def combiner(
+    n_runs: int,
+    method: str = FusionMethod.INTERLEAVE,
+    k: int | None = 1000,
+    alpha: float = ALPHA,
+    rrf_k: float = RRF_K,
+) -> Callable[[Sequence[RankedList]], RankedList]:
+    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
+    if not n_runs or (method == FusionMethod.INTERPOLATION and n_runs != 2):
         expected = 'exactly two' if method == FusionMethod.INTERPOLATION else 'at least one'
-        raise InputError(f"fusion by '{method}' was given {len(runs)} runs, {expected} expected")
+        raise InputError(f"fusion by '{method}' was given {n_runs} runs, {expected} expected")
     if k is not None and k < 0:
         raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
-    qids = dict.fromkeys(qid for run in runs for qid in run)
-    return {qid: combine([run.get(qid, _NO_HITS) for run in runs], k) for qid in qids}
-
-
-def _combiner(method: str, alpha: float, rrf_k: float) -> Callable[[Sequence[RankedList], int | None], RankedList]:
     if method == FusionMethod.INTERLEAVE:
-        return _interleaved
+        return partial(_interleaved, k=k)
     if method == FusionMethod.RRF:
         if not rrf_k >= 0:
             raise InputError(f'rrf_k is {rrf_k}, at least 0 was expected (60 is usual)')
-        return partial(_reciprocal_rank, rrf_k=rrf_k)
+        return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
     if method == FusionMethod.INTERPOLATION:
         if not 0 <= alpha <= 1:
             raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
-        return partial(_interpolated, alpha=alpha)
+        return partial(_interpolated, k=k, alpha=alpha)
     raise InputError(f"fusion method '{method}' is unknown: expected one of {', '.join(FusionMethod)}")
 
 
@@ -90,35 +106,53 @@ def _interleaved(rankings: Sequence[RankedList], k: int | None) -> RankedList:
 
 
 def _reciprocal_rank(rankings: Sequence[RankedList], k: int | None, rrf_k: float) -> RankedList:
-    longest = max(len(ranking.docids) for ranking in rankings)
-    gains = [1.0 / (rrf_k + rank) for rank in range(1, longest + 1)]
-    return _summed([(ranking.docids, gains) for ranking in rankings], k)
+    gains = 1.0 / (rrf_k + np.arange(1, max(len(ranking.docids) for ranking in rankings) + 1))
+    return _summed([(ranking.docids, gains[: len(ranking.docids)]) for ranking in rankings], k)
 
 
 def _interpolated(rankings: Sequence[RankedList], k: int | None, alpha: float) -> RankedList:
-    weighted = [
-        (ranking.docids, [weight * score for score in ranking.scores])
-        for ranking, weight in zip(rankings, (alpha, 1 - alpha), strict=True)
-    ]
-    return _summed(weighted, k)
+    first, second = rankings
+    weighted = [alpha * np.array(first.scores), (1 - alpha) * np.array(second.scores)]
+    return _summed([(first.docids, weighted[0]), (second.docids, weighted[1])], k)
 
 
-def _summed(columns: Sequence[tuple[list[str], Iterable[float]]], k: int | None) -> RankedList:
-    """Documents by (-sum of their scores, docid); rounded once, whatever the order of the runs."""
-    if len(columns) <= 2:
-        total: dict[str, float] = {}
-        for docids, scores in columns:
-            before = total
-            total = dict(zip(docids, scores, strict=False))
-            total = {docid: score + before.pop(docid, 0.0) for docid, score in total.items()} if before else total
-            total.update(before)
-    else:
-        terms: dict[str, list[float]] = {}
-        for docids, scores in columns:
-            for docid, score in zip(docids, scores, strict=False):
-                terms.setdefault(docid, []).append(score)
-        total = {docid: fsum(own) for docid, own in terms.items()}
-    order = sorted(total)
-    order.sort(key=total.__getitem__, reverse=True)  # stable, also in reverse: equal scores stay ordered by docid
-    order = order[:k]
-    return RankedList(order, [total[docid] for docid in order])
+def _summed(columns: Sequence[tuple[list[str], Array]], k: int | None) -> RankedList:
+    """Documents by (-sum of their scores, docid); each sum is rounded once, whatever the order of the runs."""
+    docids, totals = _added(*columns) if len(columns) == 2 else _added_exactly(columns)
+    order = np.argsort(-totals, kind='stable')
+    totals = totals[order]
+    ranked = list(map(docids.__getitem__, order.tolist()))
+    last = len(ranked) if k is None else k
+    for start, stop in _ties(totals):
+        if start >= last:
+            break
+        if stop - start > 2:
+            ranked[start:stop] = sorted(ranked[start:stop])
+        elif ranked[start] > ranked[start + 1]:  # pairs abound: a document at some rank of one run, and of the other
+            ranked[start], ranked[start + 1] = ranked[start + 1], ranked[start]
+    return RankedList(ranked[:k], totals[:k].tolist())
+
+
+def _added(first: tuple[list[str], Array], second: tuple[list[str], Array]) -> tuple[list[str], Array]:
+    """The union of two rankings and the sums of their scores."""
+    places = dict(zip(first[0], range(len(first[0])), strict=True))
+    place = np.fromiter(map(places.get, second[0], repeat(-1)), dtype=np.int64, count=len(second[0]))
+    new = place < 0
+    totals = np.concatenate((first[1], second[1][new]))
+    totals[place[~new]] += second[1][~new]
+    return first[0] + list(compress(second[0], new.tolist())), totals
+
+
+def _added_exactly(columns: Sequence[tuple[list[str], Array]]) -> tuple[list[str], Array]:
+    terms: dict[str, list[float]] = {}
+    for docids, scores in columns:
+        for docid, score in zip(docids, scores.tolist(), strict=True):
+            terms.setdefault(docid, []).append(score)
+    return list(terms), np.array([fsum(own) for own in terms.values()], dtype=np.float64)
+
+
+def _ties(totals: Array) -> Iterator[tuple[int, int]]:
+    """[start, stop) of each stretch of equal values in a sorted column."""
+    equal = totals[1:] == totals[:-1]
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], equal, [False])).astype(np.int8)))
+    return zip(edges[::2].tolist(), (edges[1::2] + 1).tolist(), strict=True)

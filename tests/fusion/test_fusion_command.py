@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from pyserini_repbert.command import run
+from pyserini_repbert.fusion import fuse
 from pyserini_repbert.fusion.__main__ import main
 from pyserini_repbert.fusion.origins import unique_names
 from pyserini_repbert.runs import read_run
@@ -86,7 +87,7 @@ def test_provenance_jsonl(runs):
     [
         ('--runs dense.run bm25.tsv --method interpolation --output o', 'bm25.tsv has no scores to interpolate'),
         ('--runs dense.run dense.run dense.run --method interpolation --output o', 'given 3 runs, exactly two'),
-        ('--runs dense.run --method interpolation --alpha 2 --output o', 'alpha is 2.0'),
+        ('--runs dense.run dense.run --method interpolation --alpha 2 --output o', 'alpha is 2.0'),
         ('--runs dense.run none --output o', 'run file none does not exist'),
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
         ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),
@@ -100,6 +101,31 @@ def test_errors_are_one_line(runs, capsys, command, message):
     assert message in error
     assert error.startswith('error: ') and error.count('\n') == 1
     assert not (runs / 'o').exists()
+
+
+def test_files_in_step_are_fused_while_reading(runs, monkeypatch):
+    """The same answer on both ways: with equal queries in equal order, and otherwise."""
+    import pyserini_repbert.runs
+
+    (runs / 'step.tsv').write_text('1\tc\t1\n1\td\t2\n3\tx\t1\n')
+    (runs / 'scattered.tsv').write_text('1\tc\t1\n3\tx\t1\n1\td\t2\n')
+    assert fusion('--runs dense.run scattered.tsv --output o --tag t') == 0
+    monkeypatch.setattr(pyserini_repbert.runs, 'read_run', None)
+    assert fusion('--runs dense.run step.tsv --output p --tag t') == 0
+    assert (runs / 'o').read_bytes() == (runs / 'p').read_bytes()
+    assert (runs / 'p').read_text().splitlines()[-1] == '3 Q0 x 2 0.500000 t'
+
+
+@pytest.mark.parametrize(
+    'lines', ['1 c 1\n', '1 c 1\n2 x 1\n', '3 x 1\n1 c 1\n', '1 c 1\n3 x 1\n4 y 1\n', '1 c 1\n3 x 1\n1 d 2\n3 z 2\n']
+)
+def test_files_out_of_step(runs, lines):
+    (runs / 'other').write_text(lines)
+    assert fusion('--runs dense.run other --output o --tag t') == 0
+    assert read_run('o') == {
+        qid: (docids, pytest.approx([round(score, 6) for score in scores], abs=1e-9))
+        for qid, (docids, scores) in fuse([read_run('dense.run'), read_run('other')]).items()
+    }
 
 
 def test_equal_names_are_told_apart():

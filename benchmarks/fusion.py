@@ -1,0 +1,144 @@
+"""Fusing two runs of MS MARCO's size: in memory against Pyserini's and ranx's RRF, and from file to file on one core.
+
+    python benchmarks/fusion.py [--queries 6980] [--hits 1000]
+
+The runs are synthetic: random docids of the size of MS MARCO's, of which a share that falls from 0.8 at the top to 0.15
+at the end is common to both, as in BM25 against a dense run. All methods get runs in their own form, and give a fused
+run in their own form; each is timed once, after a small run that warms up compilers, in seconds of processor time: all
+are single-threaded, and the wall clock of a busy machine says little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from pyserini_repbert.fusion import fuse
+from pyserini_repbert.runs import RankedList, Run, write_run
+
+N_PASSAGES = 8_841_823
+SEED = 42
+GOAL_RATIO = 10
+GOAL_SECONDS = 15  # for 6,980 queries x 2 runs x 1,000 hits on one core
+
+
+def synthetic_runs(n_queries: int, n_hits: int) -> tuple[Run, Run]:
+    """Two runs over the same queries; scores fall, as BM25's and inner products do."""
+    rng = np.random.default_rng(SEED)
+    shared_share = np.linspace(0.8, 0.15, n_hits)
+    first: Run = {}
+    second: Run = {}
+    for i in range(n_queries):
+        ids = rng.choice(N_PASSAGES, 2 * n_hits, replace=False)
+        own, other = ids[:n_hits], ids[n_hits:].copy()
+        shared = np.flatnonzero(rng.random(n_hits) < shared_share)
+        noisy = np.argsort(shared + rng.normal(0, n_hits / 8, len(shared)))
+        other[shared] = own[shared[noisy]]
+        for run, docids, top in ((first, own, 30.0), (second, other, 110.0)):
+            scores = np.sort(top * rng.beta(2, 5, n_hits))[::-1]
+            run[str(1_000_000 + i)] = RankedList([str(docid) for docid in docids.tolist()], scores.tolist())
+    return first, second
+
+
+def seconds(task: Callable[[], object]) -> float:
+    """Processor seconds of one call, those of finished child processes included."""
+    before = os.times()
+    task()
+    return sum(os.times()[:4]) - sum(before[:4])
+
+
+def pyserini_task(runs: tuple[Run, Run], n_hits: int) -> Callable[[], object]:
+    """Pyserini's reciprocal rank fusion of TrecRun frames."""
+    import pandas as pd
+    from pyserini.fusion import reciprocal_rank_fusion
+    from pyserini.trectools import TrecRun
+
+    frames = []
+    for run in runs:
+        frame = TrecRun()
+        lengths = [len(ranking.docids) for ranking in run.values()]
+        frame.run_data = pd.DataFrame(
+            {
+                'topic': np.repeat([int(qid) for qid in run], lengths),
+                'q0': 'Q0',
+                'docid': [docid for ranking in run.values() for docid in ranking.docids],
+                'rank': np.concatenate([np.arange(1, n + 1) for n in lengths]),
+                'score': [score for ranking in run.values() for score in ranking.scores],
+                'tag': 'tag',
+            }
+        )
+        frames.append(frame)
+    return lambda: reciprocal_rank_fusion(frames, rrf_k=60, k=n_hits)
+
+
+def ranx_task(runs: tuple[Run, Run], n_hits: int) -> Callable[[], object]:
+    """ranx's reciprocal rank fusion (it does not truncate)."""
+    import ranx
+
+    theirs = [
+        ranx.Run({qid: dict(zip(*ranking, strict=True)) for qid, ranking in run.items()}, name=str(i))
+        for i, run in enumerate(runs)
+    ]
+    return lambda: ranx.fuse(runs=theirs, method='rrf', params={'k': 60})
+
+
+def file_to_file(runs: tuple[Run, Run]) -> tuple[float, float, float]:
+    """Processor and wall-clock seconds of the fusion command on one core, and the megabytes that it reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / name) for name in ('a.tsv', 'b.tsv', 'fused.tsv')]
+        for path, run in zip(paths, runs, strict=False):
+            write_run(path, run, 'msmarco')
+        size = sum(Path(path).stat().st_size for path in paths[:2]) / 1e6
+        command = [sys.executable, '-m', 'pyserini_repbert.fusion', '--runs', *paths[:2], '--output', paths[2]]
+        core = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else None
+
+        def one_core() -> None:
+            if core is not None:
+                os.sched_setaffinity(0, {core})
+
+        options = ['--output-format', 'msmarco', '--quiet']
+        start = time.perf_counter()
+        taken = seconds(lambda: subprocess.run([*command, *options], check=True, preexec_fn=one_core))
+        return taken, time.perf_counter() - start, size
+
+
+def main() -> None:
+    os.environ.setdefault('NUMBA_NUM_THREADS', '1')
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--queries', type=int, default=6980)
+    parser.add_argument('--hits', type=int, default=1000)
+    options = parser.parse_args()
+    runs = synthetic_runs(options.queries, options.hits)
+    shared = np.mean([len({*run.docids} & {*runs[1][qid].docids}) / len(run.docids) for qid, run in runs[0].items()])
+    print(f'{options.queries} queries x 2 runs x {options.hits} hits, {shared:.0%} of them in both')
+    ours = {}
+    for method in ('interleave', 'rrf', 'interpolation'):
+        ours[method] = seconds(lambda method=method: fuse(runs, method, options.hits))
+        print(f'pyserini_repbert {method:<14} {ours[method]:7.2f} s')
+    ratios = []
+    for name, make in (('Pyserini', pyserini_task), ('ranx', ranx_task)):
+        small = tuple({qid: run[qid] for qid in list(run)[:20]} for run in runs)
+        try:
+            make(small, options.hits)()
+        except ImportError as error:
+            print(f'{name:<16} rrf            not measured: {error}')
+            continue
+        theirs = seconds(make(runs, options.hits))
+        print(f'{name:<16} rrf            {theirs:7.2f} s')
+        ratios += [f'{theirs / ours[method]:.1f}x {name} ({method})' for method in ('interleave', 'rrf')]
+    taken, wall, size = file_to_file(runs)
+    print(f'file to file, one core, {size:.0f} MB in: {taken:.1f} s, {wall:.1f} s by the clock', end=' ')
+    print(f'(goal {GOAL_SECONDS} s for 6980 x 2 x 1000)')
+    print(f'ratio (goal {GOAL_RATIO}x): {", ".join(ratios) or "no peer is installed"}; file to file {taken:.1f} s')
+
+
+if __name__ == '__main__':
+    main()
