@@ -1,0 +1,124 @@
+"""CEDR's similarity matrices, for looking at: which passage tokens a query token is close to, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.cedr.layout import CedrLayout
+from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
+from pyserini_repbert.models.cedr.similarity import gather_evidence
+from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.precision import usable_device
+
+if TYPE_CHECKING:
+    from pyserini_repbert.models.inputs import WordPieces
+
+
+class SimilarityMap(NamedTuple):
+    """The similarities of one layer.
+
+    Attributes
+    ----------
+    layer : 0 for the embedding output, l for layer l
+    query, passage : wordpieces, as the model read them
+    values : float32 (query, passage), cosines (CEDR eq. 1)
+    """
+
+    layer: int
+    query: list[str]
+    passage: list[str]
+    values: NDArray[np.float32]
+
+    def window(self, start: int, width: int) -> SimilarityMap:
+        """The map of `width` passage tokens from `start` on."""
+        stop = start + width
+        return self._replace(passage=self.passage[start:stop], values=self.values[:, start:stop])
+
+    def best_window(self, width: int) -> int:
+        """Where the `width` neighbouring passage tokens begin that are the most similar to the query, all in all."""
+        sums = np.cumsum(np.concatenate([[0.0], self.values.sum(axis=0, dtype=np.float64)]))
+        return int(np.argmax(sums[width:] - sums[:-width])) if len(self.passage) > width else 0
+
+    def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
+        """For each query token the `k` closest passage tokens: token, position from 0, cosine; ties by position."""
+        orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
+        return [
+            [(self.passage[place], int(place), float(row[place])) for place in order]
+            for row, order in zip(self.values, orders, strict=True)
+        ]
+
+
+class _Body(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.bert = Bert(config)
+
+
+class SimilarityModel:
+    """The BERT of a checkpoint, whatever its head: similarities do not need one.
+
+    Parameters
+    ----------
+    model : a CEDR checkpoint, or any other BERT: catalog name or folder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+
+    Raises
+    ------
+    UnknownNameError, MissingResourceError, DamagedFileError
+        for a checkpoint that is not there or not whole
+    """
+
+    def __init__(self, model: str | Path | Checkpoint, device: str = 'cpu') -> None:
+        self.device = usable_device(device)
+        if isinstance(model, Checkpoint):
+            opened = model
+        else:
+            opened = open_checkpoint(model, 'encoders' if catalog.find('encoders', str(model)) else 'rerankers')
+        ranking = opened.config.get('ranking', {})
+        self.settings = CedrSettings.from_ranking(ranking) if ranking.get('system') == SYSTEM else CedrSettings()
+        self.config = BertConfig.from_dict(opened.config)
+        with torch.device('meta'):
+            body = _Body(self.config)
+        body = body.to_empty(device='cpu')
+        tensors = {name: value for name, value in opened.tensors().items() if name.startswith('bert.')}
+        load_strictly(body, opened, tensors=tensors)
+        self.bert = body.bert.to(self.device).eval()
+        self.pieces: WordPieces = opened.word_pieces()
+        self.layout = CedrLayout.of(self.config, self.settings, self.pieces)
+
+    def maps(self, query: str, passage: str, layers: Sequence[int] | None = None) -> list[SimilarityMap]:
+        """The similarity maps of a query and a passage, cut as CEDR cuts them.
+
+        Parameters
+        ----------
+        layers : 0 for the embedding output; default: all, from 0 to the last
+
+        Raises
+        ------
+        InputError
+            for a layer that the model does not have, or a query or passage without wordpieces
+        """
+        last = self.config.num_hidden_layers
+        wanted = list(range(last + 1)) if layers is None else list(layers)
+        for layer in wanted:
+            if not 0 <= layer <= last:
+                raise InputError(f'layer {layer} was asked for, expected 0 (embeddings) to {last}')
+        pair = self.layout.cut(*self.pieces.ids([query, passage]))
+        for what, ids in zip(('query', 'passage'), pair, strict=True):
+            if not ids:
+                raise InputError(f'the {what} has no words: there is nothing to compare')
+        with torch.inference_mode():
+            evidence = gather_evidence(self.bert, self.layout.collate([pair], self.device))
+        values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
+        tokens = [self.pieces.tokens(ids) for ids in pair]
+        return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in wanted]
