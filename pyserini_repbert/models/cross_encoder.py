@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import Bert, BertConfig, Pooler
 
 LABELS = (1, 2)  # of a head: the log-odds of relevance, or a logit for "no" and one for "yes"
 
@@ -40,7 +42,8 @@ class CrossEncoder(nn.Module):
         attention_mask : bool (n, length), or None where nothing is padded
         """
         first = self.bert.first_token(input_ids, token_type_ids, attention_mask)
-        logits: Tensor = self.classifier(self.dropout(self.bert.pooler(first.to(self.classifier.weight.dtype))))
+        pooled = cast(Pooler, self.bert.pooler)(first.to(self.classifier.weight.dtype))
+        logits: Tensor = self.classifier(self.dropout(pooled))
         return logits.float()
 
     def to_device(self, device: torch.device, dtype: torch.dtype) -> CrossEncoder:

@@ -65,7 +65,7 @@ def aggregate(
     values = matrix[used]
     if not ((values >= 0) & (values <= 1)).all():
         i, j = next((i, j) for i, j in np.argwhere(used).tolist() if not 0 <= matrix[i, j] <= 1)
-        raise InputError(f'p[{i}, {j}] is {matrix[i, j]}: expected a probability (a pair that is needed was not scored?)')
+        raise InputError(f'p[{i}, {j}] is {matrix[i, j]}: expected a probability (NaN: the pair was not scored)')
     return _reduced(matrix, used, chosen)
 
 

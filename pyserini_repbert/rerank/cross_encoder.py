@@ -113,7 +113,7 @@ class CrossEncoderReranker(Reranker):
         from pyserini_repbert.rerank.onnx_backend import OnnxForward
 
         if self.device.type != 'cpu' or self.dtype != torch.float32:
-            raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out the device and the precision")
+            raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision")
         return OnnxForward(model, self.weights_sha256, self.backend is Backend.ONNX_INT8)
 
     def _tokens(self, texts: Iterable[str]) -> dict[str, list[int]]:
@@ -134,5 +134,5 @@ class CrossEncoderReranker(Reranker):
             return np.empty(0)
         logits = run_batched(self._forward, sequences, self.pieces.pad, self.device, self.token_budget, on_progress)
         if not np.isfinite(logits).all():
-            raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check the checkpoint, or use float32")
+            raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")
         return logit_differences(logits)

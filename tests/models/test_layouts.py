@@ -105,8 +105,8 @@ def test_triples_are_cut_as_the_layout_says(layout, query, expected, pieces):
     built = TripleInputs(pieces, layout).build([7] * query, [8] * 400, [9] * 400)
     assert parts(built.sequence) == expected
     assert built.truncated
-    types = [[kind] * (length + 1 + (kind == 0)) for kind, length in enumerate(expected)]
-    assert built.sequence.token_type_ids == sum(types, [])
+    types = [kind for kind, length in enumerate(expected) for _ in range(length + 1 + (kind == 0))]
+    assert built.sequence.token_type_ids == types
     assert not TripleInputs(pieces, layout).build([7], [8] * 200, []).truncated
     assert TripleInputs(pieces, layout).build([7], [], [8] * 400).truncated
 

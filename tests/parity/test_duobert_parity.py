@@ -57,7 +57,8 @@ def test_a_body_of_two_token_types_has_a_zero_third(tasks, checkpoint_folder):
     import torch
     from safetensors.torch import load_file
 
-    two = DuoBertReranker(checkpoint_folder('duobert', HEAD, {}, {'bert.embeddings.token_type_embeddings.weight': None}))
+    types = 'bert.embeddings.token_type_embeddings.weight'
+    two = DuoBertReranker(checkpoint_folder('duobert', HEAD, {}, {types: None}))
     base = load_file(HERE.parent / 'base' / 'weights.safetensors')['embeddings.token_type_embeddings.weight'].float()
     weight = two._forward.bert.embeddings.token_type_embeddings.weight
     torch.testing.assert_close(weight.detach(), torch.cat([base, torch.zeros(1, base.shape[1])]))

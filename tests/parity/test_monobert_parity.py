@@ -52,4 +52,5 @@ def test_the_order_equals_pygaggles(golden, checkpoint_folder):
     case = golden['rerank']
     found = reranker.rerank(case['query'], [Candidate(docid, 0.0, text) for docid, text in case['texts'].items()])
     assert [candidate.docid for candidate in found] == [docid for docid, _ in case['order']]
-    np.testing.assert_allclose([candidate.score for candidate in found], [score for _, score in case['order']], atol=1e-4)
+    expected = [score for _, score in case['order']]
+    np.testing.assert_allclose([candidate.score for candidate in found], expected, atol=1e-4)

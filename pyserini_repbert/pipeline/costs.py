@@ -1,0 +1,84 @@
+"""What a pipeline's stages cost: model inputs, tokens, seconds, and how many candidates were cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """The cost of one stage over some queries.
+
+    Attributes
+    ----------
+    stage : its name, as in 'monobert@1000'
+    queries : how many it reranked
+    inferences : model inputs: k0 for monoBERT, k1(k1 - 1) for duoBERT a query (Multi-Stage section 5.3)
+    seconds : spent in it, by wall clock; over several devices their sum
+    tokens : in all inputs, padding not counted; None where the reranker does not count
+    candidates : scored
+    truncated : candidates whose text was cut; None where the reranker does not count
+    """
+
+    stage: str
+    queries: int
+    inferences: int
+    seconds: float
+    tokens: int | None
+    candidates: int
+    truncated: int | None
+
+    def __add__(self, other: StageCost) -> StageCost:
+        """The same stage over more queries."""
+        return StageCost(
+            self.stage,
+            self.queries + other.queries,
+            self.inferences + other.inferences,
+            self.seconds + other.seconds,
+            None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
+            self.candidates + other.candidates,
+            None if self.truncated is None or other.truncated is None else self.truncated + other.truncated,
+        )
+
+    @property
+    def inferences_per_query(self) -> float:
+        """Mean over the queries."""
+        return self.inferences / self.queries if self.queries else 0.0
+
+    @property
+    def truncated_share(self) -> float | None:
+        """The share of candidates whose text was cut."""
+        if self.truncated is None:
+            return None
+        return self.truncated / self.candidates if self.candidates else 0.0
+
+    def as_json(self) -> dict[str, object]:
+        """All values, with those a query."""
+        seconds = self.seconds / self.queries if self.queries else 0.0
+        return asdict(self) | {'inferences_per_query': self.inferences_per_query, 'seconds_per_query': seconds}
+
+
+def added(costs: Sequence[Sequence[StageCost]]) -> list[StageCost]:
+    """Stage by stage, the sum over parts of the queries."""
+    total: list[StageCost] = []
+    for part in costs:
+        total = [old + new for old, new in zip(total, part, strict=True)] if total else list(part)
+    return total
+
+
+def shown(costs: Sequence[StageCost]) -> str:
+    """The costs as lines of text, with a sum where there are several stages."""
+    lines = []
+    for cost in costs:
+        n = cost.queries or 1
+        parts = [f'{cost.inferences_per_query:.1f} inferences', f'{cost.seconds / n:.3f} s']
+        if cost.tokens is not None:
+            parts.insert(1, f'{cost.tokens / n:.0f} tokens')
+        cut = '' if cost.truncated_share is None else f'; {100 * cost.truncated_share:.1f}% of candidates truncated'
+        lines.append(f'{cost.stage}: {", ".join(parts)} a query over {cost.queries} queries{cut}')
+    if len(costs) > 1:
+        inferences = sum(cost.inferences_per_query for cost in costs)
+        seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)
+        lines.append(f'all stages: {inferences:.1f} inferences, {seconds:.3f} s a query')
+    return '\n'.join(lines)

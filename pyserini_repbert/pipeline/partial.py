@@ -1,0 +1,156 @@
+"""The part file of a reranking: finished windows of queries, a line each, so that a killed one can continue."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.pipeline.costs import StageCost
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.rerank.kept import KeptScores
+from pyserini_repbert.runs import RankedList, Run
+
+SUFFIX = '.part'
+
+
+@dataclass(frozen=True)
+class Window:
+    """What became of some queries: their rankings, what it cost, and the scores that are kept."""
+
+    rankings: tuple[tuple[str, RankedList], ...]
+    costs: tuple[StageCost, ...]
+    kept: tuple[KeptScores, ...] = ()
+
+
+def run_digest(topics: Iterable[Query], run: Run, depth: int | None) -> str:
+    """Checksum of what is reranked: the topics' texts, and their candidates in order."""
+    seen = hashlib.sha256()
+    for query in topics:
+        docids = run[query.qid].docids[:depth] if query.qid in run else []
+        seen.update(json.dumps([query.qid, query.text, docids]).encode('utf-8'))
+    return seen.hexdigest()
+
+
+class PartFile:
+    """`OUTPUT.part`: a line of settings, then a line for each window when it is finished.
+
+    Parameters
+    ----------
+    output : the file that the reranking will write
+    settings : everything that decides its bytes
+    resume : go on with a part file that is there
+    overwrite : begin anew where there is one
+
+    Attributes
+    ----------
+    done : the finished windows by number
+
+    Raises
+    ------
+    InputError
+        for a part file that is there, with neither `resume` nor `overwrite`
+    MismatchError
+        where `resume` meets one with other settings
+    """
+
+    def __init__(
+        self, output: StrPath, settings: Mapping[str, Any], resume: bool = False, overwrite: bool = False
+    ) -> None:
+        self.path = Path(f'{output}{SUFFIX}')
+        self.done: dict[int, Window] = {}
+        header = json.dumps(settings, sort_keys=True, default=str)
+        if self.path.exists() and not (resume or overwrite):
+            raise InputError(f'{self.path} is there, of a reranking that was stopped: pass --resume, or --overwrite')
+        whole = self._read(header) if resume and self.path.exists() else 0
+        if whole:
+            os.truncate(self.path, whole)
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._write(header, 'w')
+
+    def append(self, number: int, window: Window) -> None:
+        """Note that a window is finished; on disk when this returns."""
+        record = {
+            'window': number,
+            'rankings': [[qid, ranked.docids, ranked.scores] for qid, ranked in window.rankings],
+            'costs': [asdict(cost) for cost in window.costs],
+            'kept': [_packed(kept) for kept in window.kept],
+        }
+        self._write(json.dumps(record), 'a')
+        self.done[number] = window
+
+    def _write(self, line: str, mode: str) -> None:
+        with open(self.path, mode, encoding='utf-8', newline='\n') as stream:
+            stream.write(line + '\n')
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def _read(self, header: str) -> int:
+        """Read the finished windows; the number of bytes in whole lines (a kill may have cut the last one)."""
+        whole = 0
+        with open(self.path, 'rb') as stream:
+            for number, line in enumerate(stream):
+                if not line.endswith(b'\n'):
+                    break
+                if number == 0:
+                    _compare(self.path, json.loads(line), json.loads(header))
+                else:
+                    record = json.loads(line)
+                    self.done[record['window']] = _window(record)
+                whole += len(line)
+        return whole
+
+
+def finished(output: StrPath) -> None:
+    """Remove the part file of `output`, which is written."""
+    Path(f'{output}{SUFFIX}').unlink(missing_ok=True)
+
+
+def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key):
+            old, new = (json.dumps(values.get(key))[:120] for values in (before, now))
+            raise MismatchError(
+                f'{path} was begun with other settings: {key} was {old}, now it is {new}: '
+                'resume with the same, or pass --overwrite'
+            )
+
+
+def _packed(kept: KeptScores) -> dict[str, Any]:
+    return {
+        'qid': kept.qid,
+        'query': kept.query,
+        'docids': list(kept.docids),
+        'scores': kept.scores.tolist(),
+        'members': kept.members.tolist(),
+        'differences': base64.b64encode(np.ascontiguousarray(kept.differences, dtype='<f8').tobytes()).decode('ascii'),
+    }
+
+
+def _window(record: Mapping[str, Any]) -> Window:
+    rankings = tuple((qid, RankedList(docids, scores)) for qid, docids, scores in record['rankings'])
+    costs = tuple(StageCost(**cost) for cost in record['costs'])
+    return Window(rankings, costs, tuple(_unpacked(kept) for kept in record['kept']))
+
+
+def _unpacked(values: Mapping[str, Any]) -> KeptScores:
+    members: Sequence[int] = values['members']
+    flat = np.frombuffer(base64.b64decode(values['differences']), dtype='<f8').astype(np.float64)
+    return KeptScores(
+        values['qid'],
+        values['query'],
+        tuple(values['docids']),
+        np.array(values['scores'], dtype=np.float64),
+        np.array(members, dtype=np.int64),
+        flat.reshape(len(members), len(members)),
+    )

@@ -1,0 +1,163 @@
+"""Where windows are computed: in this process, or in a process for each device, which share the queries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.pipeline.partial import Window
+from pyserini_repbert.pipeline.specs import StageSpec, open_reranker
+from pyserini_repbert.pipeline.stages import Lists, Stage
+from pyserini_repbert.pipeline.windows import planned_inferences, run_window
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.rerank.base import Progress
+
+_AHEAD = 2  # windows waiting for each process, so that none is idle
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How stages are opened on a device; small enough to be sent to another process."""
+
+    specs: tuple[StageSpec, ...]
+    precision: str | None = None
+    backend: str | None = None
+    token_budget: int | None = None
+
+    def open(self, device: str) -> list[Stage]:
+        """The stages, ready."""
+        return [Stage(self._reranker(spec, device), spec.k, spec.label) for spec in self.specs]
+
+    def _reranker(self, spec: StageSpec, device: str) -> Any:
+        settings = {'precision': self.precision, 'backend': self.backend, 'token_budget': self.token_budget}
+        return open_reranker(spec.name, device, dict(spec.options), **settings)
+
+
+class Job(NamedTuple):
+    """A window to compute: see `run_window`."""
+
+    topics: Sequence[Query]
+    lists: Lists
+    drop_rest: bool
+    keep: Sequence[int] | None
+
+
+class Plan(NamedTuple):
+    """The identity of each stage, and the model inputs that each query will take."""
+
+    identities: list[dict[str, Any]]
+    inferences: list[int]
+
+
+def plan_of(stages: Sequence[Stage], lengths: Sequence[int]) -> Plan:
+    """What stages will do with candidate lists of these lengths."""
+    identities = [{'k': stage.k, **stage.reranker.identity()} for stage in stages]
+    by_length = {length: planned_inferences(stages, length) for length in set(lengths)}
+    return Plan(identities, [by_length[length] for length in lengths])
+
+
+class LocalRunner:
+    """Computes windows one after the other in this process."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self.stages = stages
+
+    def plan(self, lengths: Sequence[int]) -> Plan:
+        """What the stages will do with candidate lists of these lengths."""
+        return plan_of(self.stages, lengths)
+
+    def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, Window]]:
+        """(number, window) of each job; `on_progress` is called with model inputs as they are done."""
+        for number, job in jobs:
+            yield number, run_window(self.stages, *job, on_progress)
+
+
+class PoolRunner:
+    """Computes windows in one process a device; windows arrive in the order in which they are finished.
+
+    A score does not depend on the device that a query came to, but for the rounding of different hardware.
+
+    Parameters
+    ----------
+    opening : how each process opens the stages
+    devices : one process each: ('cuda:0', 'cuda:1'); a device may come twice
+    """
+
+    def __init__(self, opening: Opening, devices: Sequence[str]) -> None:
+        import torch
+        from torch import multiprocessing
+
+        context = multiprocessing.get_context('spawn')  # CUDA does not survive a fork
+        names = context.Queue()
+        for device in devices:
+            names.put(device)
+        threads = max(1, torch.get_num_threads() // len(devices))
+        self._n = len(devices)
+        self._pool = ProcessPoolExecutor(
+            self._n, mp_context=context, initializer=_Worker.start, initargs=(opening, names, threads)
+        )
+
+    def plan(self, lengths: Sequence[int]) -> Plan:
+        """What the stages will do with candidate lists of these lengths."""
+        return _result(self._pool.submit(_Worker.plan, lengths))  # type: ignore[no-any-return]
+
+    def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, Window]]:
+        """(number, window) of each job; `on_progress` is called with the model inputs of whole windows."""
+        waiting: dict[Future[Window], int] = {}
+        stream = iter(jobs)
+        try:
+            while True:
+                for number, job in itertools.islice(stream, self._n * _AHEAD - len(waiting)):
+                    waiting[self._pool.submit(_Worker.run, job)] = number
+                if not waiting:
+                    return
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    window = _result(future)
+                    if on_progress is not None:
+                        on_progress(sum(cost.inferences for cost in window.costs))
+                    yield waiting.pop(future), window
+        finally:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(future: Future[Any]) -> Any:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise PyseriniRepbertError(
+            'a process that reranks was ended from outside (out of memory?): go on with --resume, on fewer devices'
+        ) from error
+
+
+class _Worker:
+    """The state of one process: opened on its first job, so that errors travel back with it."""
+
+    opening: Opening
+    device: str
+    stages: list[Stage] | None = None
+
+    @classmethod
+    def start(cls, opening: Opening, devices: Any, threads: int) -> None:
+        import torch
+
+        torch.set_num_threads(threads)
+        cls.opening, cls.device = opening, devices.get()
+
+    @classmethod
+    def opened(cls) -> list[Stage]:
+        if cls.stages is None:
+            cls.stages = cls.opening.open(cls.device)
+        return cls.stages
+
+    @classmethod
+    def plan(cls, lengths: Sequence[int]) -> Plan:
+        return plan_of(cls.opened(), lengths)
+
+    @classmethod
+    def run(cls, job: Job) -> Window:
+        return run_window(cls.opened(), *job)

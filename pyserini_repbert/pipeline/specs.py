@@ -1,0 +1,121 @@
+"""Stages as users write them, 'duobert-large@50:binary', and the rerankers that they name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.rerank.base import Reranker
+
+_FORM = "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N"
+_SYSTEMS = {
+    'monobert': ('monobert', 'MonoBertReranker'),
+    'duobert': ('duobert', 'DuoBertReranker'),
+    'epic': ('epic', 'EpicReranker'),
+    'cedr': ('cedr', 'CedrReranker'),
+}
+_OPTIONS = {'sample': int, 'seed': int, 'layout': str, 'max-length': int}
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """A stage: a reranker by name, and how many candidates it takes.
+
+    Attributes
+    ----------
+    name : catalog name or checkpoint folder
+    k : how many of the best candidates it reranks
+    options : keyword arguments of the reranker: method, samples, seed, layout, max_length
+    """
+
+    name: str
+    k: int
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        settings = ','.join(f'{key}={value}' for key, value in self.options)
+        return f'{self.name}@{self.k}' + (f':{settings}' if settings else '')
+
+    @property
+    def label(self) -> str:
+        """A short name for reports: 'duobert-large@50', the last part of a folder."""
+        return f'{Path(self.name).name}@{self.k}'
+
+
+def parse_stage(text: str) -> StageSpec:
+    """A stage from its text: 'monobert-large@1000', 'duobert-large@50:binary', 'duobert-large@50:sample=10,seed=1'.
+
+    Raises
+    ------
+    InputError
+        for anything else
+    """
+    name, at, rest = text.rpartition('@')
+    k, colon, settings = rest.partition(':')
+    if not (at and name and k.isascii() and k.isdigit() and int(k) > 0) or (colon and not settings):
+        raise InputError(f"stage '{text}': expected {_FORM}, K at least 1")
+    options: dict[str, Any] = {}
+    for setting in settings.split(',') if colon else []:
+        key, equals, value = setting.partition('=')
+        if not equals:
+            key, value = 'method', setting
+        elif key not in _OPTIONS:
+            raise InputError(f"stage '{text}': '{key}' is no option: expected {_FORM}")
+        try:
+            parsed = _OPTIONS.get(key, str)(value)
+        except ValueError as error:
+            raise InputError(f"stage '{text}': '{setting}' is not a whole number: expected {_FORM}") from error
+        new = {'method': 'sample', 'samples': parsed} if key == 'sample' else {key.replace('-', '_'): parsed}
+        if twice := sorted(new.keys() & options.keys()):
+            raise InputError(f"stage '{text}' has more than one {twice[0]}: give one")
+        options |= new
+    return StageSpec(name, int(k), tuple(options.items()))
+
+
+def open_reranker(
+    name: str | Path,
+    device: str = 'cpu',
+    options: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Reranker:
+    """The reranker that a checkpoint is for: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
+
+    A checkpoint that says nothing is taken for monoBERT's, as sentence-transformers' cross-encoders are.
+
+    Parameters
+    ----------
+    options : keyword arguments that the reranker must know
+    settings : keyword arguments (precision, backend, token_budget), each passed on where the reranker knows it
+
+    Raises
+    ------
+    UnknownNameError, MissingResourceError, DamagedFileError
+        for a checkpoint that is not there or not whole
+    MismatchError
+        for a checkpoint that is no reranker's
+    InputError
+        for an option that its reranker does not have
+    """
+    from inspect import signature
+
+    from pyserini_repbert.models.checkpoint import open_checkpoint
+
+    checkpoint = open_checkpoint(name, 'rerankers')
+    system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
+    if system not in _SYSTEMS:
+        raise MismatchError(
+            f"checkpoint '{name}' is for the system '{system}', a reranker was expected: {', '.join(_SYSTEMS)}"
+        )
+    module, attribute = _SYSTEMS[system]
+    kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
+    known = signature(kind).parameters
+    for key in options or {}:
+        if key not in known:
+            raise InputError(f"reranker '{name}' is one of {system}, which has no option '{key}': leave it out")
+    passed = {key: value for key, value in settings.items() if key in known and value is not None}
+    made: Reranker = kind(checkpoint, device, **passed, **(options or {}))
+    return made

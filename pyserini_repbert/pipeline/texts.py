@@ -1,0 +1,61 @@
+"""Passage text by docid, from whatever the user names: a corpus, a dense bundle, or a Lucene index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.passages import CorpusTexts, PassageTexts
+
+
+def open_texts(
+    corpus: str | None,
+    index: str | None,
+    wanted: Iterable[str],
+    corpus_format: str = 'auto',
+    fields: Iterable[str] = (),
+) -> PassageTexts:
+    """The texts of the docids that are `wanted` (a corpus is read once, and keeps only those).
+
+    Parameters
+    ----------
+    corpus : a file, folder, ir_datasets:ID, Lucene index, or a collection of the catalog
+    index : a dense bundle with text, a Lucene index, or the name of one
+    corpus_format, fields : of the corpus, see `open_corpus`
+
+    Raises
+    ------
+    InputError
+        unless exactly one of the two is given, or for an index without text
+    """
+    if (corpus is None) == (index is None):
+        raise InputError('passages come from one place: give either a corpus (--corpus) or an index (--index)')
+    if corpus is not None:
+        from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
+        from pyserini_repbert.search.named_index import open_collection
+
+        if not Path(corpus).exists() and catalog.find('collections', corpus):
+            return CorpusTexts(open_collection(corpus), wanted)
+        return CorpusTexts(open_any_corpus(corpus, corpus_format, fields, keep_empty=True), wanted)
+    return _index_texts(str(index))
+
+
+def _index_texts(index: str) -> PassageTexts:
+    from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.index.manifest import MANIFEST
+
+    folder = Path(index)
+    if not folder.exists() and catalog.find('indexes', index):
+        from pyserini_repbert.search.named_index import ready_folder
+
+        folder = ready_folder(index, None)
+    if (folder / MANIFEST).is_file():
+        bundle = DenseBundle(folder, verify=False)
+        if not bundle.has_texts:
+            raise InputError(f'index {index} stores no passages: build it with --store-text, or give --corpus')
+        return bundle
+    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+
+    return LuceneSparseSearcher(index)

@@ -1,0 +1,179 @@
+"""`python -m pyserini_repbert.rerank`: a run file through rerankers, or kept scores into a run file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert import command
+
+if TYPE_CHECKING:
+    from pyserini_repbert.passages import PassageTexts
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's flags."""
+    parser = command.parser('rerank', 'Rerank the candidates of a run file, stage by stage; report what it cost.')
+    parser.add_argument('--run', help='the run file of the first stage')
+    parser.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
+    parser.add_argument('--output', required=True, help='the run file to write')
+    parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
+    parser.add_argument('--tag', help="the run's tag; by default the name of the output file")
+    parser.add_argument('--hits', type=command.positive_int, help='candidates written for each query; default: all')
+    add_stage_arguments(parser, '--reranker')
+    passages = parser.add_mutually_exclusive_group()
+    passages.add_argument('--corpus', help='where the passages are: a file, a folder, ir_datasets:ID, a collection')
+    passages.add_argument('--index', help='where the passages are: an index that stores text')
+    parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
+    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+    parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs kept')
+    parser.add_argument('--k0', type=int, help='with --from-pairs: candidates of the first reranker; default: all')
+    parser.add_argument('--k1', type=int, help='with --from-pairs: candidates compared in pairs; default: as many as were')
+    parser.add_argument('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
+    parser.add_argument('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
+    parser.add_argument('--seed', type=int, default=0, help="with --from-pairs: of method 'sample'")
+    begun = parser.add_mutually_exclusive_group()
+    begun.add_argument('--resume', action='store_true', help='go on with a reranking that was stopped')
+    begun.add_argument('--overwrite', action='store_true', help='begin anew where one was stopped')
+    parser.add_argument('--offline', action='store_true', help='never download')
+    return parser
+
+
+def add_stage_arguments(parser: argparse.ArgumentParser, flag: str) -> None:
+    """The flags of a command that runs rerankers; `flag` is the one that names a stage."""
+    parser.add_argument(
+        flag,
+        dest='stages',
+        action='append',
+        metavar='NAME@K[:OPTIONS]',
+        help='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
+        'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code',
+    )
+    parser.add_argument('--devices', default='cpu', help='cpu, cuda, mps; queries are split over cuda:0,cuda:1')
+    precision = parser.add_mutually_exclusive_group()
+    precision.add_argument('--fp16', action='store_const', const='float16', dest='precision', help='half precision')
+    precision.add_argument('--bf16', action='store_const', const='bfloat16', dest='precision', help='bfloat16')
+    precision.add_argument('--fp32', action='store_const', const='float32', dest='precision', help='single precision')
+    parser.add_argument('--backend', default='torch', choices=('torch', 'onnx', 'onnx-int8'), help='what runs models')
+    parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    parser.add_argument('--drop-rest', action='store_true', help='drop candidates that a stage does not take')
+    parser.add_argument('--pairs', metavar='FILE.npz', help='keep the scores, for other settings without a model')
+    parser.add_argument(
+        '--replay-k0',
+        type=command.positive_int,
+        nargs='+',
+        default=[],
+        metavar='K',
+        help='with --pairs: also compare the pairs that these numbers of first-stage candidates would need',
+    )
+    parser.add_argument('--cost', metavar='FILE.json', help='write the cost report there, too')
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the command."""
+    options = make_parser().parse_args(arguments)
+    from pyserini_repbert.download import forbid_downloads
+    from pyserini_repbert.runs import check_format, default_tag
+
+    forbid_downloads(options.offline)
+    tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, tag)
+    if options.from_pairs:
+        if options.stages or options.run:
+            raise command.usage('--from-pairs needs no --run and no --reranker')
+        _replay(options, tag)
+        return 0
+    if not (options.run and options.topics and options.stages):
+        raise command.usage('a reranking takes --run, --topics and at least one --reranker')
+    _rerank(options, tag)
+    return 0
+
+
+def stage_settings(options: argparse.Namespace) -> Any:
+    """The settings for `run_stages` that the flags of `add_stage_arguments` give."""
+    from pyserini_repbert.pipeline.reranking import Settings
+
+    if options.replay_k0 and not options.pairs:
+        raise command.usage('--replay-k0 goes with --pairs')
+    return Settings(
+        tuple(options.devices.split(',')),
+        options.precision or 'auto',
+        options.backend,
+        options.batch_tokens,
+        options.drop_rest,
+        tuple(options.replay_k0) if options.pairs else None,
+    )
+
+
+def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) -> None:
+    """Write what was kept and what it cost; print the cost."""
+    import json
+
+    from pyserini_repbert.files import atomic_file
+    from pyserini_repbert.pipeline.costs import shown
+    from pyserini_repbert.rerank.kept import write_kept
+
+    costs = [cost.as_json() for cost in reranked.costs]
+    if options.pairs:
+        write_kept(options.pairs, reranked.kept, {**about, 'costs': costs})
+    if options.cost:
+        with atomic_file(options.cost) as stream:
+            stream.write(json.dumps({'stages': costs}, indent=2) + '\n')
+    print(shown(reranked.costs))
+
+
+def _rerank(options: argparse.Namespace, tag: str) -> None:
+    from pyserini_repbert.pipeline.partial import finished
+    from pyserini_repbert.pipeline.reranking import run_stages
+    from pyserini_repbert.pipeline.specs import parse_stage
+    from pyserini_repbert.pipeline.texts import open_texts
+    from pyserini_repbert.pyserini_bridge.topics import load_topics
+    from pyserini_repbert.runs import RankedList, read_run, write_run
+
+    stages = [parse_stage(text) for text in options.stages]
+    settings = stage_settings(options)
+    topics = load_topics(options.topics)
+    first = read_run(options.run)
+
+    def texts(wanted: Iterable[str]) -> PassageTexts:
+        return open_texts(options.corpus, options.index, wanted, options.corpus_format, options.fields)
+
+    with command.progress(None, 'rerank', 'inputs', options.quiet) as bar:
+
+        def begin(total: int) -> Any:
+            bar.reset(total)
+            return bar.update
+
+        about = {'passages': options.corpus or options.index, 'fields': options.fields}
+        reranked = run_stages(
+            topics, first, stages, texts, settings, options.output, options.resume, options.overwrite, about, begin
+        )
+    k = options.hits
+    run = {qid: RankedList(found.docids[:k], found.scores[:k]) for qid, found in reranked.run.items()}
+    write_run(options.output, run, options.output_format, tag)
+    report(options, reranked, {'run': options.run, 'k1': stages[-1].k})
+    finished(options.output)
+
+
+def _replay(options: argparse.Namespace, tag: str) -> None:
+    from pyserini_repbert.rerank.aggregation import checked_method
+    from pyserini_repbert.rerank.kept import read_kept, replay
+    from pyserini_repbert.runs import RankedList, write_run
+
+    checked_method(options.method, options.samples)
+    queries, about = read_kept(options.from_pairs)
+    stages = ', '.join(stage['stage'] for stage in about['costs'])
+    run = {}
+    for kept in queries:
+        k0 = len(kept.scores) if options.k0 is None else options.k0
+        k1 = min(about['k1'], len(kept.members)) if options.k1 is None else options.k1
+        found = replay(kept, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[: options.hits]
+        run[kept.qid] = RankedList([item.docid for item in found], [item.score for item in found])
+    write_run(options.output, run, options.output_format, tag)
+    print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')
+
+
+if __name__ == '__main__':
+    sys.exit(command.run(main))

@@ -1,0 +1,163 @@
+"""Scores that a reranking leaves behind, from which shallower or otherwise aggregated ones follow without a model.
+
+For each query: the first stage's candidates in their order with monoBERT's scores, and duoBERT's logit differences for
+the pairs that were compared. A smaller k0 or k1, or another aggregation, is then a matter of sorting.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.files import StrPath, atomic_file, existing_file
+from pyserini_repbert.ranking import Candidate, by_score
+from pyserini_repbert.rerank.aggregation import aggregate_differences
+from pyserini_repbert.rerank.duobert import sample_seed
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class KeptScores:
+    """What is kept of one query.
+
+    Attributes
+    ----------
+    qid, query : the topic
+    docids : candidates in the order in which they came to the first of the two stages
+    scores : float64, that stage's scores (log-probabilities of monoBERT) of the first of them; none without that stage
+    members : int64 (m,), which of the candidates were compared in pairs, by position in `docids`
+    differences : float64 (m, m), logit differences of the pairs, NaN where not compared
+    """
+
+    qid: str
+    query: str
+    docids: tuple[str, ...]
+    scores: NDArray[np.float64]
+    members: NDArray[np.int64]
+    differences: NDArray[np.float64]
+
+
+def over(head: Sequence[Candidate], rest: Sequence[Candidate]) -> list[Candidate]:
+    """The head as it is, and below it the rest in its order: its scores become the head's lowest less 1, 2, 3, …"""
+    if not head or not rest:
+        return [*head, *rest]
+    lowest = head[-1].score
+    return [*head, *(replace(old, score=lowest - place) for place, old in enumerate(rest, 1))]
+
+
+def best_of(kept: KeptScores, k0: int, k1: int) -> NDArray[np.int64]:
+    """Positions of the k1 best of the first k0 candidates, best first, ties by docid; for k0 = 0 the first k1."""
+    if not k0:
+        return np.arange(min(k1, len(kept.docids)), dtype=np.int64)
+    scored = zip((-kept.scores[:k0]).tolist(), kept.docids, range(k0), strict=False)
+    return np.array([position for _, _, position in sorted(scored)[:k1]], dtype=np.int64)
+
+
+def needed_pairs(kept: KeptScores, depths: Sequence[int], k1: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Whom to compare so that every k0 in `depths` can be replayed with up to k1: members, and pairs, bool (m, m)."""
+    groups = [best_of(kept, k0, k1) for k0 in depths]
+    members = np.array(list(dict.fromkeys(int(position) for group in groups for position in group)), dtype=np.int64)
+    place = {int(position): row for row, position in enumerate(members)}
+    pairs = np.zeros((len(members), len(members)), dtype=bool)
+    for group in groups:
+        rows = [place[int(position)] for position in group]
+        pairs[np.ix_(rows, rows)] = True
+    np.fill_diagonal(pairs, False)
+    return members, pairs
+
+
+def submatrix(kept: KeptScores, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The logit differences between the candidates at `positions`, in this order, NaN where not compared."""
+    place = {int(position): row for row, position in enumerate(kept.members)}
+    if missing := [kept.docids[position] for position in positions.tolist() if position not in place]:
+        raise InputError(
+            f"query '{kept.qid}': candidate '{missing[0]}' was not compared with the others: "
+            'score again with this k0 among --replay-k0'
+        )
+    rows = [place[int(position)] for position in positions]
+    return kept.differences[np.ix_(rows, rows)]
+
+
+def replay(
+    kept: KeptScores,
+    k0: int,
+    k1: int = 0,
+    method: str = 'sum',
+    samples: int | None = None,
+    seed: int = 0,
+    drop_rest: bool = False,
+) -> list[Candidate]:
+    """The ranking that monoBERT at k0 and duoBERT at k1 give, from kept scores; 0 leaves a stage out.
+
+    Without monoBERT, candidates keep their order and get the scores -1, -2, … before duoBERT.
+
+    Raises
+    ------
+    InputError
+        where a candidate's score is needed, or a pair's, that was not kept
+    """
+    if min(k0, len(kept.docids)) > len(kept.scores):
+        raise InputError(f"query '{kept.qid}': k0={k0} is asked for, {len(kept.scores)} candidates have scores")
+    incoming = [Candidate(docid, -float(place)) for place, docid in enumerate(kept.docids, 1)]
+    scored = [replace(old, score=float(new)) for old, new in zip(incoming[:k0], kept.scores, strict=False)]
+    ranking = over(by_score(scored), [] if drop_rest and k0 else incoming[k0:])
+    if not k1:
+        return ranking
+    position = {docid: place for place, docid in enumerate(kept.docids)}
+    head = ranking[:k1]
+    differences = submatrix(kept, np.array([position[candidate.docid] for candidate in head], dtype=np.int64))
+    if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any() and method != 'sample':
+        raise InputError(f"query '{kept.qid}': not all pairs of k0={k0}, k1={k1} were compared: use --replay-k0 {k0}")
+    new = aggregate_differences(differences, method, samples, sample_seed(seed, kept.query)).tolist()
+    compared = by_score(replace(old, score=score) for old, score in zip(head, new, strict=True))
+    return over(compared, [] if drop_rest else ranking[k1:])
+
+
+def write_kept(path: StrPath, queries: Sequence[KeptScores], about: Mapping[str, Any]) -> None:
+    """Write kept scores as .npz, atomically; `about` says how they were made."""
+    names = {
+        'format': _FORMAT,
+        'about': dict(about),
+        'qids': [kept.qid for kept in queries],
+        'queries': [kept.query for kept in queries],
+        'docids': [list(kept.docids) for kept in queries],
+        'scored': [len(kept.scores) for kept in queries],
+        'members': [kept.members.tolist() for kept in queries],
+    }
+    text = np.frombuffer(json.dumps(names, ensure_ascii=False).encode('utf-8'), dtype=np.uint8)
+    scores = np.concatenate([np.empty(0), *(kept.scores for kept in queries)])
+    differences = np.concatenate([np.empty(0), *(kept.differences.ravel() for kept in queries)])
+    with atomic_file(path, 'wb') as stream:
+        np.savez_compressed(stream, names=text, scores=scores, differences=differences)
+
+
+def read_kept(path: StrPath) -> tuple[list[KeptScores], dict[str, Any]]:
+    """Kept scores and what was said about them. Raises InputError for a file that is no such thing."""
+    found = existing_file(path, 'file of kept scores')
+    try:
+        with np.load(found, allow_pickle=False) as arrays:
+            names = json.loads(arrays['names'].tobytes().decode('utf-8'))
+            scores, differences = arrays['scores'], arrays['differences']
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(f'{found} holds no kept scores ({error}): write it with `rerank --pairs`') from error
+    if names['format'] != _FORMAT:
+        raise InputError(f'{found} has format {names["format"]}, this version reads {_FORMAT}: write it again')
+    sizes = [(scored, len(members)) for scored, members in zip(names['scored'], names['members'], strict=True)]
+    if (sum(n for n, _ in sizes), sum(m * m for _, m in sizes)) != (len(scores), len(differences)):
+        raise DamagedFileError(f'{found} is damaged: its arrays do not fit its names; write it again')
+    queries, start, pair_start = [], 0, 0
+    columns = zip(names['qids'], names['queries'], names['docids'], names['members'], sizes, strict=True)
+    for qid, query, docids, members, (n, m) in columns:
+        matrix = differences[pair_start : pair_start + m * m].reshape(m, m)
+        places = np.array(members, dtype=np.int64)
+        queries.append(KeptScores(qid, query, tuple(docids), scores[start : start + n], places, matrix))
+        start, pair_start = start + n, pair_start + m * m
+    return queries, names['about']

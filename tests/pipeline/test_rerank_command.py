@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.rerank.__main__ import main
+from pyserini_repbert.runs import read_run
+
+
+def arguments(world, output, *more: str) -> list[str]:
+    given = ['--run', world.run_file, '--topics', world.topics, '--corpus', world.corpus, '--output', output, '--quiet']
+    return [*map(str, given), '--reranker', f'{world.mono}@10', *more]
+
+
+def test_mono_and_duo_with_pairs_and_costs(world, tmp_path, capsys):
+    output, pairs, cost = tmp_path / 'out.txt', tmp_path / 'pairs.npz', tmp_path / 'cost.json'
+    duo = ['--reranker', f'{world.duo}@4:binary', '--pairs', str(pairs), '--cost', str(cost), '--replay-k0', '6']
+    assert main(arguments(world, output, *duo)) == 0
+    run = read_run(output)
+    assert {qid: len(ranked.docids) for qid, ranked in run.items()} == {'q1': 12, 'q2': 12, 'q3': 4}
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith('monobert-tiny@10: 8.0 inferences, ')
+    assert 'of candidates truncated' in lines[0]
+    assert lines[2].startswith('all stages: ')
+    stages = json.loads(cost.read_text())['stages']
+    assert [stage['queries'] for stage in stages] == [3, 3]
+    assert not (tmp_path / 'out.txt.part').exists()
+    again = tmp_path / 'again.txt'
+    assert main(['--from-pairs', str(pairs), '--output', str(again), '--method', 'binary', '--tag', 'out']) == 0
+    assert again.read_bytes() == output.read_bytes()
+    assert '3 queries replayed' in capsys.readouterr().out
+    assert main(['--from-pairs', str(pairs), '--output', str(again), '--k0', '6', '--k1', '0']) == 0
+    shallow = tmp_path / 'shallow.txt'
+    given = arguments(world, shallow)
+    given[given.index(f'{world.mono}@10')] = f'{world.mono}@6'
+    assert main(given) == 0
+    assert read_run(again)['q1'].docids == read_run(shallow)['q1'].docids
+
+
+def test_the_rest_can_be_dropped_and_hits_limited(world, tmp_path):
+    output = tmp_path / 'out.tsv'
+    main(arguments(world, output, '--drop-rest', '--output-format', 'msmarco'))
+    assert len(read_run(output)['q1'].docids) == 10
+    main(arguments(world, output, '--hits', '2'))
+    assert len(read_run(output)['q1'].docids) == 2
+
+
+def test_flags_that_do_not_go_together(world, tmp_path):
+    output = str(tmp_path / 'out.txt')
+    with pytest.raises(InputError, match='takes --run, --topics and at least one --reranker'):
+        main(['--run', 'x', '--output', output])
+    with pytest.raises(InputError, match='--replay-k0 goes with --pairs'):
+        main(arguments(world, output, '--replay-k0', '5'))
+    with pytest.raises(InputError, match='--from-pairs needs no --run'):
+        main(['--from-pairs', 'x.npz', '--run', 'y', '--output', output])
+    with pytest.raises(InputError, match='takes 50 candidates'):
+        main(arguments(world, output, '--reranker', f'{world.duo}@50'))
+    without = arguments(world, output)
+    without = without[:4] + without[6:]
+    with pytest.raises(InputError, match='give either a corpus'):
+        main(without)
+
+
+@pytest.mark.slow
+def test_in_a_process_of_its_own(world, tmp_path):
+    command = [sys.executable, '-m', 'pyserini_repbert.rerank']
+    output = tmp_path / 'out.txt'
+    done = subprocess.run([*command, *arguments(world, output)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert len(read_run(output)['q1'].docids) == 12
+    done = subprocess.run(
+        [*command, *arguments(world, output, '--devices', 'cuda:7')], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == "error: device 'cuda:7' is not available here: use --device cpu, or see the doctor command\n"

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.passages import CorpusTexts, open_corpus
+from pyserini_repbert.pipeline import parse_stage, run_stages
+from pyserini_repbert.pipeline.partial import finished
+from pyserini_repbert.pipeline.reranking import Settings
+from pyserini_repbert.pipeline.windows import cut_windows
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.rerank import DuoBertReranker
+from pyserini_repbert.rerank.kept import KeptScores, best_of, needed_pairs, read_kept, replay, write_kept
+from pyserini_repbert.runs import RankedList
+
+
+def texts_of(world):
+    return lambda wanted: CorpusTexts(open_corpus(world.corpus), wanted)
+
+
+def stages_of(world, k0=10, k1=4, method='sum'):
+    return [parse_stage(f'{world.mono}@{k0}'), parse_stage(f'{world.duo}@{k1}:{method}')]
+
+
+def test_windows_end_with_the_query_that_fills_them():
+    assert cut_windows([5, 5, 5, 20, 1], 10) == [range(0, 2), range(2, 4), range(4, 5)]
+    assert cut_windows([], 10) == []
+    assert cut_windows([10, 10], 10) == [range(0, 1), range(1, 2)]
+
+
+def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypatch):
+    output, settings = tmp_path / 'out.txt', Settings(window_inputs=1, keep=())
+    whole = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings)
+    assert list(whole.run) == ['q1', 'q2', 'q3']
+    original, calls = DuoBertReranker.pair_differences, []
+
+    def die_second(self, *arguments, **options):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(DuoBertReranker, 'pair_differences', die_second)
+    with pytest.raises(KeyboardInterrupt):
+        run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
+    part = tmp_path / 'out.txt.part'
+    assert len(part.read_text().splitlines()) == 2
+    with open(part, 'a') as stream:
+        stream.write('{"window": 1, "rank')  # cut while it was written
+    with pytest.raises(InputError, match='pass --resume, or --overwrite'):
+        run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
+    resumed = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output, resume=True)
+    assert len(calls) == 4  # one before the kill, and not again
+    assert resumed.run == whole.run
+    assert [cost.inferences for cost in resumed.costs] == [cost.inferences for cost in whole.costs] == [24, 36]
+    for one, other in zip(resumed.kept, whole.kept, strict=True):
+        np.testing.assert_array_equal(one.differences, other.differences)
+        np.testing.assert_array_equal(one.scores, other.scores)
+    again = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output, resume=True)
+    assert len(calls) == 4
+    assert again.run == whole.run
+    finished(output)
+    assert not part.exists()
+
+
+def test_resuming_refuses_another_run_model_or_setting(world, tmp_path):
+    output, settings = tmp_path / 'out.txt', Settings(window_inputs=1)
+    run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
+    other_run = world.run | {'q1': RankedList(world.run['q1'].docids[::-1], world.run['q1'].scores)}
+    mono_only = stages_of(world)[:1]
+    for queries, run, stages, chosen, what in (
+        (world.queries, other_run, stages_of(world), settings, 'run was'),
+        ([Query('q1', 'other words'), *world.queries[1:]], world.run, stages_of(world), settings, 'run was'),
+        (world.queries, world.run, mono_only, settings, 'stages was'),
+        (world.queries, world.run, stages_of(world, method='min'), settings, 'stages was'),
+        (world.queries, world.run, stages_of(world, k1=3), settings, 'stages was'),
+        (world.queries, world.run, stages_of(world), Settings(window_inputs=1, drop_rest=True), 'drop_rest was'),
+    ):
+        with pytest.raises(MismatchError, match=f'begun with other settings: {what}'):
+            run_stages(queries, run, stages, texts_of(world), chosen, output, resume=True)
+    run_stages(world.queries, world.run, mono_only, texts_of(world), settings, output, overwrite=True)
+
+
+def test_queries_and_topics_need_not_be_the_same(world, caplog):
+    topics = [*world.queries[1:], Query('q9', 'not in the run')]
+    found = run_stages(topics, world.run, stages_of(world)[:1], texts_of(world))
+    assert list(found.run) == ['q2', 'q3']
+    assert '1 queries of the run are not among the topics' in caplog.text
+    with pytest.raises(InputError, match='none of the 1 topics'):
+        run_stages(topics[-1:], world.run, stages_of(world), texts_of(world))
+
+
+def test_progress_counts_all_inferences(world):
+    totals, done = [], []
+
+    def begin(total):
+        totals.append(total)
+        return done.append
+
+    run_stages(world.queries, world.run, stages_of(world), texts_of(world), on_total=begin)
+    assert totals == [24 + 36]
+    assert sum(done) == 60
+
+
+@pytest.mark.slow
+def test_queries_are_split_between_processes(world):
+    alone = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(window_inputs=1))
+    done = []
+    split = run_stages(
+        world.queries,
+        world.run,
+        stages_of(world),
+        texts_of(world),
+        Settings(('cpu', 'cpu'), window_inputs=1),
+        on_total=lambda total: done.append,
+    )
+    assert sum(done) == 60
+    assert list(split.run) == list(alone.run)
+    for qid, ranked in alone.run.items():
+        assert split.run[qid].docids == ranked.docids
+        np.testing.assert_allclose(split.run[qid].scores, ranked.scores, atol=1e-5)
+    with pytest.raises(MismatchError, match='a reranker was expected|has no classifier'):
+        broken = [parse_stage(f'{world.mono.parent / "encoder"}@5')]
+        (world.mono.parent / 'encoder').mkdir()
+        (world.mono.parent / 'encoder' / 'config.json').write_text('{"ranking": {"system": "repbert"}}')
+        run_stages(world.queries, world.run, broken, texts_of(world), Settings(('cpu', 'cpu')))
+
+
+@pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max'])
+@pytest.mark.parametrize('drop_rest', [False, True])
+def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_rest, world, tmp_path):
+    settings = Settings(keep=(6, 2), drop_rest=drop_rest)
+    deep = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings)
+    plain = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(drop_rest=drop_rest))
+    assert {qid: ranked.docids for qid, ranked in deep.run.items()} == {q: r.docids for q, r in plain.run.items()}
+    write_kept(tmp_path / 'kept.npz', deep.kept, {'made': 'here'})
+    kept, about = read_kept(tmp_path / 'kept.npz')
+    assert about == {'made': 'here'}
+    for k0, k1 in ((10, 4), (6, 4), (2, 2), (10, 3), (6, 2), (6, 0)):
+        stages = stages_of(world, k0, k1, method) if k1 else stages_of(world, k0)[:1]
+        expected = run_stages(world.queries, world.run, stages, texts_of(world), Settings(drop_rest=drop_rest)).run
+        for own in kept:
+            found = replay(own, k0, k1, method, drop_rest=drop_rest)
+            assert [item.docid for item in found] == expected[own.qid].docids, (k0, k1)
+            scored = [item.score for item in found][: k1 or k0]
+            np.testing.assert_allclose(scored, expected[own.qid].scores[: len(scored)], atol=1e-5)
+    with pytest.raises(InputError, match='use --replay-k0 4|score again with this k0'):
+        replay(kept[0], 4, 4)
+    with pytest.raises(InputError, match='k0=11 is asked for, 10 candidates have scores'):
+        replay(kept[0], 11)
+
+
+def kept_scores() -> KeptScores:
+    return KeptScores(
+        'q', 'text', ('a', 'b', 'c', 'd'), np.array([-3.0, -1.0, -1.0, -0.5]), np.empty(0, int), np.empty((0, 0))
+    )
+
+
+def test_the_pairs_that_depths_need():
+    kept = kept_scores()
+    assert best_of(kept, 4, 2).tolist() == [3, 1]
+    assert best_of(kept, 3, 2).tolist() == [1, 2]
+    assert best_of(kept, 0, 3).tolist() == [0, 1, 2]
+    members, pairs = needed_pairs(kept, [4, 3], 2)
+    assert members.tolist() == [3, 1, 2]
+    assert pairs.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
+
+
+def test_kept_scores_that_are_no_such_thing(tmp_path):
+    path = tmp_path / 'kept.npz'
+    with pytest.raises(InputError, match='does not exist'):
+        read_kept(path)
+    path.write_bytes(b'nothing')
+    with pytest.raises(InputError, match='holds no kept scores'):
+        read_kept(path)
+    np.savez(path, other=np.zeros(3))
+    with pytest.raises(InputError, match='holds no kept scores'):
+        read_kept(path)
+    write_kept(path, [], {})
+    assert read_kept(path) == ([], {})
+
+
+def test_only_mono_and_duo_scores_are_kept(world):
+    settings = Settings(keep=())
+    mono = run_stages(world.queries, world.run, stages_of(world)[:1], texts_of(world), settings)
+    assert [len(kept.scores) for kept in mono.kept] == [10, 10, 4]
+    assert [item.docid for item in replay(mono.kept[0], 10)] == mono.run['q1'].docids
+    duo = run_stages(world.queries, world.run, stages_of(world)[1:], texts_of(world), settings)
+    assert [item.docid for item in replay(duo.kept[0], 0, 4)] == duo.run['q1'].docids
+    with pytest.raises(InputError, match='the last stage has to be duoBERT'):
+        run_stages(world.queries, world.run, [stages_of(world)[0]] * 2, texts_of(world), settings)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.passages import CorpusTexts, open_corpus
+from pyserini_repbert.pipeline import Pipeline, Stage, StageSpec, open_reranker, open_texts, parse_stage
+from pyserini_repbert.pipeline.costs import StageCost, added, shown
+from pyserini_repbert.ranking import Candidate, Query
+from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, Reranker
+from pyserini_repbert.rerank.kept import over
+
+
+class Reverse(Reranker):
+    """Scores that turn a list around."""
+
+    needs_text = False
+
+    def score_lists(self, queries, lists, on_progress=None):
+        return [np.arange(len(items), dtype=float) for items in lists]
+
+
+class First:
+    """A searcher that finds d0, d1, …, and nothing for an empty query."""
+
+    def batch_search(self, queries, qids, k=10, threads=1):
+        hits = [Candidate(f'd{place}', 9.0 - place) for place in range(k)]
+        return {qid: hits if query else [] for qid, query in zip(qids, queries, strict=True)}
+
+
+def docids(items) -> list[str]:
+    return [item.docid for item in items]
+
+
+def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
+    pipeline = Pipeline(First(), [(Reverse(), 4), (Reverse(), 2)], hits=6)
+    found = pipeline.search('x')
+    assert docids(found) == ['d2', 'd3', 'd1', 'd0', 'd4', 'd5']
+    assert all(a.score > b.score for a, b in itertools.pairwise(found))
+    dropping = Pipeline(First(), [(Reverse(), 4), (Reverse(), 2)], hits=6, drop_rest=True)
+    assert docids(dropping.search('x')) == ['d2', 'd3']
+    assert docids(pipeline.search('x', k=3)) == ['d2', 'd3', 'd1']
+    assert pipeline.search('') == []
+    assert [cost.inferences for cost in dropping.costs] == [4, 2]
+    rankings = pipeline.rankings([Query('a', 'x'), Query('b', ''), Query('c', 'y')], at_once=2)
+    assert [len(ranking.candidates) for ranking in rankings] == [6, 0, 6]
+    assert [(cost.queries, cost.inferences) for cost in pipeline.costs] == [(3, 8), (3, 4)]
+
+
+def test_a_run_is_a_first_stage(world):
+    mono, duo = MonoBertReranker(world.mono), DuoBertReranker(world.duo)
+    texts = CorpusTexts(open_corpus(world.corpus), (f'd{number}' for number in range(20)))
+    pipeline = Pipeline(world.run, [Stage(mono, 10), Stage(duo, 3)], texts)
+    found = pipeline.batch_search([query.text for query in world.queries], [query.qid for query in world.queries])
+    with_text = [
+        Candidate(docid, 0.0, texts.texts([docid])[0]) for docid in world.run['q1'].docids[:10]
+    ]
+    first = mono.rerank('red cat', with_text)
+    expected = docids(duo.rerank('red cat', first[:3])) + docids(first[3:]) + world.run['q1'].docids[10:]
+    assert docids(found['q1']) == expected
+    assert len(found['q3']) == 4
+    assert [cost.inferences for cost in pipeline.costs] == [10 + 10 + 4, 3 * 6]
+    assert pipeline.costs[0].tokens > 0
+    with pytest.raises(InputError, match='use batch_search'):
+        pipeline.search('red cat')
+
+
+def test_a_passage_that_is_not_there_is_named(world):
+    texts = CorpusTexts(open_corpus(world.corpus), ['d0'])
+    pipeline = Pipeline(world.run, [(MonoBertReranker(world.mono), 5)], texts)
+    with pytest.raises(InputError, match="5 candidates have no text, 'd3' among them: give the corpus"):
+        pipeline.batch_search(['moon'], ['q2'])
+    with pytest.raises(InputError, match='has no text: name the corpus'):
+        Pipeline(world.run, [(MonoBertReranker(world.mono), 5)]).batch_search(['moon'], ['q2'])
+
+
+def test_depths_must_not_grow():
+    with pytest.raises(InputError, match='takes 50 candidates, Reverse@20 before it only 20'):
+        Pipeline(First(), [(Reverse(), 20), (Reverse(), 50)])
+    with pytest.raises(InputError, match='at least one stage'):
+        Pipeline(First(), [])
+    with pytest.raises(InputError, match='at least 1 candidate'):
+        Pipeline(First(), [(Reverse(), 0)])
+
+
+def test_the_rest_gets_lower_scores():
+    head, rest = [Candidate('a', -7.5), Candidate('b', -9.0)], [Candidate('c', 30.0), Candidate('d', 20.0)]
+    assert over(head, rest) == [*head, Candidate('c', -10.0), Candidate('d', -11.0)]
+    assert over([], rest) == rest
+    assert over(head, []) == head
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('monobert-large@1000', StageSpec('monobert-large', 1000)),
+        ('a@b/c@5', StageSpec('a@b/c', 5)),
+        ('duo@50:binary', StageSpec('duo', 50, (('method', 'binary'),))),
+        ('duo@50:sample=10,seed=3', StageSpec('duo', 50, (('method', 'sample'), ('samples', 10), ('seed', 3)))),
+        ('m@9:layout=pygaggle,max-length=256', StageSpec('m', 9, (('layout', 'pygaggle'), ('max_length', 256)))),
+    ],
+)
+def test_stages_are_parsed(text, expected):
+    assert parse_stage(text) == expected
+    assert expected.label == f'{expected.name.rpartition("/")[2]}@{expected.k}'
+
+
+@pytest.mark.parametrize(
+    'text', ['mono', 'mono@', '@5', 'mono@0', 'mono@x', 'mono@5:', 'm@5:a=b', 'm@5:seed=x', 'm@5:min,max', 'm@²']
+)
+def test_other_texts_are_no_stages(text):
+    with pytest.raises(InputError, match=r"stage '.*'"):
+        parse_stage(text)
+
+
+def test_rerankers_are_opened_by_their_checkpoints(world, tiny_checkpoint):
+    assert isinstance(open_reranker(world.mono), MonoBertReranker)
+    duo = open_reranker(world.duo, options={'method': 'min'}, precision='float32', token_budget=None)
+    assert isinstance(duo, DuoBertReranker)
+    assert duo.method == 'min'
+    with pytest.raises(MismatchError, match="'repbert', a reranker was expected: monobert, duobert"):
+        open_reranker(tiny_checkpoint('encoder'))
+    with pytest.raises(InputError, match="has no option 'method'"):
+        open_reranker(world.mono, options={'method': 'min'})
+
+
+def test_costs_add_up():
+    one = StageCost('m@9', 2, 18, 1.0, 500, 18, 3)
+    two = StageCost('m@9', 1, 9, 0.5, 100, 9, 0)
+    total = added([[one], [two]])[0]
+    assert total == StageCost('m@9', 3, 27, 1.5, 600, 27, 3)
+    assert total.inferences_per_query == 9
+    assert total.truncated_share == pytest.approx(1 / 9)
+    assert shown([total]) == (
+        'm@9: 9.0 inferences, 200 tokens, 0.500 s a query over 3 queries; 11.1% of candidates truncated'
+    )
+    silent = StageCost('x@5', 1, 5, 1.0, None, 5, None)
+    assert (silent + silent).tokens is None
+    assert shown([total, silent]).splitlines()[-1] == 'all stages: 14.0 inferences, 1.500 s a query'
+    assert added([]) == []
+
+
+def test_texts_come_from_one_place(world, tmp_path):
+    assert open_texts(str(world.corpus), None, ['d1']).texts(['d1', 'd2'])[1] is None
+    assert open_texts('demo', None, []).texts(['x']) == [None]
+    with pytest.raises(InputError, match='either a corpus'):
+        open_texts(None, None, [])
+    with pytest.raises(InputError, match='either a corpus'):
+        open_texts('a', 'b', [])
+    empty = tmp_path / 'with_empty.jsonl'
+    empty.write_text('{"id": "e", "contents": ""}\n', encoding='utf-8')
+    assert open_texts(str(empty), None, ['e']).texts(['e']) == ['']

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, UnknownNameError
+from pyserini_repbert.models.batching import collate
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, aggregate
+from pyserini_repbert.rerank.aggregation import sampled_pairs
+from pyserini_repbert.rerank.duobert import sample_seed
+
+WORDS = 'cat dog fish bird sat ate ran mat hat red blue the a on in big small old new'.split()
+
+
+def candidates(n: int, seed: int = 0, longest: int = 60) -> list[Candidate]:
+    chooser = random.Random(seed)
+    texts = [' '.join(chooser.choices(WORDS, k=chooser.randint(1, longest))) for _ in range(n)]
+    return [Candidate(f'd{number}', float(-number), text) for number, text in enumerate(texts)]
+
+
+def scores(reranker, query, items) -> np.ndarray:
+    return reranker.score_lists([query], [items])[0]
+
+
+@pytest.mark.parametrize('kind', ['monobert', 'duobert'])
+def test_a_score_does_not_depend_on_its_batch_or_place(kind, cross_encoder_folder):
+    items = candidates(12 if kind == 'monobert' else 5)
+    other = candidates(7, seed=1)
+    if kind == 'monobert':
+        many = MonoBertReranker(cross_encoder_folder('monobert'))
+        one = MonoBertReranker(many._checkpoint, token_budget=1)
+        expected = np.concatenate([scores(one, 'red cat', [item]) for item in items])
+    else:
+        many = DuoBertReranker(cross_encoder_folder('duobert'))
+        one = DuoBertReranker(many._checkpoint, token_budget=1)
+        expected = scores(one, 'red cat', items)
+    together = many.score_lists(['blue dog', 'red cat'], [other, items])[1]
+    np.testing.assert_allclose(together, expected, atol=1e-5, rtol=0)
+    order = random.Random(3).sample(range(len(items)), len(items))
+    shuffled = scores(many, 'red cat', [items[place] for place in order])
+    np.testing.assert_allclose(shuffled, expected[order], atol=1e-5, rtol=0)
+
+
+def test_mono_scores_are_log_softmax_and_sigmoid(cross_encoder_folder):
+    two, single = cross_encoder_folder(), cross_encoder_folder(labels=1, name='single')
+    for folder, labels in ((two, 2), (single, 1)):
+        reranker = MonoBertReranker(folder)
+        items = candidates(3)
+        query, *texts = reranker.pieces.ids(['red cat', *(item.text for item in items)])
+        sequences = [reranker.inputs.build(query, text).sequence for text in texts]
+        with torch.inference_mode():
+            logits = reranker._forward(*collate(sequences, 0, 'cpu'))
+        assert logits.shape == (3, labels)
+        expected = logits.log_softmax(1)[:, 1] if labels == 2 else torch.nn.functional.logsigmoid(logits[:, 0])
+        np.testing.assert_allclose(scores(reranker, 'red cat', items), expected.numpy(), atol=1e-5)
+
+
+def test_a_head_of_one_label_equals_sentence_transformers(cross_encoder_folder):
+    from sentence_transformers import CrossEncoder
+
+    folder = cross_encoder_folder(
+        labels=1, architectures=['BertForSequenceClassification'], id2label={'0': 'LABEL_0'}, label2id={'LABEL_0': 0}
+    )
+    (folder / 'tokenizer_config.json').write_text(
+        json.dumps({'tokenizer_class': 'BertTokenizer', 'do_lower_case': True, 'model_max_length': 48})
+    )
+    items = candidates(6)
+    theirs = CrossEncoder(str(folder), device='cpu', max_length=48)
+    expected = theirs.predict([('red cat', item.text) for item in items], activation_fn=torch.nn.LogSigmoid())
+    reranker = MonoBertReranker(folder, layout='pygaggle_fast_tokenizer')
+    np.testing.assert_allclose(scores(reranker, 'red cat', items), expected, atol=1e-5)
+
+
+def test_the_order_survives_saturated_probabilities(cross_encoder_folder):
+    folder = cross_encoder_folder()
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(folder / 'model.safetensors')
+    tensors['classifier.weight'] *= 60
+    tensors['classifier.bias'] = torch.tensor([-200.0, 200.0])
+    save_file(tensors, folder / 'model.safetensors')
+    reranker = MonoBertReranker(folder)
+    found = reranker.rerank('red cat', candidates(20))
+    assert all(np.float32(np.exp(item.score)) == 1.0 for item in found)
+    assert len({item.score for item in found}) == 20
+    assert all(first.score > second.score for first, second in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max', 'sample'])
+def test_duo_aggregates_all_ordered_pairs(method, cross_encoder_folder):
+    samples = 2 if method == 'sample' else None
+    reranker = DuoBertReranker(cross_encoder_folder('duobert'), method=method, samples=samples, seed=4)
+    items = candidates(5)
+    query, *texts = reranker.pieces.ids(['red cat', *(item.text for item in items)])
+    p = np.full((5, 5), np.nan)
+    with torch.inference_mode():
+        for i in range(5):
+            for j in range(5):
+                if i != j:
+                    sequence = reranker.inputs.build(query, texts[i], texts[j]).sequence
+                    p[i, j] = reranker._forward(*collate([sequence], 0, 'cpu')).softmax(1)[0, 1]
+    expected = aggregate(p, method, samples, sample_seed(4, 'red cat'))
+    found = scores(reranker, 'red cat', items)
+    np.testing.assert_allclose(np.exp(found) if method in ('min', 'max') else found, expected, atol=1e-5)
+    used = sampled_pairs(5, samples, sample_seed(4, 'red cat'))
+    assert reranker.work.inferences == used.sum() == reranker.inferences(5)
+    ranked = reranker.rerank('red cat', items)
+    by_score = sorted(range(5), key=lambda place: (-found[place], items[place].docid))
+    assert [item.docid for item in ranked] == [items[place].docid for place in by_score]
+
+
+@pytest.mark.parametrize('kind', [MonoBertReranker, DuoBertReranker])
+def test_odd_candidates_have_a_defined_answer(kind, cross_encoder_folder):
+    reranker = kind(cross_encoder_folder(kind.system))
+    assert reranker.rerank('red cat', []) == []
+    given = [
+        Candidate('empty', 3.0, ''),
+        Candidate('long', 2.0, 'big old cat sat on the mat . ' * 700),  # 5,600 words
+        Candidate('accents', 1.0, 'Grüße, 猫が座った \u202e\x00 🐈'),
+        Candidate('space', 0.5, ' \n\t'),
+    ]
+    before = list(given)
+    found = reranker.rerank('', given)
+    assert given == before
+    assert sorted(item.docid for item in found) == sorted(item.docid for item in given)
+    assert np.isfinite([item.score for item in found]).all()
+    assert (reranker.work.candidates, reranker.work.truncated) == (4, 1)
+    by_docid = {item.docid: item for item in found}
+    if kind is MonoBertReranker:
+        assert by_docid['empty'].score == pytest.approx(by_docid['space'].score, abs=1e-6)
+    assert [item.docid for item in reranker.rerank('red cat', given, k=2)] == [
+        item.docid for item in reranker.rerank('red cat', given)[:2]
+    ]
+
+
+@pytest.mark.parametrize('kind', [MonoBertReranker, DuoBertReranker])
+def test_candidates_that_cannot_be_scored(kind, cross_encoder_folder):
+    reranker = kind(cross_encoder_folder(kind.system))
+    with pytest.raises(InputError, match=r"candidate 'd1' has no text.*--corpus"):
+        reranker.rerank('red cat', [Candidate('d0', 0, 'cat'), Candidate('d1')])
+    with pytest.raises(InputError, match="candidate 'd0' comes twice"):
+        reranker.rerank('red cat', [Candidate('d0', 0, 'cat'), Candidate('d0', 0, 'dog')])
+
+
+def test_wrong_checkpoints_are_refused(cross_encoder_folder, tiny_checkpoint):
+    repbert = tiny_checkpoint('repbert')
+    with pytest.raises(MismatchError, match="is for the system 'repbert', 'monobert' was expected"):
+        MonoBertReranker(repbert)
+    plain = tiny_checkpoint('plain', ranking={'system': 'duobert'})
+    with pytest.raises(MismatchError, match='has no classifier, which duobert needs'):
+        DuoBertReranker(plain)
+    with pytest.raises(MismatchError, match='tells 3 classes apart: monobert needs a head with 2 labels'):
+        MonoBertReranker(cross_encoder_folder(labels=3, name='three'))
+    with pytest.raises(MismatchError, match="'duobert', 'monobert' was expected"):
+        MonoBertReranker(cross_encoder_folder('duobert'))
+    with pytest.raises(UnknownNameError, match='rerankers'):
+        MonoBertReranker('monobert-huge')
+    broken = cross_encoder_folder(name='broken')
+    (broken / 'model.safetensors').write_bytes((broken / 'model.safetensors').read_bytes()[:-100])
+    with pytest.raises(DamagedFileError):
+        MonoBertReranker(broken)
+
+
+def test_settings_that_do_not_fit_are_refused(cross_encoder_folder):
+    folder = cross_encoder_folder()
+    with pytest.raises(InputError, match='has 64 positions'):
+        MonoBertReranker(folder, max_length=100)
+    with pytest.raises(InputError, match='no room'):
+        MonoBertReranker(folder, max_length=9)
+    with pytest.raises(InputError, match="layout 'code' is unknown"):
+        MonoBertReranker(folder, layout='code')
+    with pytest.raises(InputError, match='expected one of float32'):
+        MonoBertReranker(folder, precision='float8')
+    with pytest.raises(InputError, match='runs in float32 on a CPU'):
+        MonoBertReranker(folder, backend='onnx', precision='bfloat16')
+    with pytest.raises(InputError, match="method 'sample' needs it"):
+        DuoBertReranker(cross_encoder_folder('duobert'), method='sample')
+    with pytest.raises(InputError, match="device 'tpu' is unknown"):
+        MonoBertReranker(folder, device='tpu')
+
+
+def test_half_precision_keeps_the_head_in_float32(cross_encoder_folder):
+    folder = cross_encoder_folder()
+    items = candidates(10)
+    full = scores(MonoBertReranker(folder), 'red cat', items)
+    reranker = MonoBertReranker(folder, precision='bfloat16')
+    model = reranker._forward
+    assert model.classifier.weight.dtype == model.bert.pooler.dense.weight.dtype == torch.float32
+    assert model.bert.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
+    half = scores(reranker, 'red cat', items)
+    assert len(set(half)) == 10
+    np.testing.assert_allclose(half, full, atol=0.1)
+    assert reranker.identity()['dtype'] == 'bfloat16'
+
+
+def test_each_text_is_tokenised_once(cross_encoder_folder, monkeypatch):
+    reranker = DuoBertReranker(cross_encoder_folder('duobert'))
+    seen = []
+    original = reranker.pieces.ids
+    monkeypatch.setattr(reranker.pieces, 'ids', lambda texts: seen.extend(texts) or original(texts))
+    items = candidates(4)
+    done = []
+    reranker.rerank_many(['red cat', 'blue dog'], [items, items], on_progress=done.append)
+    assert sorted(seen) == sorted(['red cat', 'blue dog', *(item.text for item in items)])
+    assert sum(done) == reranker.work.inferences == 24
+    assert reranker.work.candidates == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('kind', [MonoBertReranker, DuoBertReranker])
+def test_onnx_gives_the_same_scores(kind, cross_encoder_folder):
+    pytest.importorskip('onnx')
+    pytest.importorskip('onnxscript')
+    folder = cross_encoder_folder(kind.system)
+    items = candidates(6)
+    expected = scores(kind(folder), 'red cat', items)
+    np.testing.assert_allclose(scores(kind(folder, backend='onnx'), 'red cat', items), expected, atol=1e-5)
+    int8 = scores(kind(folder, backend='onnx-int8'), 'red cat', items)
+    assert 0 < np.abs(int8 - expected).max() < 0.5
