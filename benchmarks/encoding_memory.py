@@ -2,14 +2,13 @@
 
     python benchmarks/encoding_memory.py [--large 100000]
 
-A tiny model keeps the run short; reading, bucketing, writing and checking are those of any model.
+For Linux. A tiny model keeps the run short; reading, bucketing, writing and checking are those of any model.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -42,14 +41,13 @@ def make_checkpoint(folder: Path) -> Path:
 
 
 def peak_megabytes(arguments: list[str]) -> float:
-    """Peak resident memory of a child that runs the encode command."""
+    """Peak resident memory of a child that runs the encode command (VmHWM: a child's ru_maxrss counts its parent's)."""
     code = (
-        'import resource, sys; from pyserini_repbert.encode.__main__ import main; main(sys.argv[1:]); '
-        'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)'
+        'import sys; from pyserini_repbert.encode.__main__ import main; main(sys.argv[1:]); '
+        "print(open('/proc/self/status').read())"
     )
     done = subprocess.run([sys.executable, '-c', code, *arguments], check=True, capture_output=True, text=True)
-    scale = 1e6 if sys.platform == 'darwin' else 1e3
-    return int(done.stdout.split()[-1]) / scale
+    return int(next(line.split()[1] for line in done.stdout.splitlines() if line.startswith('VmHWM'))) / 1e3
 
 
 def main() -> None:
@@ -71,8 +69,6 @@ def main() -> None:
             arguments = ['--corpus', str(corpus), '--encoder', str(checkpoint), '--output', f'{work}/{size}']
             peaks[size] = peak_megabytes([*arguments, '--store-text', '--quiet'])
             print(f'  {size:8,} passages: peak {peaks[size]:.0f} MB')
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    print(f'  (this script itself: {own:.0f} MB)')
     print(f'ratio: {peaks[options.large] / peaks[options.small]:.2f}')
 
 
