@@ -44,7 +44,12 @@ def _rows(qid: str, docids: list[str], names: list[str], found: list[tuple[int |
 
 
 def _json_lines(qid: str, docids: list[str], names: list[str], found: list[tuple[int | None, ...]]) -> Iterator[str]:
+    start = f'{{"qid": {_quoted(qid)}, "docid": '
+    keys = [f'{_quoted(name)}: ' for name in names]
     for rank, (docid, ranks) in enumerate(zip(docids, found, strict=True), 1):
-        known = {name: own for name, own in zip(names, ranks, strict=True) if own is not None}
-        record = {'qid': qid, 'docid': docid, 'rank': rank, 'ranks': known}
-        yield json.dumps(record, ensure_ascii=False) + '\n'
+        known = ', '.join([f'{key}{own}' for key, own in zip(keys, ranks, strict=True) if own is not None])
+        yield f'{start}{_quoted(docid)}, "rank": {rank}, "ranks": {{{known}}}}}\n'
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

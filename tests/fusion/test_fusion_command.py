@@ -76,6 +76,13 @@ def test_provenance_tsv(runs):
     ]
 
 
+def test_provenance_jsonl_quotes_names(runs):
+    (runs / 'a"b.tsv').write_text('1\té"\\\t1\n')
+    assert fusion('--runs a"b.tsv --output o --provenance p.jsonl') == 0
+    found = json.loads((runs / 'p.jsonl').read_text())
+    assert found == {'qid': '1', 'docid': 'é"\\', 'rank': 1, 'ranks': {'a"b': 1}}
+
+
 def test_provenance_jsonl(runs):
     assert fusion('--runs dense.run bm25.tsv --output o --provenance p.jsonl') == 0
     second = json.loads((runs / 'p.jsonl').read_text().splitlines()[1])
