@@ -67,6 +67,8 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
     from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly
     from pyserini_repbert.models.repbert import RepBert
 
+    if not source.exists():
+        raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')
     if target.exists():
         raise InputError(f'{target} exists: remove it or choose another output')
     with tempfile.TemporaryDirectory() as unpacked:
