@@ -13,6 +13,7 @@ SUBCOMMANDS = {  # word -> module of this package and its function
     'consistency': ('analyses', 'consistency_main'),
     'recall-depth': ('analyses', 'recall_depth_main'),
     'rerank-depth': ('analyses', 'rerank_depth_main'),
+    'tradeoff': ('tradeoff_command', 'main'),
     'layers': ('layers_command', 'main'),
     'split-folds': ('folds_command', 'split_main'),
     'join-folds': ('folds_command', 'join_main'),

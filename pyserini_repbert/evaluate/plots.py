@@ -37,6 +37,29 @@ def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logari
     _save(path, figure)
 
 
+def plot_points(
+    path: StrPath,
+    panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+    fronts: Mapping[str, Sequence[tuple[float, float]]],
+    x_label: str,
+) -> None:
+    """A panel for each label of a y axis: series name -> (x, y), x logarithmic, with the Pareto front as a line."""
+    figure, axes = _figure(len(panels))
+    for axis, (label, series) in zip(axes, panels.items(), strict=True):
+        front = fronts[label]
+        xs, ys = [x for x, _ in front], [y for _, y in front]
+        axis.step(xs, ys, where='post', color='0.6', linewidth=1)
+        axis.scatter(xs, ys, s=90, facecolors='none', edgecolors='0.3', label='Pareto front')
+        for name, points in series.items():
+            axis.scatter([x for x, _ in points], [y for _, y in points], s=16, label=name)
+        axis.set_xscale('log')
+        axis.set_xlabel(x_label)
+        axis.set_ylabel(label)
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize='small')
+    _save(path, figure)
+
+
 def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
     """A panel for each title: rows and columns as a heat map with the values in its cells."""
     figure, axes = _figure(len(matrices))

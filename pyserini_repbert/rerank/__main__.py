@@ -30,7 +30,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
     parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs kept')
     parser.add_argument('--k0', type=int, help='with --from-pairs: candidates of the first reranker; default: all')
-    parser.add_argument('--k1', type=int, help='with --from-pairs: candidates compared in pairs; default: as many as were')
+    parser.add_argument('--k1', type=int, help='with --from-pairs: candidates compared in pairs; default: as were')
     parser.add_argument('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
     parser.add_argument('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
     parser.add_argument('--seed', type=int, default=0, help="with --from-pairs: of method 'sample'")
