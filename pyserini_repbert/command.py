@@ -48,11 +48,26 @@ def parser(module: str, description: str) -> Parser:
     made = Parser(
         prog=f'python -m pyserini_repbert{"." if module else ""}{module}',
         description=description,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     made.add_argument('--quiet', action='store_true', help='no progress bars')
     return made
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Defaults in the help, where there is one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default not in (None, False, []) else action.help
+
+
+def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
+    """--fp16, --bf16 and --fp32, of which one can be given: `options.precision`, None by default."""
+    precision = parser.add_mutually_exclusive_group()
+    precision.add_argument('--fp16', action='store_const', const='float16', dest='precision', help='half precision')
+    precision.add_argument('--bf16', action='store_const', const='bfloat16', dest='precision', help='bfloat16')
+    precision.add_argument('--fp32', action='store_const', const='float32', dest='precision', help='single precision')
 
 
 def positive_int(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 from pyserini_repbert.passages import BadPassage
 from pyserini_repbert.ranking import Query
+
+logger = logging.getLogger(__name__)
 
 Qrels = dict[str, dict[str, int]]
 
@@ -166,9 +169,11 @@ def _checked_qid(path: StrPath, number: int, qid: str) -> str:
 def read_qrels(path: StrPath) -> Qrels:
     """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the file's order.
 
-    Raises InputError for a malformed line, a document judged twice for a topic with different grades, or no lines.
+    Where a document is judged more than once for a topic, the last grade counts, as for trec_eval; a warning says how
+    often grades differ. Raises InputError for a malformed line, or no lines.
     """
     qrels: Qrels = {}
+    changed: list[int] = []
     for number, line in numbered_lines(path, 'qrels file'):
         columns = line.split()
         if not columns:
@@ -179,8 +184,12 @@ def read_qrels(path: StrPath) -> Qrels:
         except ValueError as error:
             raise InputError.at(path, number, f"expected 'qid 0 docid grade', found {line[:60]!r}") from error
         judged = qrels.setdefault(qid, {})
-        if judged.setdefault(docid, grade) != grade:
-            raise InputError.at(path, number, f"document '{docid}' of topic '{qid}' was judged {judged[docid]} before")
+        if judged.get(docid, grade) != grade:
+            changed.append(number)
+        judged[docid] = grade
     if not qrels:
         raise InputError(f'qrels file {Path(path)} has no judgments')
+    if changed:
+        message = '%s:%d: a document judged before gets another grade; the last one counts (%d such lines)'
+        logger.warning(message, path, changed[0], len(changed))
     return qrels

@@ -90,9 +90,15 @@ def test_qrels(tmp_path):
         ('', 'has no judgments'),
         ('1 0 d 1\n1 d 1\n', r"qrels:2: expected 'qid 0 docid grade', found '1 d 1'"),
         ('1 0 d yes\n', r'qrels:1: expected'),
-        ('1 0 d 1\n1 0 d 0\n', r"qrels:2: document 'd' of topic '1' was judged 1 before"),
     ],
 )
 def test_malformed_qrels(tmp_path, content, message):
     with pytest.raises(InputError, match=message):
         qrels(tmp_path, content)
+
+
+def test_the_last_of_several_grades_counts_with_a_warning(tmp_path, caplog):
+    found = qrels(tmp_path, '1 0 d 1\n1 0 e 2\n1 0 d 1\n1 0 d 0\n1 0 e 3\n')
+    assert found == {'1': {'d': 0, 'e': 3}}
+    (record,) = caplog.records
+    assert ':4: ' in record.getMessage() and '(2 such lines)' in record.getMessage()

@@ -11,10 +11,7 @@ from pyserini_repbert import command
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of a command that runs an encoder: device, precision, offline."""
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
-    precision = parser.add_mutually_exclusive_group()
-    precision.add_argument('--fp16', action='store_const', const='float16', dest='precision', help='half precision')
-    precision.add_argument('--bf16', action='store_const', const='bfloat16', dest='precision', help='bfloat16')
-    precision.add_argument('--fp32', action='store_const', const='float32', dest='precision', help='single precision')
+    command.add_precision_arguments(parser)
     parser.add_argument('--offline', action='store_true', help='never download')
 
 

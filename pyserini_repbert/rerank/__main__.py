@@ -41,8 +41,11 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def add_stage_arguments(parser: argparse.ArgumentParser, flag: str) -> None:
-    """The flags of a command that runs rerankers; `flag` is the one that names a stage."""
+def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision_too: bool = True) -> None:
+    """The flags of a command that runs rerankers; `flag` is the one that names a stage.
+
+    `precision_too` adds --fp16, --bf16 and --fp32, which a command that encodes has already.
+    """
     parser.add_argument(
         flag,
         dest='stages',
@@ -52,10 +55,8 @@ def add_stage_arguments(parser: argparse.ArgumentParser, flag: str) -> None:
         'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code',
     )
     parser.add_argument('--devices', default='cpu', help='cpu, cuda, mps; queries are split over cuda:0,cuda:1')
-    precision = parser.add_mutually_exclusive_group()
-    precision.add_argument('--fp16', action='store_const', const='float16', dest='precision', help='half precision')
-    precision.add_argument('--bf16', action='store_const', const='bfloat16', dest='precision', help='bfloat16')
-    precision.add_argument('--fp32', action='store_const', const='float32', dest='precision', help='single precision')
+    if precision_too:
+        command.add_precision_arguments(parser)
     parser.add_argument('--backend', default='torch', choices=('torch', 'onnx', 'onnx-int8'), help='what runs models')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     parser.add_argument('--drop-rest', action='store_true', help='drop candidates that a stage does not take')

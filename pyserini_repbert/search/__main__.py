@@ -5,9 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pyserini_repbert import command
 from pyserini_repbert.encode.__main__ import add_model_arguments
+from pyserini_repbert.rerank.__main__ import add_stage_arguments, report, stage_settings
+
+if TYPE_CHECKING:
+    from pyserini_repbert.pipeline.reranking import Reranked
+    from pyserini_repbert.ranking import Query
+    from pyserini_repbert.runs import Run
+    from pyserini_repbert.search.opening import Searchers
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -18,7 +27,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command.parser(
         'search',
         'Dense, sparse or hybrid search: questions answered in the terminal, or a run file for topics. With --encoder '
-        'the search is dense, with --sparse it is sparse, with both their rankings are fused.',
+        'the search is dense, with --sparse it is sparse, with both their rankings are fused; --rerank adds stages.',
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument('--query', action='append', metavar='TEXT', help='a question; may be given several times')
@@ -37,8 +46,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--batch-size', type=command.positive_int, default=512, help='topics searched together')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a query')
     parser.add_argument('--build', action='store_true', help="build a catalog index that isn't there")
-    parser.add_argument('--corpus', help="with --build: use this corpus instead of the catalog's")
+    parser.add_argument(
+        '--corpus', help="with --build: use this corpus instead of the catalog's; with --rerank: read passages there"
+    )
     add_model_arguments(parser)
+    add_stage_arguments(parser.add_argument_group('reranking'), '--rerank', precision_too=False)
     return parser
 
 
@@ -68,18 +80,52 @@ def _answer(options: argparse.Namespace) -> None:
     from pyserini_repbert.search.terminal import shown_hits
 
     searchers = open_searchers(options)
+    hits = options.hits or _SHOWN_HITS
     for number, text in enumerate(options.query):
-        run, _ = searchers.search([Query('0', text)], options.hits or _SHOWN_HITS, options.threads)
-        hits = [Candidate(docid, score) for docid, score in zip(*run['0'], strict=True)]
-        print(('\n' if number else '') + shown_hits(text, hits, searchers.texts(run['0'].docids)))
+        run, _ = searchers.search([Query('0', text)], _depth(options, hits), options.threads)
+        if options.stages and run['0'].docids:
+            run = _reranked(options, [Query('0', text)], run, searchers).run
+        found = [Candidate(docid, score) for docid, score in zip(*run['0'], strict=True)][:hits]
+        print(('\n' if number else '') + shown_hits(text, found, searchers.texts([hit.docid for hit in found])))
+
+
+def _depth(options: argparse.Namespace, hits: int) -> int:
+    """Hits asked of the first stage: those wanted, and those that the first reranker takes."""
+    from pyserini_repbert.pipeline.specs import parse_stage
+
+    return max([hits, *(parse_stage(stage).k for stage in (options.stages or [])[:1])])
+
+
+def _reranked(options: argparse.Namespace, topics: Sequence[Query], run: Run, searchers: Searchers) -> Reranked:
+    from pyserini_repbert.passages import PassageTexts
+    from pyserini_repbert.pipeline.reranking import run_stages
+    from pyserini_repbert.pipeline.specs import parse_stage
+    from pyserini_repbert.pipeline.texts import open_texts
+
+    def from_corpus(wanted: Iterable[str]) -> PassageTexts:
+        return open_texts(options.corpus, None, wanted)
+
+    stages = [parse_stage(stage) for stage in options.stages]
+    with command.progress(None, 'rerank', 'inputs', options.quiet) as bar:
+
+        def begin(total: int) -> Callable[[int], object]:
+            bar.reset(total)
+            update: Callable[[int], object] = bar.update
+            return update
+
+        texts = from_corpus if options.corpus and not options.build else searchers
+        return run_stages(topics, run, stages, texts, stage_settings(options), on_total=begin)
 
 
 def _write_run(options: argparse.Namespace, tag: str) -> None:
     from pyserini_repbert.fusion.origins import write_provenance
+    from pyserini_repbert.pipeline.specs import parse_stage
     from pyserini_repbert.pyserini_bridge.topics import load_topics
-    from pyserini_repbert.runs import Run, write_run
+    from pyserini_repbert.runs import RankedList, write_run
     from pyserini_repbert.search.opening import open_searchers
 
+    hits = options.hits or _RUN_HITS
+    depth = _depth(options, hits)
     topics = load_topics(options.topics)
     searchers = open_searchers(options)
     run: Run = {}
@@ -88,20 +134,25 @@ def _write_run(options: argparse.Namespace, tag: str) -> None:
     with command.progress(len(topics), 'search', 'topics', options.quiet) as bar:
         for first in range(0, len(topics), options.batch_size):
             batch = topics[first : first + options.batch_size]
-            found, own = searchers.search(batch, options.hits or _RUN_HITS, options.threads)
+            found, own = searchers.search(batch, depth, options.threads)
             run |= found
             for part, more in zip(parts, own, strict=True):
                 part |= more
             bar.update(len(batch))
     milliseconds = 1000 * (time.perf_counter() - start) / len(topics)
+    reranked = _reranked(options, topics, run, searchers) if options.stages else None
+    if reranked is not None:
+        run = reranked.run
+    run = {qid: RankedList(ranked.docids[:hits], ranked.scores[:hits]) for qid, ranked in run.items()}
     write_run(options.output, run, options.output_format, tag)
     if options.provenance:
         write_provenance(options.provenance, searchers.names, parts, run)
     silent = sum(not ranked.docids for ranked in run.values())
     without = f', {silent} without hits' if silent else ''
-    print(
-        f'{options.output}: {len(topics)} topics{without}, {milliseconds:.1f} ms each ({" + ".join(searchers.names)})'
-    )
+    searched = f'{milliseconds:.1f} ms each ({" + ".join(searchers.names)})'
+    print(f'{options.output}: {len(topics)} topics{without}, {searched}')
+    if reranked is not None:
+        report(options, reranked, {'run': options.output, 'k1': parse_stage(options.stages[-1]).k})
 
 
 if __name__ == '__main__':

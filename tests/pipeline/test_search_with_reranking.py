@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.encode.__main__ import main as encode
+from pyserini_repbert.rerank.__main__ import main as rerank
+from pyserini_repbert.runs import read_run
+from pyserini_repbert.search.__main__ import main as search
+
+
+@pytest.fixture
+def index(world, tiny_checkpoint, tmp_path):
+    """(index folder, its encoder)"""
+    checkpoint, folder = str(tiny_checkpoint('dense')), str(tmp_path / 'index')
+    arguments = ['--corpus', str(world.corpus), '--encoder', checkpoint, '--output', folder, '--store-text']
+    assert command.run(encode, arguments) == 0
+    return folder, checkpoint
+
+
+def test_searching_with_stages_is_searching_and_then_reranking(world, index, tmp_path, capsys):
+    where = ['--index', index[0], '--topics', str(world.topics)]
+    stages = [f'{world.mono}@8', f'{world.duo}@3:binary']
+    first, both, after = (str(tmp_path / f'{name}.txt') for name in ('first', 'both', 'after'))
+    assert command.run(search, [*where, '--output', first]) == 0
+    cost = str(tmp_path / 'cost.json')
+    given = [part for stage in stages for part in ('--rerank', stage)]
+    assert command.run(search, [*where, *given, '--output', both, '--cost', cost, '--tag', 'first']) == 0
+    assert 'inferences' in capsys.readouterr().out
+    given = [part for stage in stages for part in ('--reranker', stage)]
+    arguments = ['--run', first, '--topics', str(world.topics), '--corpus', str(world.corpus), *given]
+    assert command.run(rerank, [*arguments, '--output', after]) == 0
+    left, right = read_run(both), read_run(after)
+    assert {qid: ranked.docids for qid, ranked in left.items()} == {qid: list.docids for qid, list in right.items()}
+    assert [stage['inferences'] for stage in json.loads(open(cost).read())['stages']] == [3 * 8, 3 * 3 * 2]
+
+
+def test_a_question_is_answered_through_the_stages(world, index, capsys):
+    assert command.run(search, ['--index', index[0], '--query', 'red cat', '--rerank', f'{world.mono}@9']) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == '? red cat' and sum(line.lstrip()[:2] in ('1.', '2.', '3.') for line in lines) == 3
+
+
+@pytest.mark.parametrize(
+    ('stages', 'message'),
+    [
+        (['nobody@5'], 'nobody'),
+        (['monobert-large'], '@'),
+        (['monobert-large@x'], 'x'),
+    ],
+)
+def test_wrong_stages_are_one_line(world, index, tmp_path, capsys, stages, message):
+    given = [part for stage in stages for part in ('--rerank', stage)]
+    arguments = ['--index', index[0], '--topics', str(world.topics), '--output', str(tmp_path / 'out.txt')]
+    assert command.run(search, [*arguments, *given]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith('error: ') and error.count('\n') == 1 and message in error
+    assert not (tmp_path / 'out.txt').exists()
