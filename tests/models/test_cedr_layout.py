@@ -3,7 +3,7 @@ import torch
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.cedr.layout import Pair, CedrLayout
+from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
 
 CLS, SEP, PAD = 101, 102, 0
@@ -19,16 +19,15 @@ def test_document_positions_begin_behind_the_padded_query():
     assert batch.position_ids.tolist() == [[0, 1, 2, 21, 22, 23, 24, 25]]
     assert batch.token_type_ids.tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
     assert batch.attention_mask is None
-    assert batch.query_mask.tolist() == [[True] * 2 + [False] * 18]
-    assert batch.counted.all()
-    assert batch.query_index[0, :2].tolist() == [1, 2]
+    assert batch.query_mask.tolist() == [[True, True]]
+    assert batch.query_index.tolist() == [[1, 2]]
     assert batch.document_index.tolist() == [[4, 5, 6]]
 
 
 def test_without_padded_queries_positions_follow():
     batch = layout(pad_query=False).collate([Pair([7], [11]), Pair([7, 8], [])])
     assert batch.position_ids.tolist() == [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
-    assert batch.counted.tolist() == batch.query_mask.tolist() == [[True, False], [True, True]]
+    assert batch.query_mask.tolist() == [[True, False], [True, True]]
 
 
 def test_a_long_document_is_split_evenly_and_its_last_part_keeps_the_place_of_its_separator():

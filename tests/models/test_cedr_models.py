@@ -10,7 +10,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
 from pyserini_repbert.models.cedr.knrm import MEANS, WIDTHS, KernelBank
-from pyserini_repbert.models.cedr.layout import Pair, CedrLayout
+from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import new_ranker
 from pyserini_repbert.models.cedr.pacrr import NgramMatches
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
@@ -104,10 +104,15 @@ def test_ngram_matches_by_hand():
         ngrams.conv.bias.zero_()
         ngrams.conv.weight[3].copy_(torch.eye(2))  # the sum along a diagonal
     similarity = torch.tensor([[0.5, 0.2, 0.9], [0.0, 0.7, 0.1]]).view(1, 1, 2, 3)
-    found = ngrams(similarity, torch.tensor([[True, True, True]]), 2)
+    found = ngrams(similarity, torch.tensor([[True, True, True]]), 2, 2)
     assert torch.allclose(found, torch.tensor([[[1.2, 0.9], [0.7, 0.1]]]))
-    found = ngrams(similarity, torch.tensor([[True, True, False]]), 4)
+    found = ngrams(similarity, torch.tensor([[True, True, False]]), 4, 2)
     assert torch.allclose(found, torch.tensor([[[1.2, 0.3, 0.0, 0.0], [0.7, 0.0, 0.0, 0.0]]]))
+    with torch.no_grad():
+        ngrams.conv.bias[5] = 0.3
+    found = ngrams(similarity, torch.tensor([[True, True, False]]), 3, 4)
+    blank = [[0.3, 0.3, 0.0]] * 2
+    assert torch.allclose(found, torch.tensor([[[1.2, 0.3, 0.0], [0.7, 0.0, 0.0], *blank]]))
 
 
 @pytest.mark.parametrize('architecture', list(Architecture))

@@ -6,8 +6,8 @@ BERT learns through [CLS] only.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.ranker import CedrRanker, keep_columns
@@ -35,14 +35,10 @@ def similarity_histogram(similarity: Tensor, query_mask: Tensor, document_mask: 
     -------
     float32 (n, channels, q, 11), whole numbers
     """
-    n, channels, q, _ = similarity.shape
-    bins = ((similarity + _NUDGE) / 2 * (N_BINS - 1)).long().clamp_(0, N_BINS - 1)
-    real = query_mask[:, None, :, None] & document_mask[:, None, None, :]
-    bins.masked_fill_(~real, N_BINS)  # one bin more, for what does not count
-    rows = n * channels * q
-    bins += torch.arange(0, rows * (N_BINS + 1), N_BINS + 1, device=bins.device).view(n, channels, q, 1)
-    counts = torch.bincount(bins.flatten(), minlength=rows * (N_BINS + 1))
-    return counts.view(n, channels, q, N_BINS + 1)[..., :N_BINS].float()
+    bins = (similarity + _NUDGE).mul_((N_BINS - 1) / 2).int().clamp_(0, N_BINS - 1).long()
+    real = (query_mask[:, :, None] & document_mask[:, None, :]).to(similarity.dtype)[:, None]
+    counts = similarity.new_zeros((*similarity.shape[:3], N_BINS))
+    return counts.scatter_add_(3, bins, real.expand_as(similarity))
 
 
 class CedrDrmm(CedrRanker):
@@ -56,13 +52,17 @@ class CedrDrmm(CedrRanker):
     def features(self, evidence: Evidence) -> Tensor:
         """Log counts of each query token, bin by bin, then [CLS]: (n, q, bins · channels + h)."""
         counts = similarity_histogram(evidence.similarity.detach(), evidence.query_mask, evidence.document_mask)
+        if self.settings.pad_query:
+            counts = functional.pad(counts, (0, 0, 0, self.settings.max_query_length - counts.shape[2]))
         logs = (counts + _LEAST_COUNT).log().permute(0, 2, 3, 1).flatten(2)
         return self._with_cls(logs, evidence.cls.unsqueeze(1).expand(-1, logs.shape[1], -1))
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
         """Scores (n,): the sum over the query's places."""
-        terms: Tensor = self.hidden_2(self.hidden_1(features).relu())
-        return terms.squeeze(2).masked_fill(~evidence.counted, 0.0).sum(dim=1)
+        terms: Tensor = self.hidden_2(self.hidden_1(features).relu()).squeeze(2)
+        if not self.settings.pad_query:
+            terms = terms.masked_fill(~evidence.query_mask, 0.0)
+        return terms.sum(dim=1)
 
     def _keep_channels(self, n_channels: int) -> None:
         self.hidden_1 = keep_columns(self.hidden_1, N_BINS, self.channels, n_channels)

@@ -3,6 +3,7 @@
 A sequence is `[CLS] query [SEP] document [SEP]`, segment 0 up to the first [SEP], 1 from there. The released code pads
 queries to 20 tokens in the middle of the sequence and masks the padding. A masked token changes nothing but the
 positions of what follows, so it is left out here and the positions are given instead: the same numbers, less work.
+(PACRR and DRMM make something of a query's empty places. That is the same for each of them, and added there.)
 
 A document too long for the positions left is split into parts as even as possible (CEDR section 3.1), each behind the
 whole query. The last part may be a token shorter than the others; its [SEP] keeps their position.
@@ -44,11 +45,11 @@ class PairBatch:
     input_ids, token_type_ids, position_ids : int64 (rows, length)
     attention_mask : bool (rows, length); None where no row is padded
     part_weights : float32 (n, rows), 1 / number of parts where a row belongs to a pair
-    query_index : int64 (n, q), where a query token is in the flattened (rows · length) output; of the first part
+    query_index : int64 (n, q), where a query token is in the flattened (rows · length) output, beside the first part; q
+        is the length of the longest query
     document_index : int64 (n, d), likewise for document tokens
     query_mask : bool (n, q), True where there is a query token
     document_mask : bool (n, d)
-    counted : bool (n, q), the query rows that a model sums over: all of a padded query's
     """
 
     input_ids: Tensor
@@ -60,7 +61,6 @@ class PairBatch:
     document_index: Tensor
     query_mask: Tensor
     document_mask: Tensor
-    counted: Tensor
 
 
 class CedrLayout:
@@ -131,7 +131,6 @@ class CedrLayout:
         for number, (first, count) in enumerate(zip(first_rows, part_counts, strict=True)):
             weights[number, first : first + count] = 1 / count
         query_index, query_mask, document_index, document_mask = self._places(pairs, first_rows, longest)
-        counted = np.ones_like(query_mask) if self.settings.pad_query else query_mask
 
         def tensor(array: NDArray[np.generic]) -> Tensor:
             return torch.from_numpy(array).to(device)
@@ -146,7 +145,6 @@ class CedrLayout:
             tensor(document_index),
             tensor(query_mask),
             tensor(document_mask),
-            tensor(counted),
         )
 
     def _rows(self, pair: Pair) -> list[tuple[list[int], list[int], int]]:
@@ -165,10 +163,9 @@ class CedrLayout:
         self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]:
         """Where the query's and the document's tokens are, and which of these places are real."""
-        widest = max(self._slots(pair) for pair in pairs)
-        longest = max(1, *(len(pair.document) for pair in pairs))
-        query_index = np.zeros((len(pairs), max(1, widest)), dtype=np.int64)
-        document_index = np.zeros((len(pairs), longest), dtype=np.int64)
+        query_index, document_index = (
+            np.zeros((len(pairs), max(1, *map(len, texts))), dtype=np.int64) for texts in zip(*pairs, strict=True)
+        )
         query_mask, document_mask = query_index.astype(bool), document_index.astype(bool)
         for number, (pair, first) in enumerate(zip(pairs, first_rows, strict=True)):
             n_query, n_document = len(pair.query), len(pair.document)

@@ -29,17 +29,19 @@ class NgramMatches(nn.Module):
         self.size = size
         self.conv = nn.Conv2d(channels, N_FILTERS, size)
 
-    def forward(self, similarity: Tensor, document_mask: Tensor, k: int) -> Tensor:
-        """The k best places of each query token, best first: (n, q, k) from similarities (n, channels, q, d).
+    def forward(self, similarity: Tensor, document_mask: Tensor, k: int, slots: int) -> Tensor:
+        """The k best places of each query token, best first: (n, slots, k) from similarities (n, channels, q, d).
 
         N-grams reach over the end of query and document into zeros. Places behind a document's end are none of its
-        own: where a document has fewer than k places, zeros follow (the released code raises an error there).
+        own: where a document has fewer than k places, zeros follow (the released code raises an error there). An empty
+        place of the query matches as the filters' biases say.
         """
         beyond = self.size - 1
-        strongest = self.conv(functional.pad(similarity, (0, beyond, 0, beyond))).amax(dim=1).relu()
-        strongest = strongest.masked_fill(~document_mask[:, None, :], 0.0)
-        missing = max(0, k - strongest.shape[2])
-        return functional.pad(strongest, (0, missing)).topk(k, dim=2).values
+        q = similarity.shape[2]
+        padded = functional.pad(similarity, (0, beyond, 0, beyond + 1))  # the last row stands for all empty places
+        strongest = self.conv(padded).amax(dim=1).relu().masked_fill(~document_mask[:, None, :], 0.0)
+        best = functional.pad(strongest, (0, max(0, k - strongest.shape[2]))).topk(k, dim=2).values
+        return torch.cat([best[:, :q], best[:, q:].expand(-1, slots - q, -1)], dim=1)
 
     def first_channels(self, n_channels: int) -> NgramMatches:
         """The same filters over the first channels only."""
@@ -61,8 +63,8 @@ class CedrPacrr(CedrRanker):
 
     def features(self, evidence: Evidence) -> Tensor:
         """The best matches, query token by query token, then n-gram size, then [CLS]: (n, q · 3 · k_max + h)."""
-        k = self.settings.k_max
-        found = [ngrams(evidence.similarity, evidence.document_mask, k) for ngrams in self._ngrams()]
+        k, slots = self.settings.k_max, self.settings.max_query_length
+        found = [ngrams(evidence.similarity, evidence.document_mask, k, slots) for ngrams in self._ngrams()]
         return self._with_cls(torch.cat(found, dim=2).flatten(1), evidence.cls)
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:

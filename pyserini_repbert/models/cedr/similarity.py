@@ -23,14 +23,12 @@ class Evidence(NamedTuple):
     cls : float32 (n, h), the last layer's [CLS], averaged over the parts of a document; not pooled
     query_mask : bool (n, q)
     document_mask : bool (n, d)
-    counted : bool (n, q), the query rows that a model sums over
     """
 
     similarity: Tensor
     cls: Tensor
     query_mask: Tensor
     document_mask: Tensor
-    counted: Tensor
 
 
 def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_mask: Tensor) -> Tensor:
@@ -64,4 +62,4 @@ def gather_evidence(bert: Bert, batch: PairBatch, similarity: bool = True) -> Ev
     cls = batch.part_weights @ hidden[:, 0].float()
     shape = (*batch.query_index.shape, batch.document_index.shape[1])
     stacked = torch.stack(matrices, dim=1) if matrices else cls.new_zeros((shape[0], 0, *shape[1:]))
-    return Evidence(stacked, cls, batch.query_mask, batch.document_mask, batch.counted)
+    return Evidence(stacked, cls, batch.query_mask, batch.document_mask)

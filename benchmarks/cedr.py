@@ -1,0 +1,135 @@
+"""CEDR's models by document length against running their BERT alone, and DRMM's histogram against a loop over rows.
+
+    python benchmarks/cedr.py [--device cuda] [--lengths 100 200 400 800] [--hidden 768 --layers 12]
+
+Weights and documents are random; all models share one BERT, and run over the same batches. BERT alone runs the same
+sequences and gives nothing but its last layer. Times are for tensors that lie on the device already, tokenisation and
+batching left out; the shortest of several rounds, in which all take turns. The loop counts all 20 rows of a query, as
+the released code does; our models leave out those without a token, and the ratio with them is in brackets.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import torch
+from rounds import best_times
+
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.cedr import Architecture, CedrSettings, new_ranker
+from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
+from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
+from pyserini_repbert.models.cedr.ranker import CedrRanker
+
+QUERY_LENGTH = 4  # as Robust04's titles
+QUERY_ROWS = 20  # the released code counts empty places of a query too
+GOAL_OVERHEAD = 0.25
+GOAL_SPEEDUP = 20
+
+
+def histogram_loop(similarity: torch.Tensor, query_mask: torch.Tensor, document_mask: torch.Tensor) -> torch.Tensor:
+    """Counts row by row on the CPU, as the released code does."""
+    bins = ((similarity + 1.000001) / 2 * (N_BINS - 1)).int().cpu()
+    weights = (query_mask[:, :, None] & document_mask[:, None, :]).float().cpu()
+    pairs = []
+    for own, weight in zip(bins, weights, strict=True):
+        rows = [[torch.bincount(row, w, N_BINS) for row, w in zip(channel, weight, strict=True)] for channel in own]
+        pairs.append(torch.stack([torch.stack(row) for row in rows]))
+    return torch.stack(pairs).to(similarity.device)
+
+
+def on_device(device: str, run):  # type: ignore[no-untyped-def]
+    """`run`, waiting for the device to finish."""
+
+    def waiting() -> None:
+        with torch.inference_mode():
+            run()
+        if device.startswith('cuda'):
+            torch.cuda.synchronize(device)
+
+    return waiting
+
+
+def models(config: BertConfig, device: str) -> dict[str, CedrRanker]:
+    """One model of each architecture, around one BERT."""
+    made = {name: new_ranker(config, CedrSettings(name)).to(device).eval() for name in Architecture}
+    for model in made.values():
+        model.bert = made[Architecture.VANILLA].bert
+    return made
+
+
+def histogram_speedup(options: argparse.Namespace, length: int) -> str:
+    """The ratio at a document length, and the ratio where both count all 20 rows of a query."""
+    device, n = options.device, options.documents
+    padded = torch.rand((n, options.layers + 1, QUERY_ROWS, length), device=device) * 2 - 1
+    real = padded[:, :, :QUERY_LENGTH].contiguous()
+    query_mask = torch.arange(QUERY_ROWS, device=device).expand(n, QUERY_ROWS) < QUERY_LENGTH
+    document_mask = torch.ones(n, length, dtype=torch.bool, device=device)
+    own_mask = query_mask[:, :QUERY_LENGTH]
+    theirs = histogram_loop(padded, query_mask, document_mask)
+    if not torch.equal(similarity_histogram(padded, query_mask, document_mask), theirs):
+        raise SystemExit('the histograms differ')
+    counting = {
+        'ours': on_device(device, lambda: similarity_histogram(real, own_mask, document_mask)),
+        'ours, all rows': on_device(device, lambda: similarity_histogram(padded, query_mask, document_mask)),
+        'loop': on_device(device, lambda: histogram_loop(padded, query_mask, document_mask)),
+    }
+    times = best_times(counting, 3 * options.rounds)
+    print(f'histograms, length {length}: ' + ', '.join(f'{name} {1000 * s:.2f} ms' for name, s in times.items()))
+    own, whole, loop = times.values()
+    return f'{length}: {loop / own:.0f}x ({loop / whole:.1f}x)'
+
+
+def main() -> None:
+    """Print documents a second, the histogram's times, and the ratios last."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--device', default='cpu')
+    parser.add_argument('--lengths', type=int, nargs='+', default=[100, 200, 400, 800])
+    parser.add_argument('--documents', type=int, default=4, help='in a batch')
+    parser.add_argument('--hidden', type=int, default=768, help="BERT's hidden size; 64 a head")
+    parser.add_argument('--layers', type=int, default=12)
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--threads', type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    device = options.device
+    config = BertConfig(
+        hidden_size=options.hidden,
+        num_hidden_layers=options.layers,
+        num_attention_heads=options.hidden // 64,
+        intermediate_size=4 * options.hidden,
+    )
+    made = models(config, device)
+    bert = made[Architecture.VANILLA].bert
+    layout = CedrLayout(config, CedrSettings(), 101, 102, 0)
+    size = f'{options.layers} layers of {options.hidden}, {options.documents} documents a batch, on {device}'
+    print(f'documents/s, {size}')
+    print(f'{"length":>8} {"BERT alone":>12}' + ''.join(f'{name:>18}' for name in made))
+    worst = dict.fromkeys(made, 0.0)
+    for length in options.lengths:
+        tokens = torch.randint(1000, config.vocab_size, (options.documents, QUERY_LENGTH + length)).tolist()
+        pairs = [layout.cut(ids[:QUERY_LENGTH], ids[QUERY_LENGTH:]) for ids in tokens]
+        batch = layout.collate([Pair(*pair) for pair in pairs], device)
+
+        def alone(batch=batch) -> None:  # type: ignore[no-untyped-def]
+            for _ in bert.each_layer(batch.input_ids, batch.token_type_ids, batch.attention_mask, batch.position_ids):
+                pass
+
+        contenders = {'alone': on_device(device, alone)}
+        contenders |= {name: on_device(device, lambda m=model, b=batch: m(b)) for name, model in made.items()}
+        times = best_times(contenders, options.rounds)
+        cells = [f'{options.documents / times["alone"]:12.2f}']
+        for name in made:
+            overhead = times[name] / times['alone'] - 1
+            worst[name] = max(worst[name], overhead)
+            cells.append(f'{options.documents / times[name]:10.2f} ({overhead:+4.0%})')
+        print(f'{length:>8} {" ".join(cells)}')
+    told_speedups = [histogram_speedup(options, length) for length in options.lengths]
+    told = ', '.join(f'{name} {overhead:+.1%}' for name, overhead in worst.items())
+    print(f'time beyond BERT alone, worst length (goal at most {GOAL_OVERHEAD:+.0%}): {told}')
+    print(f'histogram against a loop (goal {GOAL_SPEEDUP}x), by length: {", ".join(told_speedups)}')
+
+
+if __name__ == '__main__':
+    main()
