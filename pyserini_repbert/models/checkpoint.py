@@ -196,6 +196,10 @@ def open_checkpoint(
     entry = entry or catalog.get(kind, str(name))
     if 'package' in entry.values:
         folder = catalog.package_folder(entry)
+    elif 'hub' in entry.values:
+        from pyserini_repbert.models.hub import hub_checkpoint
+
+        folder = hub_checkpoint(entry)
     else:
         from pyserini_repbert.models.conversion import downloaded_checkpoint
 

@@ -25,7 +25,13 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
     if not folder.is_dir():
         from pyserini_repbert.download import fetch_entry
 
-        convert_repbert(fetch_entry(entry, on_progress), folder, entry.values['ranking'])
+        fetched = fetch_entry(entry, on_progress)
+        if entry.values['convert'] == 'tensorflow':
+            from pyserini_repbert.models.tf_conversion import convert_tensorflow
+
+            convert_tensorflow(fetched, folder, entry.values['ranking'])
+        else:
+            convert_repbert(fetched, folder, entry.values['ranking'])
     return folder
 
 
@@ -87,7 +93,7 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
             (made / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
             save_file(state, made / 'model.safetensors', metadata={'format': 'pt'})
             own = folder / 'vocab.txt'
-            shutil.copyfile(own if own.is_file() else vocabulary or _uncased_vocabulary(), made / 'vocab.txt')
+            shutil.copyfile(own if own.is_file() else vocabulary or uncased_vocabulary(), made / 'vocab.txt')
             with torch.device('meta'):
                 body = RepBert(BertConfig.from_dict(config))
             load_strictly(body.to_empty(device='cpu'), Checkpoint.open(made, str(source)))
@@ -100,7 +106,8 @@ def _folder_with_weights(folder: Path) -> Path:
     return found[0]
 
 
-def _uncased_vocabulary() -> Path:
+def uncased_vocabulary() -> Path:
+    """bert-base-uncased's vocab.txt. Raises MissingResourceError where the package that carries it is not installed."""
     try:
         return catalog.package_folder(catalog.get('encoders', 'repbert-demo')) / 'vocab.txt'
     except MissingResourceError as error:

@@ -16,7 +16,7 @@ SEGMENTS = 3  # query, candidate i, candidate j
 
 
 class DuoBert(CrossEncoder):
-    """Pairwise classifier: token type 0 for `[CLS] query [SEP]`, 1 for `candidate i [SEP]`, 2 for `candidate j [SEP]`."""
+    """Pairwise classifier: token type 0 for `[CLS] query [SEP]`, 1 for `candidate i [SEP]`, 2 for candidate j."""
 
     def with_three_segments(self) -> DuoBert:
         """Give a body of two token types a third, of zeros; a body of three stays as it is.

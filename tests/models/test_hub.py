@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.models.checkpoint import open_checkpoint
+
+
+def test_offline_the_address_and_size_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path))
+    address = 'https://huggingface.co/castorini/monobert-large-msmarco'
+    with pytest.raises(MissingResourceError, match=rf"'monobert-large' \(1.3 GB\) .* {address} \(downloads are off\)"):
+        open_checkpoint('monobert-large', 'rerankers')
+
+
+def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, monkeypatch, tiny_checkpoint):
+    from safetensors.torch import load_file
+
+    folder = tiny_checkpoint('snapshot')
+    asked = []
+
+    def snapshot_download(repository: str, allow_patterns: list[str], **_: object) -> str:
+        asked.append((repository, allow_patterns[-1]))
+        return str(folder)
+
+    monkeypatch.setattr('huggingface_hub.snapshot_download', snapshot_download)
+    assert open_checkpoint('monobert-large', 'rerankers').folder == folder
+    tensors = load_file(folder / 'model.safetensors')
+    torch.save({**tensors, 'bert.embeddings.position_ids': torch.arange(3)}, folder / 'pytorch_model.bin')
+    (folder / 'model.safetensors').unlink()
+    config = json.loads((folder / 'config.json').read_text())
+    del config['ranking']
+    (folder / 'config.json').write_text(json.dumps(config))
+    checkpoint = open_checkpoint('monobert-large', 'rerankers')
+    assert checkpoint.folder == catalog.cache_folder() / 'checkpoints' / 'monobert-large'
+    assert checkpoint.system('monobert')['max_query_length'] == 64
+    assert checkpoint.tensors().keys() == tensors.keys()
+    assert asked[1:] == [
+        ('castorini/monobert-large-msmarco', 'model.safetensors'),
+        ('castorini/monobert-large-msmarco', 'pytorch_model.bin'),
+    ]
+    before = len(asked)
+    open_checkpoint('monobert-large', 'rerankers')
+    assert len(asked) == before
+
+
+def test_a_repository_without_weights_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr('huggingface_hub.snapshot_download', lambda repository, **_: str(tmp_path))
+    with pytest.raises(DamagedFileError, match='it is no checkpoint'):
+        open_checkpoint('monobert-large', 'rerankers')
+    assert not (Path(catalog.cache_folder()) / 'checkpoints').exists()

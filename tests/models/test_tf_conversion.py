@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.tensor_bundle import TensorBundle
+from pyserini_repbert.models.tf_conversion import convert_tensorflow, hub_name
+
+WRITTEN = Path(__file__).parent / 'tf_checkpoint'
+PREFIX = WRITTEN / 'model.ckpt-7'
+RANKING = {'system': 'duobert', 'max_query_length': 4, 'max_length': 16}
+
+
+def number(value: int) -> bytes:
+    """A number in base 128, low digits first."""
+    digits = bytearray()
+    while value > 0x7F:
+        digits.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*digits, value])
+
+
+def write_bundle(prefix: Path, tensors: dict[str, np.ndarray], per_block: int, shards: int = 1) -> None:
+    """A tensor bundle of many small blocks, spread over data files; checksums are left 0."""
+
+    def field(tag: int, value: int | bytes) -> bytes:
+        if isinstance(value, int):
+            return number(tag << 3) + number(value)
+        return number(tag << 3 | 2) + number(len(value)) + value
+
+    data = [b''] * shards
+    records = [(b'', field(1, shards) + field(3, field(1, 1)))]
+    for place, (name, value) in enumerate(sorted(tensors.items())):
+        shard = place % shards
+        shape = b''.join(field(2, field(1, size)) for size in value.shape)
+        where = field(3, shard) + field(4, len(data[shard])) + field(5, value.nbytes)
+        kind = {'float32': 1, 'float16': 19, 'int64': 9}[str(value.dtype)]
+        records.append((name.encode(), field(1, kind) + field(2, shape) + where + b'\x35' + bytes(4)))
+        data[shard] += value.tobytes()
+    for shard, content in enumerate(data):
+        prefix.with_name(f'{prefix.name}.data-{shard:05d}-of-{shards:05d}').write_bytes(content)
+
+    def block(entries: list[tuple[bytes, bytes]]) -> bytes:
+        out, before = b'', b''
+        for key, value in entries:
+            shared = 0
+            while shared < min(len(key), len(before)) and key[shared] == before[shared]:
+                shared += 1
+            out += number(shared) + number(len(key) - shared) + number(len(value)) + key[shared:] + value
+            before = key
+        return out + struct.pack('<II', 0, 1) + bytes(5)
+
+    table, handles = b'', []
+    for start in range(0, len(records), per_block):
+        part = records[start : start + per_block]
+        made = block(part)
+        handles.append((part[-1][0], number(len(table)) + number(len(made) - 5)))
+        table += made
+    meta, index = block([]), block(handles)
+    footer = number(len(table)) + number(len(meta) - 5) + number(len(table) + len(meta)) + number(len(index) - 5)
+    table += meta + index + footer.ljust(40, b'\0') + bytes.fromhex('57fb808b247547db')
+    prefix.with_name(f'{prefix.name}.index').write_bytes(table)
+
+
+def test_a_checkpoint_that_tensorflow_wrote():
+    bundle = TensorBundle(PREFIX)
+    assert len(bundle.shapes()) == 44
+    assert bundle.shapes()['bert/embeddings/word_embeddings'] == (20, 8)
+    expected = np.load(WRITTEN / 'expected.npz')
+    for name in expected.files:
+        np.testing.assert_array_equal(bundle.tensor(name), expected[name])
+        assert bundle.tensor(name).dtype == expected[name].dtype
+
+
+@pytest.mark.parametrize(('per_block', 'shards'), [(1, 1), (7, 3), (1000, 2)])
+def test_tables_of_several_blocks_and_files(per_block, shards, tmp_path):
+    rng = np.random.default_rng(0)
+    tensors = {f'layer_{n}/kernel': rng.normal(size=(n + 1, 300)).astype('float32') for n in range(40)}
+    tensors |= {'half': np.ones(3, dtype='float16'), 'step': np.array(5), 'empty': np.empty((0, 4), dtype='float32')}
+    write_bundle(tmp_path / 'model.ckpt', tensors, per_block, shards)
+    bundle = TensorBundle(tmp_path / 'model.ckpt')
+    assert bundle.shapes() == {name: tensors[name].shape for name in sorted(tensors)}
+    for name, value in tensors.items():
+        np.testing.assert_array_equal(bundle.tensor(name), value)
+
+
+def test_a_checkpoint_becomes_a_folder(tmp_path):
+    archive = tmp_path / 'published.zip'
+    with zipfile.ZipFile(archive, 'w') as packed:
+        for file in WRITTEN.glob('model.ckpt-7.*'):
+            packed.write(file, f'published/{file.name}')
+        packed.writestr('published/bert_config.json', '{"hidden_act": "relu", "num_attention_heads": 2}')
+        packed.writestr('published/vocab.txt', '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n')
+        packed.writestr('published/model.ckpt-7.meta', 'not needed')
+    target = tmp_path / 'made'
+    convert_tensorflow(archive, target, RANKING)
+    assert sorted(file.name for file in target.iterdir()) == ['config.json', 'model.safetensors', 'vocab.txt']
+    assert sorted(file.name for file in tmp_path.iterdir()) == ['made', 'published.zip']
+    config = json.loads((target / 'config.json').read_text())
+    assert config['ranking'] == RANKING
+    assert (config['num_hidden_layers'], config['type_vocab_size'], config['hidden_act']) == (2, 3, 'relu')
+    assert (config['intermediate_size'], config['max_position_embeddings'], config['vocab_size']) == (12, 16, 20)
+    tensors = Checkpoint.open(target).tensors()
+    bundle = TensorBundle(PREFIX)
+    for name, theirs, transposed in (
+        ('bert.embeddings.word_embeddings.weight', 'bert/embeddings/word_embeddings', False),
+        ('bert.encoder.layer.1.intermediate.dense.weight', 'bert/encoder/layer_1/intermediate/dense/kernel', True),
+        ('bert.encoder.layer.0.attention.self.query.bias', 'bert/encoder/layer_0/attention/self/query/bias', False),
+        ('bert.encoder.layer.0.output.LayerNorm.weight', 'bert/encoder/layer_0/output/LayerNorm/gamma', False),
+        ('bert.embeddings.LayerNorm.bias', 'bert/embeddings/LayerNorm/beta', False),
+        ('bert.pooler.dense.weight', 'bert/pooler/dense/kernel', True),
+        ('classifier.weight', 'output_weights', False),
+        ('classifier.bias', 'output_bias', False),
+    ):
+        value = bundle.tensor(theirs)
+        np.testing.assert_array_equal(tensors[name].numpy(), value.T if transposed else value)
+    assert not any('adam' in name or 'global' in name for name in tensors)
+
+    from pyserini_repbert.rerank import DuoBertReranker
+
+    assert DuoBertReranker(target).name == str(target)
+
+
+def test_variables_that_ranking_does_not_use():
+    assert hub_name('cls/predictions/output_bias') is None
+    assert hub_name('bert/pooler/dense/kernel/adam_v') is None
+    assert hub_name('global_step') is None
+    assert hub_name('bert/encoder/layer_11/output/dense/kernel') == ('bert.encoder.layer.11.output.dense.weight', True)
+
+
+def test_what_cannot_be_converted(tmp_path, monkeypatch):
+    folder = tmp_path / 'several'
+    folder.mkdir()
+    with pytest.raises(InputError, match='has 0 TensorFlow checkpoints'):
+        convert_tensorflow(folder, tmp_path / 'made', RANKING)
+    for name in ('model.ckpt-7', 'model.ckpt-9'):
+        for suffix in ('index', 'data-00000-of-00001'):
+            shutil.copyfile(f'{PREFIX}.{suffix}', folder / f'{name}.{suffix}')
+    with pytest.raises(InputError, match='2 TensorFlow checkpoints: model.ckpt-7, model.ckpt-9: expected one'):
+        convert_tensorflow(folder, tmp_path / 'made', RANKING)
+    vocabulary = tmp_path / 'vocab.txt'
+    vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
+    convert_tensorflow(folder, tmp_path / 'made', RANKING, 'model.ckpt-9', vocabulary)
+    with pytest.raises(InputError, match='exists'):
+        convert_tensorflow(folder, tmp_path / 'made', RANKING, 'model.ckpt-9', vocabulary)
+    data = folder / 'model.ckpt-9.data-00000-of-00001'
+    data.write_bytes(data.read_bytes()[:-200])
+    with pytest.raises(DamagedFileError, match='is cut off'):
+        convert_tensorflow(folder, tmp_path / 'other', RANKING, 'model.ckpt-9', vocabulary)
+    data.unlink()
+    with pytest.raises(InputError, match='lacks model.ckpt-9.data'):
+        convert_tensorflow(folder / 'model.ckpt-9', tmp_path / 'other', RANKING, None, vocabulary)
+    (folder / 'model.ckpt-9.index').write_bytes(Path(f'{PREFIX}.index').read_bytes()[:-20])
+    with pytest.raises(DamagedFileError, match='is not the index of a TensorFlow checkpoint'):
+        convert_tensorflow(folder / 'model.ckpt-9.index', tmp_path / 'other', RANKING)
+    write_bundle(tmp_path / 'resnet', {'conv/kernel': np.ones((2, 2), dtype='float32')}, 5)
+    with pytest.raises(InputError, match='is not of a BERT'):
+        convert_tensorflow(tmp_path / 'resnet', tmp_path / 'other', RANKING)
+    with pytest.raises(InputError, match='is no TensorFlow checkpoint'):
+        convert_tensorflow(tmp_path / 'nothing', tmp_path / 'other', RANKING)
+    (tmp_path / 'bad.zip').write_bytes(b'PK no')
+    with pytest.raises(DamagedFileError, match='not a whole zip'):
+        convert_tensorflow(tmp_path / 'bad.zip', tmp_path / 'other', RANKING)
+    assert not (tmp_path / 'other').exists()
+
+
+def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
+    from pyserini_repbert import catalog
+    from pyserini_repbert.files import digest
+    from pyserini_repbert.models.checkpoint import open_checkpoint
+
+    values = dict(catalog.get('rerankers', 'duobert-large').values)
+    archive = catalog.cache_folder() / 'downloads' / values['download']['file']
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, 'w') as packed:
+        for file in WRITTEN.glob('model.ckpt-7.*'):
+            packed.write(file, file.name)
+    values['download'] = values['download'] | {'md5': digest(archive, 'md5')}
+    entry = catalog.Entry('rerankers', 'duobert-large', values)
+    monkeypatch.setattr(catalog, 'find', lambda kind, name: entry if name == 'duobert-large' else None)
+    vocabulary = tmp_path / 'vocab.txt'
+    vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
+    monkeypatch.setattr('pyserini_repbert.models.conversion.uncased_vocabulary', lambda: vocabulary)
+    checkpoint = open_checkpoint('duobert-large', 'rerankers')
+    assert checkpoint.system('duobert')['max_query_length'] == 62
+    assert checkpoint.folder == catalog.cache_folder() / 'checkpoints' / 'duobert-large'
+
+
+def test_the_script(tmp_path, capsys):
+    import runpy
+
+    main = runpy.run_path(str(Path(__file__).parents[2] / 'tools' / 'convert_bert_tf_checkpoint.py'))['main']
+    vocabulary = tmp_path / 'vocab.txt'
+    vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
+    main([str(PREFIX), str(tmp_path / 'made'), '--system', 'monobert', '--vocabulary', str(vocabulary)])
+    assert Checkpoint.open(tmp_path / 'made').system('monobert')['max_query_length'] == 64
+    assert 'monobert' in capsys.readouterr().out
