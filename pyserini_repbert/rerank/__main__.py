@@ -44,7 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision_too: bool = True) -> None:
     """The flags of a command that runs rerankers; `flag` is the one that names a stage.
 
-    `precision_too` adds --fp16, --bf16 and --fp32, which a command that encodes has already.
+    `precision_too` adds --device, --fp16, --bf16 and --fp32, which a command that encodes has already.
     """
     parser.add_argument(
         flag,
@@ -54,8 +54,9 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
         help='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
         'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code',
     )
-    parser.add_argument('--devices', default='cpu', help='cpu, cuda, mps; queries are split over cuda:0,cuda:1')
+    parser.add_argument('--devices', metavar='D,D', help='of the rerankers, instead of --device; cuda:0,cuda:1 share queries')
     if precision_too:
+        parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
         command.add_precision_arguments(parser)
     parser.add_argument('--backend', default='torch', choices=('torch', 'onnx', 'onnx-int8'), help='what runs models')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
@@ -99,7 +100,7 @@ def stage_settings(options: argparse.Namespace) -> Any:
     if options.replay_k0 and not options.pairs:
         raise command.usage('--replay-k0 goes with --pairs')
     return Settings(
-        tuple(options.devices.split(',')),
+        tuple(options.devices.split(',')) if options.devices else (options.device,),
         options.precision or 'auto',
         options.backend,
         options.batch_tokens,
