@@ -54,7 +54,7 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
         help='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
         'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code',
     )
-    parser.add_argument('--devices', metavar='D,D', help='of the rerankers, instead of --device; cuda:0,cuda:1 share queries')
+    parser.add_argument('--devices', metavar='D,D', help='instead of --device: cuda:0,cuda:1 share the queries')
     if precision_too:
         parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
         command.add_precision_arguments(parser)
