@@ -115,3 +115,10 @@ def _largest_places(weights: NDArray[np.float32], r: int) -> NDArray[np.int64]:
     above = np.flatnonzero(weights > least)
     equal = np.flatnonzero(weights == least)[: r - len(above)]
     return np.sort(np.concatenate([above, equal]))
+
+
+def complete(weights: NDArray[np.float32]) -> TermVectors:
+    """Vectors that hold each term, from float32 (n, |V|): zeros are kept."""
+    n, vocabulary = weights.shape
+    offsets = np.arange(0, n * vocabulary + 1, vocabulary, dtype=np.int64)
+    return TermVectors(offsets, np.tile(np.arange(vocabulary), n), weights.reshape(-1))

@@ -95,3 +95,27 @@ def corpus_file(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return make
+
+
+@pytest.fixture
+def tiny_epic(tmp_path: Path) -> Callable[..., Path]:
+    """make(name='epic', seed=0, variant='official', **config) -> an EPIC checkpoint folder with random weights."""
+
+    def make(name: str = 'epic', seed: int = 0, variant: str = 'official', **config: Any) -> Path:
+        import torch
+        from safetensors.torch import save_file
+
+        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.epic import Epic
+
+        folder = tmp_path / name
+        folder.mkdir()
+        values = TINY | {'ranking': {'system': 'epic', 'variant': variant}} | config
+        (folder / 'config.json').write_text(json.dumps(values), encoding='utf-8')
+        words = [*WORDS, *(f'word{number}' for number in range(values['vocab_size'] - len(WORDS)))]
+        (folder / 'vocab.txt').write_text('\n'.join(words) + '\n', encoding='utf-8')
+        torch.manual_seed(seed)
+        save_file(Epic(BertConfig.from_dict(values)).state_dict(), folder / 'model.safetensors')
+        return folder
+
+    return make

@@ -41,6 +41,14 @@ class TokenWeights(NamedTuple):
     weights: NDArray[np.float32]
 
 
+class PassageWeights(NamedTuple):
+    """A passage's wordpieces (ids), the importance of each, float32 (n,), and its quality (0 where it has none)."""
+
+    ids: list[int]
+    weights: NDArray[np.float32]
+    quality: float
+
+
 class EpicEncoder:
     """An EPIC checkpoint that encodes queries and passages.
 
@@ -133,31 +141,19 @@ class EpicEncoder:
         return found
 
     @torch.inference_mode()
-    def passage_weights(self, passages: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
-        """The importance of each wordpiece of each passage, times the passage's quality (EPIC eq. 2-3)."""
+    def passage_weights(self, passages: Sequence[str], token_budget: int | None = None) -> list[PassageWeights]:
+        """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq. 2-3)."""
         texts = self._chunked(passages, self.limit, PASSAGE_TYPE)
-        found = [TokenWeights([], np.empty(0, np.float32))] * len(passages)
+        found = [PassageWeights([], np.empty(0, np.float32), 0.0)] * len(passages)
 
         def work(batch: list[int]) -> None:
             tokens, lengths, cls_vectors = self._contextual([texts[position] for position in batch])
-            weights = torch.split(self.model.document_importances(tokens), lengths)
-            for position, own, quality in zip(batch, weights, self.model.quality(cls_vectors), strict=True):
-                found[position] = TokenWeights(_ids(texts[position]), (own * quality).cpu().numpy())
+            weights = torch.split(self.model.document_importances(tokens).cpu(), lengths)
+            qualities = self.model.quality(cls_vectors).tolist()
+            for position, own, quality in zip(batch, weights, qualities, strict=True):
+                found[position] = PassageWeights(_ids(texts[position]), own.numpy(), quality)
 
         self._over(texts, work, token_budget)
-        return found
-
-    @torch.inference_mode()
-    def qualities(self, passages: Sequence[str]) -> NDArray[np.float32]:
-        """phi(d) of passages (EPIC eq. 3), float32 (n,); 0 for a passage without wordpieces."""
-        texts = self._chunked(passages, self.limit, PASSAGE_TYPE)
-        found = np.zeros(len(passages), dtype=np.float32)
-
-        def work(batch: list[int]) -> None:
-            _, _, cls_vectors = self._contextual([texts[position] for position in batch])
-            found[batch] = self.model.quality(cls_vectors).cpu().numpy()
-
-        self._over(texts, work, None)
         return found
 
     def encode_dense(

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.index`: check an index, export it, build Lucene indexes."""
+"""`python -m pyserini_repbert.index`: build EPIC and Lucene indexes, check an index, export it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import argparse
 import sys
 
 from pyserini_repbert import command
-from pyserini_repbert.index import lucene_command
+from pyserini_repbert.index import epic_command, lucene_command
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    parser = command.parser('index', 'Check and export dense indexes, build Lucene indexes.')
+    parser = command.parser('index', 'Build EPIC and Lucene indexes, check bundles, export dense ones.')
     actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
-    check = actions.add_parser('check', help='compare every file of a dense bundle with its checksum')
+    check = actions.add_parser('check', help='compare every file of a bundle with its checksum')
     export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
     for action in (check, export):
         action.add_argument('--index', required=True, help='an index folder or a catalog name')
         action.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
+    epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
     lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
     return parser
 
@@ -27,12 +28,21 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
+    if options.action == 'epic':
+        return epic_command.run(options)
     if options.action == 'lucene':
         return lucene_command.run(options)
     from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.manifest import manifest_kind
     from pyserini_repbert.index.named import existing_folder
 
     folder = existing_folder(options.index, options.encoder)
+    if options.action == 'check' and manifest_kind(folder) == EpicBundle.settings_kind.kind:
+        epic = EpicBundle(folder)
+        size = f'{len(epic)} passages x {epic.settings.prune or epic.settings.vocabulary} {epic.settings.weights}'
+        print(f"{folder}: whole, {size}, encoder '{epic.settings.encoder}'")
+        return 0
     bundle = DenseBundle(folder)
     size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
     if options.action == 'check':

@@ -126,6 +126,12 @@ def read_record(path: Path, kind: type[_Record]) -> _Record:
     return _made(kind, _load(path), path)
 
 
+def manifest_kind(folder: StrPath) -> str:
+    """The kind of the bundle in a folder, 'dense' where there is no manifest that names another."""
+    path = Path(folder) / MANIFEST
+    return str(_load(path).get('kind', Settings.kind)) if path.is_file() else Settings.kind
+
+
 def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_AnySettings]:
     """The manifest of an index folder of the kind that has these settings.
 

@@ -30,6 +30,10 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
             from pyserini_repbert.models.tf_conversion import convert_tensorflow
 
             convert_tensorflow(fetched, folder, entry.values['ranking'])
+        elif entry.values['convert'] == 'epic':
+            from pyserini_repbert.models.epic_conversion import convert_epic
+
+            convert_epic(fetched, folder, entry.values['ranking'])
         else:
             convert_repbert(fetched, folder, entry.values['ranking'])
     return folder

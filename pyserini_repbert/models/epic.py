@@ -121,6 +121,8 @@ class Epic(nn.Module):
         -------
         float32 (n, m)
         """
+        if terms is not None and not len(terms):
+            return cls_vectors.new_zeros((len(lengths), 0), dtype=torch.float32)
         importances = self.document_importances(tokens)[:, None]
         decoder: Tensor = self.bert.embeddings.word_embeddings.weight
         bias: Tensor = self.cls.predictions.bias

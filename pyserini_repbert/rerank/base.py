@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,11 +93,7 @@ class Reranker(ABC):
             self._check(query, candidates)
         reranked = []
         for candidates, scores in zip(lists, self.score_lists(queries, lists, on_progress), strict=True):
-            if not np.isfinite(scores).all():
-                docid = candidates[int(np.flatnonzero(~np.isfinite(scores))[0])].docid
-                raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
-            scored = [replace(old, score=new) for old, new in zip(candidates, scores.tolist(), strict=True)]
-            reranked.append(by_score(scored)[:k])
+            reranked.append(rescored(candidates, scores)[:k])
         return reranked
 
     def _check(self, query: str, candidates: Sequence[Candidate]) -> None:
@@ -111,3 +107,11 @@ class Reranker(ABC):
                     'name the corpus or an index that stores its passages (--corpus, --index)'
                 )
             seen.add(candidate.docid)
+
+
+def rescored(candidates: Sequence[Candidate], scores: NDArray[np.floating]) -> list[Candidate]:
+    """New candidates with these scores, best first, ties by docid. DamagedFileError for one that is not finite."""
+    if not np.isfinite(scores).all():
+        docid = candidates[int(np.flatnonzero(~np.isfinite(scores))[0])].docid
+        raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
+    return by_score(Candidate(old.docid, new, old.text) for old, new in zip(candidates, scores.tolist(), strict=True))

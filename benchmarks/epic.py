@@ -1,0 +1,221 @@
+"""EPIC bundles against scipy.sparse: reranking latency, bytes a passage; and passages encoded a second.
+
+The bundle holds random vectors: r terms of BERT's vocabulary a passage, frequent ones (low ids) more often, weights
+from a gamma distribution; written by the package's own writer. A query has 8 terms (EPIC section 3: MS MARCO's have 7.5
+on average), drawn from the vectors of its candidates, so that they match. Methods take turns query by query, on one
+core, in seconds of processor time, so that what else the machine does hits all alike. The last lines are the ratios.
+
+    OMP_NUM_THREADS=1 python benchmarks/epic.py [--passages 200000] [--folder FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
+import torch
+from safetensors.torch import save_file
+
+from pyserini_repbert import catalog
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.epic_writer import EpicShardWriter
+from pyserini_repbert.index.manifest import EpicSettings
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.epic import Epic
+from pyserini_repbert.passages import Passage
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank.epic import EpicReranker
+from pyserini_repbert.term_vectors import TermVector, TermVectors, largest
+
+VOCABULARY = 30522
+QUERY_TERMS = 8
+CANDIDATES = 1000
+
+
+def random_vectors(random: np.random.Generator, n: int, r: int) -> TermVectors:
+    """n vectors of r different terms each; a term's chance falls from frequent (low) ids to rare ones."""
+    chances = 1 / np.sqrt(np.arange(VOCABULARY) + 500.0)
+    keys = random.random((n, VOCABULARY), dtype=np.float32)
+    keys **= (1 / chances * chances.mean()).astype(np.float32)  # weighted sampling without replacement
+    terms = np.sort(np.argpartition(keys, VOCABULARY - r, axis=1)[:, VOCABULARY - r :], axis=1).astype(np.int64)
+    weights = random.gamma(1.0, 0.3, (n, r)).astype(np.float32) + np.float32(0.05)
+    return TermVectors(np.arange(0, n * r + 1, r), terms.reshape(-1), weights.reshape(-1))
+
+
+def random_encoder(folder: Path) -> EpicEncoder:
+    """A tiny model with BERT's vocabulary and random weights: the benchmark gives query vectors, it only has to fit."""
+    config = {'vocab_size': VOCABULARY, 'hidden_size': 8, 'num_hidden_layers': 1, 'num_attention_heads': 1}
+    config |= {'intermediate_size': 8, 'model_type': 'bert'}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / 'config.json').write_text(json.dumps(config | {'ranking': {'system': 'epic'}}), encoding='utf-8')
+    pieces = catalog.package_folder(catalog.get('encoders', 'repbert-demo')) / 'vocab.txt'
+    shutil.copyfile(pieces, folder / 'vocab.txt')
+    torch.manual_seed(0)
+    save_file(Epic(BertConfig.from_dict(config)).state_dict(), folder / 'model.safetensors')
+    return EpicEncoder(folder)
+
+
+def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str) -> float:
+    """Write a bundle of n passages; the seconds that writing took."""
+    settings = EpicSettings(
+        encoder.name,
+        encoder.weights_sha256,
+        str(encoder.variant),
+        VOCABULARY,
+        encoder.vocabulary_sha256,
+        encoder.limit,
+        r,
+        weights,
+        'float32',
+        65536,
+        False,
+        'blocks',
+    )
+    random = np.random.default_rng(0)
+    different = random_vectors(random, 4096, r)
+
+    def encode(passages: Sequence[Passage]) -> TermVectors:
+        rows = random.permutation(4096)[: len(passages)]  # drawing 200,000 different ones would take minutes
+        return TermVectors.of(different[row] for row in rows)
+
+    start = time.perf_counter()
+    build_bundle(
+        (Passage(f'D{row * 7919 % 10_000_019}', '') for row in range(n)),
+        folder,
+        settings,
+        lambda target: EpicShardWriter(target, settings),
+        encode,
+        shard_size=65536,
+        window=4096,
+    )
+    return time.perf_counter() - start
+
+
+def queries(bundle: EpicBundle, n: int) -> list[tuple[np.ndarray, TermVector]]:
+    """(candidate rows, query vector) for each query."""
+    random = np.random.default_rng(1)
+    made = []
+    for _ in range(n):
+        rows = random.choice(len(bundle), CANDIDATES, replace=False)
+        pool = np.concatenate([bundle.vector(int(row)).terms for row in rows[:4]])
+        terms = np.unique(random.choice(np.unique(pool), QUERY_TERMS, replace=False))
+        made.append((rows, TermVector(terms, random.random(len(terms), dtype=np.float32))))
+    return made
+
+
+def interleaved(methods: dict[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
+    """Median milliseconds of each method, which take turns."""
+    times: dict[str, list[float]] = {name: [] for name in methods}
+    for number in range(rounds):
+        for name, method in methods.items():
+            start = time.thread_time()
+            method(number)
+            times[name].append(time.thread_time() - start)
+    return {name: 1000 * float(np.median(own[rounds // 5 :])) for name, own in times.items()}
+
+
+def encoding_rate() -> dict[str, float]:
+    """Passages a second: a model of MiniLM's size and one of BERT-Base's, 75 wordpieces a passage, all cores."""
+    found = {}
+    for name, sizes in {
+        'MiniLM-L6 (h=384)': {'hidden_size': 384, 'num_hidden_layers': 6, 'intermediate_size': 1536},
+        'BERT-Base (h=768)': {},
+    }.items():
+        torch.manual_seed(0)
+        model = Epic(BertConfig(**sizes)).eval()
+        ids = torch.randint(1000, VOCABULARY, (16, 77))
+        types = torch.ones_like(ids)
+        with torch.inference_mode():
+            parts = {'body': 0.0, 'projection': 0.0, 'pruning': 0.0}
+            for round_ in range(3):
+                start = time.perf_counter()
+                hidden = model(ids, types)
+                body = time.perf_counter()
+                tokens = hidden[:, 1:-1].reshape(-1, hidden.shape[-1])
+                vectors = model.document_vectors(tokens, [75] * 16, hidden[:, 0]).numpy()
+                projected = time.perf_counter()
+                for vector in vectors:
+                    largest(vector, 1000)
+                end = time.perf_counter()
+                if round_:
+                    for part, value in zip(parts, (body - start, projected - body, end - projected), strict=True):
+                        parts[part] += value / 2
+        shares = ', '.join(f'{part} {1000 * value / 16:.1f} ms' for part, value in parts.items())
+        found[f'{name} ({shares} a passage)'] = 16 / sum(parts.values())
+    return found
+
+
+def main() -> None:
+    """Run all and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--passages', type=int, default=200_000)
+    parser.add_argument('--terms', type=int, default=1000)
+    parser.add_argument('--queries', type=int, default=100)
+    parser.add_argument('--folder', type=Path, default=None, help='where the bundles are kept and found again')
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        encoder = random_encoder(folder / 'model')
+        bundles, sizes = {}, {}
+        for weights in ('float16', 'uint8'):
+            place = folder / f'{options.passages}-{options.terms}-{weights}'
+            if not (place / 'manifest.json').is_file():
+                seconds = build(place, encoder, options.passages, options.terms, weights)
+                print(f'{weights}: {options.passages / seconds:,.0f} vectors a second written')
+            sizes[weights] = sum(path.stat().st_size for path in place.rglob('*') if path.is_file()) / options.passages
+            bundles[weights] = EpicBundle(place, verify=False)
+        whole = bundles['float16']
+        blocks = [vectors for _, vectors in whole.vectors()]
+        indptr = np.cumsum([0, *np.concatenate([np.diff(own.offsets) for own in blocks])])
+        indices = np.concatenate([own.terms.astype(np.int32) for own in blocks])
+        matrix = scipy.sparse.csr_matrix(
+            (np.concatenate([own.weights for own in blocks]), indices, indptr), (len(whole), VOCABULARY)
+        )
+        del blocks, indices
+        asked = queries(whole, options.queries)
+        dense = []
+        for _, query in asked:
+            dense.append(np.zeros(VOCABULARY, np.float32))
+            dense[-1][query.terms] = query.weights
+        for (rows, query), vector in list(zip(asked, dense, strict=True))[:5]:
+            np.testing.assert_allclose(whole.score(rows, query), matrix[rows] @ vector, atol=1e-4)
+        rerankers = {name: EpicReranker(encoder, index=bundle) for name, bundle in bundles.items()}
+        lists = [[Candidate(whole.docid(int(row))) for row in rows] for rows, _ in asked]
+        docids = [[candidate.docid for candidate in own] for own in lists]
+        for bundle in bundles.values():
+            bundle.rows(docids[0])
+        took = interleaved(
+            {
+                'scipy.sparse row slicing': lambda i: matrix[asked[i][0]] @ dense[i],
+                'bundle, float16': lambda i: bundles['float16'].score(*asked[i]),
+                'bundle, uint8': lambda i: bundles['uint8'].score(*asked[i]),
+                'rows of docids': lambda i: bundles['float16'].rows(docids[i]),
+                'rerank_with, float16': lambda i: rerankers['float16'].rerank_with(asked[i][1], lists[i]),
+            },
+            options.queries,
+        )
+        for name, value in took.items():
+            print(f'{name}: {value:.3f} ms a query of {CANDIDATES} candidates')
+        for name, value in sizes.items():
+            print(f'{name}: {value:,.0f} bytes a passage, docids and manifest included')
+        for name, value in encoding_rate().items():
+            print(f'{name}: {value:.1f} passages a second on one core')
+        for weights in bundles:
+            ratio = took['scipy.sparse row slicing'] / took[f'bundle, {weights}']
+            print(f'ratio to scipy.sparse, {weights}: {ratio:.1f}x')
+        print(f'ratio to 3,994 bytes a passage (EPIC section 3): {sizes["float16"] / 3994:.2f} in float16')
+        print(f'ratio to 3,100 bytes a passage: {sizes["uint8"] / 3100:.2f} in uint8')
+
+
+if __name__ == '__main__':
+    main()

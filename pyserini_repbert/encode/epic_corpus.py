@@ -1,0 +1,97 @@
+"""Encoding a corpus into an EPIC bundle: streamed, sharded, resumable to the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.sharding import Part, build_bundle
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
+from pyserini_repbert.index.manifest import EpicSettings, Manifest
+from pyserini_repbert.passages import Passage
+from pyserini_repbert.term_vectors import TermVectors, complete
+
+PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
+SHARD_SIZE = 65536  # passages: 215 MB at r=1000
+_WINDOW_WEIGHTS = 1 << 22  # weights held at a time
+_WINDOW = (64, 4096)  # passages tokenised and sorted by length together: at least, at most
+
+
+def encode_epic_corpus(
+    corpus: Iterable[Passage],
+    encoder: EpicEncoder,
+    output: StrPath,
+    *,
+    prune: int = PRUNE,
+    weights: str = 'float16',
+    store_text: bool = False,
+    shard_size: int = SHARD_SIZE,
+    token_budget: int | None = None,
+    part: Part | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    on_progress: Callable[[int], object] | None = None,
+) -> Manifest[EpicSettings] | None:
+    """Encode a corpus into the EPIC bundle `output`.
+
+    A shard appears only when whole; a killed run, called again with `resume`, goes on after the last whole shard and
+    ends with the bytes of a run that was not killed. Several processes can share the work, each with its `part`; the
+    last to finish writes the manifest.
+
+    Parameters
+    ----------
+    prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
+    weights : 'float16' or 'uint8'
+    store_text : keep the passages, for explaining scores and reranking
+    shard_size : passages in a shard
+    token_budget : padded tokens in a batch
+    on_progress : called with the number of passages done since the last call
+
+    Returns
+    -------
+    the manifest, or None where other parts have shards to encode yet
+
+    Raises
+    ------
+    InputError
+        where `output` holds something and neither `resume` nor `overwrite` is given, or the corpus is empty
+    MismatchError
+        where `resume` meets another model, other settings or another corpus
+    """
+    check_storage(prune, weights)
+    settings = EpicSettings(
+        encoder=encoder.name,
+        weights_sha256=encoder.weights_sha256,
+        variant=str(encoder.variant),
+        vocabulary=encoder.vocabulary,
+        vocabulary_sha256=encoder.vocabulary_sha256,
+        max_length=encoder.limit,
+        prune=prune,
+        weights=weights,
+        precision=str(encoder.precision.dtype(encoder.device)).removeprefix('torch.'),
+        shard_size=shard_size,
+        texts=store_text,
+        layout='blocks' if prune else 'all',
+    )
+
+    def encode(passages: Sequence[Passage]) -> TermVectors:
+        texts = [passage.text for passage in passages]
+        if prune:
+            return encoder.encode_pruned(texts, prune, token_budget, on_progress)
+        return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
+
+    least, most = _WINDOW
+    return build_bundle(
+        corpus,
+        output,
+        settings,
+        lambda target: EpicShardWriter(target, settings),
+        encode,
+        shard_size=shard_size,
+        window=max(least, min(most, _WINDOW_WEIGHTS // (prune or encoder.vocabulary))),
+        part=part,
+        resume=resume,
+        overwrite=overwrite,
+        on_progress=on_progress,
+    )

@@ -1,0 +1,250 @@
+"""The EPIC bundle, for reading: passages' sparse vectors in memory-mapped shards, and scores straight from them.
+
+Layout 'blocks': the vocabulary is cut into blocks of 256 terms. Of each passage, `terms.npy` holds the low byte of its
+terms, ascending, from `offsets.npy` on; its row of `blocks.npy` says how many of them lie below each block (and, last,
+how many there are); `weights.npy` holds the weights in the same order. So a term takes a byte, and where a passage has
+a query's term is found by looking at the few bytes of one block. Layout 'all' (nothing pruned): `weights.npy` is a row
+of the whole vocabulary for each passage. Weights are float16, or uint8 with two numbers a passage in `scales.npy`: the
+least weight and the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import DamagedFileError, MismatchError
+from pyserini_repbert.index.bundle import Bundle, Shard
+from pyserini_repbert.index.manifest import EpicSettings, ShardRecord
+from pyserini_repbert.term_vectors import TermVector, TermVectors
+
+TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
+BLOCK_BITS = 8
+BLOCK_SIZE = 1 << BLOCK_BITS
+SEARCH_ROWS = 8192  # passages scored together in an exhaustive search
+WEIGHT_DTYPES = ('float16', 'uint8')
+LAYOUTS = ('all', 'blocks')
+
+Array = NDArray[Any]
+Segments = list[tuple['EpicShard', int, int]]
+
+
+def n_blocks(vocabulary: int) -> int:
+    """How many blocks of 256 terms a vocabulary has."""
+    return -(-vocabulary // BLOCK_SIZE)
+
+
+def count_dtype(vocabulary: int) -> type[np.uint16] | type[np.uint32]:
+    """The integers that `blocks.npy` needs."""
+    return np.uint16 if vocabulary <= np.iinfo(np.uint16).max else np.uint32
+
+
+class EpicShard(Shard):
+    """One shard: flat, memory-mapped arrays (see the module), `docids` by row, texts by row where they are stored."""
+
+    def __init__(self, folder: Path, record: ShardRecord, settings: EpicSettings) -> None:
+        super().__init__(folder, record)
+        count, vocabulary = record.count, settings.vocabulary
+        self.offsets = np.arange(0, (count + 1) * vocabulary, vocabulary, dtype=np.int64)
+        self.terms: NDArray[np.uint8] = np.empty(0, np.uint8)
+        self.blocks: Array = np.empty(0, count_dtype(vocabulary))
+        if settings.layout == 'blocks':
+            self.offsets = _mapped(folder / OFFSETS, np.int64, (count + 1,))
+            self.terms = _mapped(folder / TERMS, np.uint8, (int(self.offsets[-1]),))
+            table = (count, n_blocks(vocabulary) + 1)
+            self.blocks = _mapped(folder / BLOCKS, count_dtype(vocabulary), table).reshape(-1)
+        shape = (count, vocabulary) if settings.layout == 'all' else (int(self.offsets[-1]),)
+        self.weights: Array = _mapped(folder / WEIGHTS, settings.weights, shape).reshape(-1)
+        self.scales: NDArray[np.float32] = np.empty((0, 2), np.float32)
+        if settings.weights == 'uint8':
+            self.scales = _mapped(folder / SCALES, np.float32, (count, 2))
+
+
+class EpicBundle(Bundle[EpicSettings, EpicShard]):
+    """An index folder of EPIC vectors.
+
+    Parameters
+    ----------
+    folder : the index folder
+    verify : compare all files with their sha256 (the first time; then only what has changed)
+
+    Raises
+    ------
+    InputError
+        where there is no index
+    MismatchError
+        where it is of another kind
+    DamagedFileError
+        where a file is missing or is not the one that the manifest describes
+    """
+
+    settings_kind = EpicSettings
+
+    def open_shard(self, folder: Path, record: ShardRecord) -> EpicShard:
+        """Open one shard."""
+        settings = self.settings
+        if settings.weights not in WEIGHT_DTYPES or settings.layout not in LAYOUTS:
+            raise DamagedFileError(
+                f"index {self.folder} stores '{settings.weights}' weights in layout '{settings.layout}', which this "
+                'release cannot read: build it again, or use the release that built it'
+            )
+        return EpicShard(folder, record, settings)
+
+    def bytes_per_passage(self) -> float:
+        """What a passage takes on disk: vectors, docid and its share of the manifest; texts are not counted."""
+        files = [path for path in self.folder.rglob('*') if path.is_file() and not path.name.startswith('texts.')]
+        return sum(path.stat().st_size for path in files) / max(len(self), 1)
+
+    def vector(self, row: int) -> TermVector:
+        """The vector of a row counted over all shards."""
+        number = int(np.searchsorted(self._starts, row, side='right')) - 1
+        local = row - int(self._starts[number])
+        return self._decoded(self.shards[number], local, local + 1)[0]
+
+    def vectors(self, size: int = SEARCH_ROWS) -> Iterator[tuple[int, TermVectors]]:
+        """(first row, vectors) of at most `size` rows each, in order."""
+        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
+            for first in range(0, len(shard.docids), size):
+                yield start + first, self._decoded(shard, first, min(first + size, len(shard.docids)))
+
+    def _decoded(self, shard: EpicShard, first: int, end: int) -> TermVectors:
+        offsets = shard.offsets[first : end + 1]
+        begin, stop = int(offsets[0]), int(offsets[-1])
+        counts = np.diff(offsets)
+        weights: NDArray[np.float32] = shard.weights[begin:stop].astype(np.float32)
+        if self.settings.weights == 'uint8':
+            scales = shard.scales[first:end]
+            weights = weights * np.repeat(scales[:, 1], counts) + np.repeat(scales[:, 0], counts)
+        if self.settings.layout == 'all':
+            terms: Array = np.tile(np.arange(self.settings.vocabulary), end - first)
+        else:
+            width = n_blocks(self.settings.vocabulary)
+            table = shard.blocks.reshape(-1, width + 1)[first:end].astype(np.int64)
+            high = np.tile(np.arange(width) << BLOCK_BITS, end - first)
+            terms = np.repeat(high, np.diff(table, axis=1).reshape(-1)) + shard.terms[begin:stop]
+        return TermVectors(offsets - begin, terms, weights)
+
+    def score(self, rows: NDArray[np.int64], query: TermVector) -> NDArray[np.float32]:
+        """Inner products of a query and the passages of `rows` (EPIC eq. 5), float32 (n,)."""
+        return self.weights_of(rows, query.terms) @ query.weights  # type: ignore[no-any-return]
+
+    def search(self, query: TermVector, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """The k best of all passages: scores and rows, best first, equal ones by row. It reads the whole index."""
+        scores = [np.empty(0, np.float32)]
+        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
+            for first in range(0, len(shard.docids), SEARCH_ROWS):
+                rows = np.arange(start + first, start + min(first + SEARCH_ROWS, len(shard.docids)))
+                scores.append(self.score(rows, query))
+        everything = np.concatenate(scores)
+        best = np.argsort(-everything, kind='stable')[:k]
+        return everything[best], best
+
+    def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The weights of terms in passages, float32 (n, m), 0 where a passage lacks a term.
+
+        Parameters
+        ----------
+        rows : int64 (n,), counted over all shards, in any order
+        terms : int64 (m,)
+
+        Raises
+        ------
+        MismatchError
+            for a term that is not in the index's vocabulary
+        """
+        if len(terms) and not 0 <= int(terms.min()) <= int(terms.max()) < self.settings.vocabulary:
+            raise MismatchError(
+                f'term {int(terms.max())} was asked for, index {self.folder} has a vocabulary of '
+                f"{self.settings.vocabulary}: encode queries with its own model ('{self.settings.encoder}')"
+            )
+        if not len(rows) or not len(terms):
+            return np.zeros((len(rows), len(terms)), dtype=np.float32)
+        numbers = np.searchsorted(self._starts, rows, side='right') - 1
+        if int(numbers.min()) == int(numbers.max()):
+            return self._weights_in(rows - self._starts[numbers], terms, [(self.shards[numbers[0]], 0, len(rows))])
+        order = np.argsort(numbers, kind='stable')
+        numbers = numbers[order]
+        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)]
+        segments = [(self.shards[numbers[a]], a, b) for a, b in zip([0, *ends], ends, strict=False)]
+        found = np.empty((len(rows), len(terms)), dtype=np.float32)
+        found[order] = self._weights_in(rows[order] - self._starts[numbers], terms, segments)
+        return found
+
+    def _weights_in(
+        self, rows: NDArray[np.int64], terms: NDArray[np.int64], segments: Segments
+    ) -> NDArray[np.float32]:
+        """`weights_of` for rows counted within their shards, of which `segments` names the shard."""
+        m = len(terms)
+        pairs = [(shard, start * m, end * m) for shard, start, end in segments]
+        if self.settings.layout == 'all':
+            positions = ((rows * self.settings.vocabulary)[:, None] + terms).reshape(-1)
+            stored = _gathered(lambda shard: shard.weights, positions, pairs).astype(np.float32)
+            here = np.arange(len(positions))
+        else:
+            positions, here = self._find(rows, terms, segments, pairs)
+            hits = [(shard, *np.searchsorted(here, (start, end)).tolist()) for shard, start, end in pairs]
+            stored = _gathered(lambda shard: shard.weights, positions[here], hits).astype(np.float32)
+        if self.settings.weights == 'uint8':
+            owners = here // m
+            of = [(shard, *np.searchsorted(owners, (start, end)).tolist()) for shard, start, end in segments]
+            places = rows[owners] * 2
+            stored *= _gathered(lambda shard: shard.scales.reshape(-1), places + 1, of)
+            stored += _gathered(lambda shard: shard.scales.reshape(-1), places, of)
+        found = np.zeros(len(rows) * m, dtype=np.float32)
+        found[here] = stored
+        return found.reshape(len(rows), m)
+
+    def _find(
+        self, rows: NDArray[np.int64], terms: NDArray[np.int64], segments: Segments, pairs: Segments
+    ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """Where each (row, term) pair's weight is, int64 (n m,), and which pairs exist: binary searches in step."""
+        m = len(terms)
+        at = ((rows * (n_blocks(self.settings.vocabulary) + 1))[:, None] + (terms >> BLOCK_BITS)).reshape(-1)
+        before = _gathered(lambda shard: shard.blocks, at, pairs)
+        at += 1
+        counts = _gathered(lambda shard: shard.blocks, at, pairs)
+        counts -= before
+        positions = np.repeat(_gathered(lambda shard: shard.offsets, rows, segments), m)
+        positions += before
+        ends = positions + counts
+        wanted = np.tile((terms & (BLOCK_SIZE - 1)).astype(np.uint8), len(rows))
+        step = 1 << int(counts.max()).bit_length()
+        while step > 1:
+            step >>= 1
+            probe = positions + (step - 1)
+            below = _gathered(lambda shard: shard.terms, probe, pairs) < wanted
+            below &= probe < ends
+            positions += below * step
+        exists = _gathered(lambda shard: shard.terms, positions, pairs) == wanted
+        exists &= positions < ends
+        return positions, np.flatnonzero(exists)
+
+
+def _gathered(array: Callable[[EpicShard], Array], positions: NDArray[np.int64], segments: Segments) -> Array:
+    """Values at positions in the arrays of their shards; a position beyond an array's end gives any value."""
+    if len(segments) == 1:
+        source = array(segments[0][0])
+        return source.take(positions, mode='clip') if len(source) else np.zeros(len(positions), source.dtype)
+    found = np.zeros(len(positions), array(segments[0][0]).dtype)
+    for shard, start, end in segments:
+        source = array(shard)
+        if len(source) and start < end:
+            source.take(positions[start:end], mode='clip', out=found[start:end])
+    return found
+
+
+def _mapped(path: Path, dtype: type[np.generic] | str, shape: tuple[int, ...]) -> Array:
+    """A .npy file as a plain array over mapped memory. Raises DamagedFileError for another dtype or shape."""
+    try:
+        found: Array = np.load(path, mmap_mode='r' if 0 not in shape else None).view(np.ndarray)
+    except (ValueError, EOFError) as error:
+        raise DamagedFileError(f'{path} is no .npy file ({error}): build the index again') from error
+    if found.dtype != dtype or found.shape != shape:
+        raise DamagedFileError(
+            f'{path} holds {found.dtype} {found.shape}, expected {np.dtype(dtype)} {shape}: build the index again'
+        )
+    return found

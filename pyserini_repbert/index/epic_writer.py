@@ -1,0 +1,121 @@
+"""The EPIC bundle, for writing: vectors coded by blocks of the vocabulary (see `index/epic.py`), weights quantised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.index.epic import (
+    BLOCK_BITS,
+    BLOCK_SIZE,
+    BLOCKS,
+    OFFSETS,
+    SCALES,
+    TERMS,
+    WEIGHT_DTYPES,
+    WEIGHTS,
+    count_dtype,
+    n_blocks,
+)
+from pyserini_repbert.index.manifest import EpicSettings
+from pyserini_repbert.index.shard_writer import ShardWriter
+from pyserini_repbert.passages import Passage
+from pyserini_repbert.term_vectors import TermVectors
+
+QUANTISED_MAX = 255  # of uint8 weights
+
+
+def check_storage(prune: int, weights: str) -> None:
+    """Refuse what no bundle can have. Raises InputError."""
+    if prune < 0:
+        raise InputError(f'prune {prune} was given, expected how many weights to keep of a passage, or 0 for all')
+    if weights not in WEIGHT_DTYPES:
+        raise InputError(f"weights '{weights}' were given, expected {' or '.join(WEIGHT_DTYPES)}")
+
+
+class EpicShardWriter(ShardWriter[TermVectors]):
+    """A context in which passages and their vectors are appended to a shard of an EPIC bundle.
+
+    Layout 'all' takes vectors that hold each term of the vocabulary.
+
+    Parameters
+    ----------
+    target : the shard's folder, which must not exist
+    settings : of the bundle
+    """
+
+    def __init__(self, target: Path, settings: EpicSettings) -> None:
+        super().__init__(target, settings.texts)
+        self._settings = settings
+
+    def begin(self) -> None:
+        """Open the streams."""
+        settings = self._settings
+        blocked = settings.layout == 'blocks'
+        self._weights = self.stream(WEIGHTS, settings.weights, () if blocked else (settings.vocabulary,))
+        if settings.weights == 'uint8':
+            self._scales = self.stream(SCALES, np.float32, (2,))
+        if blocked:
+            self._terms = self.stream(TERMS, np.uint8)
+            self._blocks = self.stream(BLOCKS, count_dtype(settings.vocabulary), (n_blocks(settings.vocabulary) + 1,))
+            self._offsets = self.stream(OFFSETS, np.int64)
+            self._offsets.append([0])
+
+    def write(self, passages: Sequence[Passage], vectors: TermVectors) -> None:
+        """Write vectors. Raises DamagedFileError for a weight that float16 cannot hold."""
+        if self._settings.layout == 'blocks':
+            self._offsets.append(vectors.offsets[1:] + self._terms.count)
+            self._terms.append(vectors.terms & (BLOCK_SIZE - 1))
+            self._blocks.append(_counts_below(vectors, n_blocks(self._settings.vocabulary)))
+        if self._settings.weights == 'uint8':
+            _check_finite(vectors.weights, vectors, passages, 'float32')
+            stored: NDArray[Any]
+            stored, scales = quantised(vectors)
+            self._scales.append(scales)
+        else:
+            with np.errstate(over='ignore'):
+                stored = vectors.weights.astype(np.float16)
+            _check_finite(stored, vectors, passages, 'float16')
+        self._weights.append(stored)
+
+
+def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """uint8 (total,), and each vector's least weight and step, float32 (n, 2): weight = least + step x uint8.
+
+    The error of a weight is at most half a step, which is 1/255 of the range of its passage's weights.
+    """
+    counts = np.diff(vectors.offsets)
+    scales = np.zeros((len(vectors), 2), dtype=np.float32)
+    some = counts > 0
+    if some.any():
+        starts = vectors.offsets[:-1][some]
+        scales[some, 0] = np.minimum.reduceat(vectors.weights, starts)
+        scales[some, 1] = (np.maximum.reduceat(vectors.weights, starts) - scales[some, 0]) / QUANTISED_MAX
+    least, step = np.repeat(scales[:, 0], counts), np.repeat(scales[:, 1], counts)
+    levels = np.rint((vectors.weights - least) / np.where(step > 0, step, 1))
+    return np.minimum(levels, QUANTISED_MAX).astype(np.uint8), scales
+
+
+def _counts_below(vectors: TermVectors, blocks: int) -> NDArray[np.int64]:
+    """(n, blocks + 1): how many terms of a vector lie below each block, and how many it has."""
+    rows = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
+    inside = np.bincount(rows * blocks + (vectors.terms >> BLOCK_BITS), minlength=len(vectors) * blocks)
+    found = np.zeros((len(vectors), blocks + 1), dtype=np.int64)
+    np.cumsum(inside.reshape(len(vectors), blocks), axis=1, out=found[:, 1:])
+    return found
+
+
+def _check_finite(
+    stored: NDArray[Any], vectors: TermVectors, passages: Sequence[Passage], dtype: str
+) -> None:
+    if not np.isfinite(stored).all():
+        row = int(np.searchsorted(vectors.offsets, np.flatnonzero(~np.isfinite(stored))[0], side='right')) - 1
+        raise DamagedFileError(
+            f"a weight of passage '{passages[row].docid}' is not finite in {dtype}: check the checkpoint, "
+            'or compute in float32'
+        )

@@ -1,0 +1,154 @@
+"""EPIC's encoder, and corpora encoded into EPIC bundles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.encode.sharding import Part
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.models.epic import Epic, importance
+from pyserini_repbert.passages import Passage, open_corpus
+
+TEXTS = ['the cat sat on the mat', 'a big blue fish', 'moon', 'old tree , new leaf . red root ?']
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
+
+
+def test_query_has_its_terms_only_and_sums_repeated_ones(tiny_epic):
+    encoder = EpicEncoder(tiny_epic())
+    ((ids, weights),) = encoder.query_weights(['the cat sat on the mat'])
+    vector = encoder.encode_query('the cat sat on the mat')
+    assert vector.terms.tolist() == sorted(set(ids))
+    assert vector.as_dict()[ids[0]] == pytest.approx(weights[0] + weights[4])
+    assert (vector.weights > 0).all()
+
+
+def test_empty_texts_have_no_terms(tiny_epic):
+    encoder = EpicEncoder(tiny_epic())
+    assert len(encoder.encode_query('')) == len(encoder.encode_query('  ')) == 0
+    dense = encoder.encode_dense(['', 'moon', ''])
+    assert not dense[[0, 2]].any() and (dense[1] > 0).all()
+    assert [len(vector) for vector in encoder.encode_pruned(['', 'moon'], 5)] == [0, 5]
+    assert encoder.passage_weights([''])[0].quality == 0
+    assert encoder.encode_dense([]).shape == (0, 40)
+
+
+@pytest.mark.parametrize('variant', ['official', 'paper_strict', 'paper_mlm_head'])
+def test_a_vector_depends_neither_on_its_batch_nor_on_pieces_of_the_vocabulary(variant, tiny_epic, monkeypatch):
+    encoder = EpicEncoder(tiny_epic(variant=variant, vocab_size=300))
+    texts = [*TEXTS, ' '.join(['moon sat'] * 100)]  # the last needs four chunks
+    alone = np.concatenate([encoder.encode_dense([text]) for text in texts])
+    np.testing.assert_allclose(encoder.encode_dense(texts, token_budget=10_000), alone, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_dense(texts, [299, 0, 7]), alone[:, [299, 0, 7]], atol=1e-5)
+    monkeypatch.setattr('pyserini_repbert.models.epic._CHUNK_VALUES', 1)
+    np.testing.assert_allclose(encoder.encode_dense(texts), alone, atol=1e-5)
+    assert (alone.min() < 0) is np.bool_(variant != 'official')
+
+
+def test_training_gives_the_same_vectors_and_gradients(tiny_epic):
+    encoder = EpicEncoder(tiny_epic())
+    tokens, lengths, cls_vectors = encoder._contextual(encoder._chunked(TEXTS, 50, 1))
+    vectors = encoder.model.document_vectors(tokens, lengths, cls_vectors)
+    np.testing.assert_allclose(vectors.detach().numpy(), encoder.encode_dense(TEXTS), atol=1e-5)
+    vectors.sum().backward()
+    assert encoder.model.document_quality.weight.grad.abs().sum() > 0
+
+
+def test_importance_by_hand():
+    import torch
+
+    values = torch.tensor([-200.0, 0.0, 1.0, 100.0, 1000.0])
+    expected = [0.0, np.log(1 + np.log(2)), np.log(1 + np.log(1 + np.e)), np.log(101), np.log(1001)]
+    np.testing.assert_allclose(importance(values), expected, atol=1e-6)
+    from pyserini_repbert.models.epic import _importance_in_place
+
+    np.testing.assert_allclose(_importance_in_place(values.clone()), expected, atol=1e-6)
+
+
+def test_refusals(tiny_epic, tiny_checkpoint):
+    with pytest.raises(InputError, match=r"variant 'newest'.*official"):
+        EpicEncoder(tiny_epic('strange', variant='newest'))
+    with pytest.raises(MismatchError, match="for the system 'repbert', 'epic' was expected"):
+        EpicEncoder(tiny_checkpoint())
+    with pytest.raises(InputError, match='maximum length 0'):
+        EpicEncoder(tiny_epic(), max_length=0)
+
+
+def test_a_checkpoint_may_repeat_its_tied_decoder_and_nothing_else(tiny_epic):
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_epic()
+    tensors = load_file(folder / 'model.safetensors')
+    tensors['cls.predictions.decoder.weight'] = tensors['bert.embeddings.word_embeddings.weight'].clone()
+    save_file(tensors, folder / 'model.safetensors')
+    EpicEncoder(folder)
+    more = {'cls.seq_relationship.bias': tensors['query_importance.bias'].clone()}
+    save_file(tensors | more, folder / 'model.safetensors')
+    with pytest.raises(DamagedFileError, match='unexpected: cls.seq_relationship.bias'):
+        EpicEncoder(folder)
+    del tensors['document_quality.weight']
+    save_file(tensors, folder / 'model.safetensors')
+    with pytest.raises(DamagedFileError, match='missing: document_quality.weight'):
+        EpicEncoder(folder)
+
+
+@pytest.mark.parametrize(('weights', 'atol'), [('float16', 1e-3), ('uint8', 5e-3)])
+@pytest.mark.parametrize('prune', [0, 10])
+def test_a_bundle_holds_the_passages_vectors(prune, weights, atol, tiny_epic, corpus_file, tmp_path):
+    encoder = EpicEncoder(tiny_epic())
+    corpus = list(open_corpus(corpus_file(23)))
+    manifest = encode_epic_corpus(
+        corpus, encoder, tmp_path / 'index', prune=prune, weights=weights, shard_size=10, store_text=True
+    )
+    assert manifest is not None and manifest.count == 23 and len(manifest.shards) == 3
+    bundle = EpicBundle(tmp_path / 'index')
+    assert bundle.settings.variant == 'official' and bundle.texts(['d7']) == [corpus[7].text]
+    expected = encoder.encode_pruned([passage.text for passage in corpus], prune)
+    for row in range(23):
+        np.testing.assert_array_equal(bundle.vector(row).terms, expected[row].terms)
+        np.testing.assert_allclose(bundle.vector(row).weights, expected[row].weights, atol=atol)
+
+
+def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_path):
+    encoder = EpicEncoder(tiny_epic())
+    corpus = open_corpus(corpus_file(30))
+    options = {'prune': 12, 'shard_size': 8}
+    encode_epic_corpus(corpus, encoder, tmp_path / 'at once', **options)
+    done = 0
+
+    def stop_at_17(n: int) -> None:
+        nonlocal done
+        done += n
+        if done >= 17:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', **options, on_progress=stop_at_17)
+    with pytest.raises(InputError, match='not finished'):
+        EpicBundle(tmp_path / 'stopped')
+    with pytest.raises(MismatchError, match="begun with prune '12', now it is '11'"):
+        encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', prune=11, shard_size=8, resume=True)
+    encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True)
+    assert content(tmp_path / 'stopped') == content(tmp_path / 'at once')
+    for part in (1, 0):
+        encode_epic_corpus(corpus, encoder, tmp_path / 'parts', **options, part=Part(part, 2))
+    assert content(tmp_path / 'parts') == content(tmp_path / 'at once')
+
+
+def test_passages_without_wordpieces_are_kept_with_empty_vectors(tiny_epic, tmp_path):
+    encode_epic_corpus([Passage('a', 'moon'), Passage('b', ' ')], EpicEncoder(tiny_epic()), tmp_path / 'index', prune=5)
+    assert [len(EpicBundle(tmp_path / 'index').vector(row)) for row in (0, 1)] == [5, 0]
+
+
+def test_model_is_written_and_read_back(tiny_epic):
+    model = EpicEncoder(tiny_epic()).model
+    assert isinstance(model, Epic)
+    assert {'cls.predictions.bias', 'query_importance.weight', 'document_quality.bias'} <= model.state_dict().keys()

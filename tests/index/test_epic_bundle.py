@@ -1,0 +1,185 @@
+"""The EPIC bundle: what is read is what was written, and scores are inner products."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage, quantised
+from pyserini_repbert.index.manifest import EpicSettings
+from pyserini_repbert.passages import Passage
+from pyserini_repbert.term_vectors import TermVector, TermVectors, complete
+
+ATOL = {'float16': 1e-3, 'uint8': 5e-3}
+
+
+def settings(vocabulary: int, weights: str = 'float16', prune: int = 50, texts: bool = False) -> EpicSettings:
+    layout = 'blocks' if prune else 'all'
+    return EpicSettings(
+        'tiny', '0' * 64, 'official', vocabulary, '1' * 64, 20, prune, weights, 'float32', 7, texts, layout
+    )
+
+
+def random_vectors(n: int, vocabulary: int, most: int = 60, seed: int = 0) -> list[TermVector]:
+    """Of different lengths, some empty, some with all their terms close together."""
+    random = np.random.default_rng(seed)
+    vectors = []
+    for row in range(n):
+        span = vocabulary if row % 3 else min(vocabulary, 300)
+        count = int(random.integers(0, min(most, span) + 1)) if row % 5 else 0
+        terms = np.sort(random.choice(span, count, replace=False)).astype(np.int64)
+        vectors.append(TermVector(terms, random.uniform(-0.2, 2, count).astype(np.float32)))
+    return vectors
+
+
+def build(folder, vectors, made: EpicSettings, shard_size: int = 7) -> EpicBundle:
+    passages = [Passage(f'd{row}', f'text {row}') for row in range(len(vectors))]
+
+    def encode(together):
+        some = [vectors[int(passage.docid[1:])] for passage in together]
+        if made.layout == 'blocks':
+            return TermVectors.of(some)
+        return complete(np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some]))
+
+    build_bundle(
+        passages, folder, made, lambda target: EpicShardWriter(target, made), encode, shard_size=shard_size, window=4
+    )
+    return EpicBundle(folder)
+
+
+@pytest.mark.parametrize('weights', ['float16', 'uint8'])
+@pytest.mark.parametrize(('vocabulary', 'prune'), [(40, 50), (300, 50), (30522, 50), (70001, 50), (300, 0)])
+def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
+    vectors = random_vectors(30, vocabulary)
+    bundle = build(tmp_path / 'index', vectors, settings(vocabulary, weights, prune))
+    assert len(bundle) == 30 and len(bundle.shards) == 5
+    random = np.random.default_rng(1)
+    rows = random.permutation(30)
+    terms = np.unique(np.concatenate([random.integers(0, vocabulary, 20), vectors[1].terms[:5], vectors[4].terms[-5:]]))
+    expected = np.stack([vectors[row].weights_of(terms) for row in rows])
+    np.testing.assert_allclose(bundle.weights_of(rows, terms), expected, atol=ATOL[weights])
+    query = TermVector(terms, random.random(len(terms)).astype(np.float32))
+    np.testing.assert_allclose(bundle.score(rows, query), expected @ query.weights, atol=30 * ATOL[weights])
+    for row in (0, 1, 13, 29):
+        found = bundle.vector(row)
+        if prune:
+            np.testing.assert_array_equal(found.terms, vectors[row].terms)
+            np.testing.assert_allclose(found.weights, vectors[row].weights, atol=ATOL[weights])
+        else:
+            assert len(found) == vocabulary
+    together = [vector for _, some in bundle.vectors(4) for vector in some]
+    assert [len(vector) for vector in together] == [len(bundle.vector(row)) for row in range(30)]
+
+
+def test_exhaustive_search_is_sorting_all_scores(tmp_path):
+    bundle = build(tmp_path / 'index', random_vectors(30, 300), settings(300))
+    query = TermVector.of({3: 1.0, 17: 2.0, 250: 0.5})
+    scores, rows = bundle.search(query, 10)
+    everything = bundle.score(np.arange(30), query)
+    assert rows.tolist() == sorted(range(30), key=lambda row: (-everything[row], row))[:10]
+    assert scores.tolist() == everything[rows].tolist()
+    assert len(bundle.search(query, 1000)[0]) == 30
+
+
+def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):
+    bundle = build(tmp_path / 'index', [TermVector.of({1: 1.0}), TermVector.of({})], settings(300))
+    assert bundle.score(np.asarray([1, 0]), TermVector.of({})).tolist() == [0, 0]
+    assert bundle.score(np.asarray([1, 0]), TermVector.of({0: 5.0, 2: 1.0, 299: 1.0})).tolist() == [0, 0]
+    assert bundle.score(np.asarray([], dtype=np.int64), TermVector.of({1: 1.0})).tolist() == []
+    assert bundle.score(np.asarray([0, 0]), TermVector.of({1: 2.0})).tolist() == [2, 2]
+
+
+def test_shards_without_a_single_term(tmp_path):
+    vectors = [TermVector.of({})] * 10 + [TermVector.of({5: 1.5})]
+    bundle = build(tmp_path / 'index', vectors, settings(300), shard_size=5)
+    assert bundle.score(np.asarray([10, 0, 7]), TermVector.of({5: 2.0})).tolist() == [3, 0, 0]
+    assert bundle.vector(3).as_dict() == {}
+
+
+def test_a_term_beyond_the_vocabulary_is_refused(tmp_path):
+    bundle = build(tmp_path / 'index', [TermVector.of({1: 1.0})], settings(300))
+    with pytest.raises(MismatchError, match=r"vocabulary of 300.*'tiny'"):
+        bundle.score(np.asarray([0]), TermVector.of({300: 1.0}))
+
+
+def test_rows_by_docid(tmp_path):
+    bundle = build(tmp_path / 'index', random_vectors(30, 300), settings(300))
+    assert bundle.rows(['d29', 'nowhere', 'd0', 'd7', 'd29', '']).tolist() == [29, -1, 0, 7, 29, -1]
+    assert bundle.rows([]).tolist() == []
+    assert bundle.docid(13) == 'd13'
+
+
+def test_texts_are_stored_when_asked_for(tmp_path):
+    bundle = build(tmp_path / 'index', random_vectors(9, 300), settings(300, texts=True))
+    assert bundle.texts(['d8', 'x', 'd0']) == ['text 8', None, 'text 0']
+    assert [passage.docid for passage in bundle.passages()] == [f'd{row}' for row in range(9)]
+    assert build(tmp_path / 'other', random_vectors(2, 300), settings(300)).texts(['d0']) == [None]
+
+
+def test_a_damaged_shard_is_named(tmp_path):
+    build(tmp_path / 'index', random_vectors(9, 300), settings(300))
+    damaged = tmp_path / 'index' / 'shard-00001' / 'weights.npy'
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(DamagedFileError, match=r'shard-00001/weights.npy is damaged'):
+        EpicBundle(tmp_path / 'index')
+    damaged.write_bytes(whole[:-2])
+    with pytest.raises(DamagedFileError, match='build the index again'):
+        EpicBundle(tmp_path / 'index', verify=False)
+    damaged.unlink()
+    with pytest.raises(DamagedFileError, match='missing'):
+        EpicBundle(tmp_path / 'index')
+
+
+def test_another_kind_of_index_is_refused(tmp_path):
+    build(tmp_path / 'index', random_vectors(3, 300), settings(300))
+    with pytest.raises(MismatchError, match="of kind 'epic', one of kind 'dense' was expected"):
+        DenseBundle(tmp_path / 'index')
+    with pytest.raises(InputError, match='not an index folder'):
+        EpicBundle(tmp_path)
+
+
+def test_unknown_storage_is_refused(tmp_path):
+    build(tmp_path / 'index', random_vectors(3, 300), settings(300))
+    path = tmp_path / 'index' / 'manifest.json'
+    values = json.loads(path.read_text())
+    values['settings']['weights'] = 'uint4'
+    path.write_text(json.dumps(values))
+    with pytest.raises(DamagedFileError, match="'uint4' weights"):
+        EpicBundle(tmp_path / 'index')
+    with pytest.raises(InputError, match='float16 or uint8'):
+        check_storage(10, 'float32')
+    with pytest.raises(InputError, match='prune -1'):
+        check_storage(-1, 'uint8')
+
+
+def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():
+    vectors = TermVectors.of([TermVector.of({0: 1.0, 1: 2.0, 2: 1.3}), TermVector.of({}), TermVector.of({9: 0.7})])
+    levels, scales = quantised(vectors)
+    assert levels.tolist() == [0, 255, 76, 0]
+    np.testing.assert_allclose(scales, [[1, 1 / 255], [0, 0], [0.7, 0]], rtol=1e-6)
+
+
+def test_weights_that_float16_cannot_hold_are_refused(tmp_path):
+    with pytest.raises(DamagedFileError, match="weight of passage 'd1' is not finite in float16"):
+        build(tmp_path / 'index', [TermVector.of({1: 1.0}), TermVector.of({2: 1e6})], settings(300))
+    assert not (tmp_path / 'index' / 'manifest.json').exists()
+    assert len(build(tmp_path / 'other', [TermVector.of({2: 1e6})], settings(300, 'uint8')).vector(0)) == 1
+
+
+@pytest.mark.parametrize(('weights', 'most'), [('float16', 3994), ('uint8', 3100)])
+def test_bytes_a_passage_at_1000_terms(tmp_path, weights, most):
+    random = np.random.default_rng(0)
+    vectors = [
+        TermVector(np.sort(random.choice(30522, 1000, replace=False)), random.random(1000).astype(np.float32))
+        for _ in range(100)
+    ]
+    build(tmp_path / 'index', vectors, settings(30522, weights, 1000), shard_size=100)
+    size = sum(path.stat().st_size for path in (tmp_path / 'index').rglob('*') if path.is_file())
+    assert size / 100 <= most

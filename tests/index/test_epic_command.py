@@ -1,0 +1,38 @@
+"""`index epic` from end to end on a tiny model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyserini_repbert import command
+from pyserini_repbert.index.__main__ import main
+from pyserini_repbert.index.epic import EpicBundle
+
+
+def test_a_corpus_becomes_a_bundle_that_checks_out(tiny_epic, corpus_file, tmp_path, capsys):
+    output = str(tmp_path / 'index')
+    arguments = ['epic', '--corpus', str(corpus_file(20)), '--encoder', str(tiny_epic()), '--output', output]
+    assert command.run(main, [*arguments, '--prune', '10', '--weights', 'uint8', '--fp32']) == 0
+    assert '20 passages x 10 terms' in capsys.readouterr().out
+    assert command.run(main, [*arguments, '--prune', '10']) == 2
+    assert 'not empty: pass --resume' in capsys.readouterr().err
+    assert command.run(main, [*arguments, '--prune', '0', '--overwrite', '--store-text', '--fp32']) == 0
+    assert '20 passages x all terms' in capsys.readouterr().out
+    assert command.run(main, ['check', '--index', output]) == 0
+    assert 'whole, 20 passages x 40 float16' in capsys.readouterr().out
+    bundle = EpicBundle(output)
+    assert bundle.has_texts and len(bundle.vector(3)) == 40
+    np.testing.assert_array_equal(bundle.rows(['d3']), [3])
+
+
+def test_one_line_for_what_cannot_be(tiny_epic, tiny_checkpoint, corpus_file, tmp_path, capsys):
+    corpus = str(corpus_file(3))
+    for arguments, message in (
+        (['--encoder', 'epic'], 'downloads are off: fetch epic.p (510 MB)'),
+        (['--encoder', str(tiny_checkpoint())], "system 'repbert', 'epic' was expected"),
+        (['--encoder', str(tiny_epic()), '--prune', '-3'], "'-3' is not a whole number"),
+        (['--encoder', str(tiny_epic('b')), '--shard', '2/2'], "--shard '2/2'"),
+    ):
+        given = ['epic', '--corpus', corpus, '--output', str(tmp_path / 'index'), *arguments]
+        assert command.run(main, given) == 2
+        assert message in capsys.readouterr().err

@@ -1,0 +1,142 @@
+"""Reranking with EPIC: from an index, on the fly, and both."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
+from pyserini_repbert.passages import Passage, open_corpus
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import EpicReranker
+from pyserini_repbert.term_vectors import TermVector
+
+QUERIES = ['blue fish in the sea', 'moon', 'the cat ate the bird ?']
+
+
+@pytest.fixture
+def passages(corpus_file) -> list[Passage]:
+    return list(open_corpus(corpus_file(25)))
+
+
+@pytest.fixture
+def encoder(tiny_epic) -> EpicEncoder:
+    return EpicEncoder(tiny_epic())
+
+
+def candidates(passages: list[Passage], text: bool = True) -> list[Candidate]:
+    return [Candidate(passage.docid, 7.0, passage.text if text else None) for passage in passages]
+
+
+def scores(found: list[Candidate]) -> dict[str, float]:
+    return {candidate.docid: candidate.score for candidate in found}
+
+
+def test_on_the_fly_scores_are_inner_products(encoder, passages):
+    given = candidates(passages)
+    found = EpicReranker(encoder).rerank(QUERIES[0], given)
+    dense = encoder.encode_dense([passage.text for passage in passages])
+    query = encoder.encode_query(QUERIES[0])
+    expected = dense[:, query.terms] @ query.weights
+    np.testing.assert_allclose([scores(found)[p.docid] for p in passages], expected, atol=1e-5)
+    assert [c.docid for c in found] == sorted(scores(found), key=lambda docid: (-scores(found)[docid], docid))
+    assert given == candidates(passages)
+
+
+@pytest.mark.parametrize(('weights', 'atol'), [('float16', 2e-3), ('uint8', 2e-2)])
+@pytest.mark.parametrize('prune', [0, 15])
+def test_an_index_gives_the_scores_of_the_fly(prune, weights, atol, encoder, passages, tmp_path):
+    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=prune, weights=weights, shard_size=10)
+    indexed = EpicReranker(encoder, index=tmp_path / 'index')
+    fly = EpicReranker(encoder, prune=prune)
+    without_text = [candidates(passages, text=False)] * 3
+    for one, other in zip(
+        indexed.rerank_many(QUERIES, without_text), fly.rerank_many(QUERIES, [candidates(passages)] * 3), strict=True
+    ):
+        assert set(scores(one)) == set(scores(other))
+        for docid, score in scores(one).items():
+            assert score == pytest.approx(scores(other)[docid], abs=atol)
+    assert indexed.work.inferences == 0 and fly.work.inferences == 75
+
+
+def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
+    encode_epic_corpus(passages[:20], encoder, tmp_path / 'index', prune=15)
+    mixed = candidates(passages)
+    reranker = EpicReranker(encoder, index=tmp_path / 'index')
+    found = scores(reranker.rerank(QUERIES[0], mixed))
+    assert reranker.work.inferences == 5
+    whole = scores(EpicReranker(encoder, prune=15).rerank(QUERIES[0], mixed))
+    assert found == pytest.approx(whole, abs=2e-3)
+    strict = EpicReranker(encoder, index=tmp_path / 'index', missing='refuse')
+    with pytest.raises(MissingResourceError, match=r"'d20' \(and 4 more\) has no vector"):
+        strict.rerank(QUERIES[0], mixed)
+    with pytest.raises(InputError, match="'d20' has no text and no vector in index"):
+        reranker.rerank(QUERIES[0], candidates(passages, text=False))
+    with pytest.raises(InputError, match="missing 'skip'"):
+        EpicReranker(encoder, missing='skip')
+
+
+def test_a_query_vector_given(encoder, passages, tmp_path):
+    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
+    reranker = EpicReranker(encoder, index=tmp_path / 'index')
+    given = candidates(passages, text=False)
+    vector = reranker.encode_query(QUERIES[2])
+    assert reranker.rerank_with(vector, given, 4) == reranker.rerank(QUERIES[2], given, 4)
+    assert len(reranker.rerank_with(vector, given, 4)) == 4
+    with pytest.raises(InputError, match='k=-1'):
+        reranker.rerank_with(vector, given, -1)
+    with pytest.raises(InputError, match='comes twice'):
+        reranker.rerank_with(vector, [given[0], given[0]])
+
+
+def test_an_empty_query_scores_zero_and_keeps_the_order_of_docids(encoder, passages, tmp_path):
+    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
+    for reranker in (EpicReranker(encoder), EpicReranker(encoder, index=tmp_path / 'index')):
+        found = reranker.rerank('', candidates(passages))
+        assert {candidate.score for candidate in found} == {0.0}
+        assert [candidate.docid for candidate in found] == sorted(passage.docid for passage in passages)
+        assert reranker.rerank(QUERIES[0], []) == []
+        outside = TermVector.of({0: 1.0})  # [PAD], which pruning may leave to no passage
+        assert len(reranker.rerank_with(outside, candidates(passages))) == 25
+
+
+def test_the_query_is_encoded_while_the_first_stage_runs(encoder, passages):
+    started, seen = threading.Event(), []
+
+    class Slow(EpicReranker):
+        def encode_query(self, query):
+            started.set()
+            return super().encode_query(query)
+
+    def first_stage(query):
+        seen.append(started.wait(5))
+        return candidates(passages)
+
+    expected = EpicReranker(encoder).rerank(QUERIES[0], candidates(passages), 3)
+    assert Slow(encoder).search_and_rerank(QUERIES[0], first_stage, 3) == expected
+    assert seen == [True]
+
+
+def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_path):
+    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
+    with pytest.raises(MismatchError, match='other weights'):
+        EpicReranker(tiny_epic('other', seed=1), index=tmp_path / 'index')
+    with pytest.raises(MismatchError, match=r'another vocabulary \(40 terms\).*\(41 terms\)'):
+        EpicReranker(tiny_epic('larger', vocab_size=41), index=tmp_path / 'index')
+    renamed = tiny_epic('renamed')
+    vocabulary = renamed / 'vocab.txt'
+    vocabulary.write_text(vocabulary.read_text().replace('moon', 'noon'))
+    with pytest.raises(MismatchError, match='another vocabulary'):
+        EpicReranker(renamed, index=tmp_path / 'index')
+    with pytest.raises(MismatchError, match="variant 'official', model .* has 'paper_strict'"):
+        EpicReranker(tiny_epic('strict', variant='paper_strict'), index=tmp_path / 'index')
+
+
+def test_identity_tells_apart_what_changes_scores(encoder, passages, tmp_path):
+    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
+    one, other = EpicReranker(encoder), EpicReranker(encoder, index=tmp_path / 'index')
+    assert one.identity() != other.identity() and one.identity()['weights_sha256'] == encoder.weights_sha256
