@@ -22,6 +22,8 @@ def make_parser() -> argparse.ArgumentParser:
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
     epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
     lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
+    for action in actions.choices.values():
+        action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
     return parser
 
 

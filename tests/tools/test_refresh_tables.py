@@ -9,6 +9,10 @@ SCRIPT = Path(__file__).parents[2] / 'tools' / 'refresh_tables.py'
 PAGE = """# Title
 
 ```sh
+make_the_runs --by hand   # not followed by an output: left alone
+```
+
+```sh
 python -m pyserini_repbert.evaluate $DATA/a.run \\
   --qrels $DATA/qrels --measures MRR@10
 ```
