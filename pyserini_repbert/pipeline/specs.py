@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.rerank.base import Reranker
 
-_FORM = "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N"
+_FORM = "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N"
 _SYSTEMS = {
     'monobert': ('monobert', 'MonoBertReranker'),
     'duobert': ('duobert', 'DuoBertReranker'),
     'epic': ('epic', 'EpicReranker'),
     'cedr': ('cedr', 'CedrReranker'),
 }
-_OPTIONS = {'sample': int, 'seed': int, 'layout': str, 'max-length': int}
+_OPTIONS = {'sample': int, 'seed': int, 'layout': str, 'max-length': int, 'layers': int}
+_PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # where a reranker calls an option otherwise
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class StageSpec:
     ----------
     name : catalog name or checkpoint folder
     k : how many of the best candidates it reranks
-    options : keyword arguments of the reranker: method, samples, seed, layout, max_length
+    options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers
     """
 
     name: str
@@ -49,6 +51,8 @@ class StageSpec:
 def parse_stage(text: str) -> StageSpec:
     """A stage from its text: 'monobert-large@1000', 'duobert-large@50:binary', 'duobert-large@50:sample=10,seed=1'.
 
+    K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack' 100.
+
     Raises
     ------
     InputError
@@ -56,6 +60,8 @@ def parse_stage(text: str) -> StageSpec:
     """
     name, at, rest = text.rpartition('@')
     k, colon, settings = rest.partition(':')
+    if k in FIRST_STAGES:
+        k = str(FIRST_STAGES[k].depth)
     if not (at and name and k.isascii() and k.isdigit() and int(k) > 0) or (colon and not settings):
         raise InputError(f"stage '{text}': expected {_FORM}, K at least 1")
     options: dict[str, Any] = {}
@@ -69,7 +75,7 @@ def parse_stage(text: str) -> StageSpec:
             parsed = _OPTIONS.get(key, str)(value)
         except ValueError as error:
             raise InputError(f"stage '{text}': '{setting}' is not a whole number: expected {_FORM}") from error
-        new = {'method': 'sample', 'samples': parsed} if key == 'sample' else {key.replace('-', '_'): parsed}
+        new = {'method': 'sample', 'samples': parsed} if key == 'sample' else {_PARAMETERS.get(key, key): parsed}
         if twice := sorted(new.keys() & options.keys()):
             raise InputError(f"stage '{text}' has more than one {twice[0]}: give one")
         options |= new

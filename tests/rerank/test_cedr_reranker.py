@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+from pyserini_repbert.command import run
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.cedr import FIRST_STAGES
+from pyserini_repbert.pipeline.specs import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
+from pyserini_repbert.rerank.__main__ import main
+from pyserini_repbert.runs import read_run
 
 ARCHITECTURES = ['vanilla', 'knrm', 'pacrr', 'drmm']
 QUERIES = ['cat sat', 'the big red dog ran on a mat in the sun', '']
@@ -103,6 +107,25 @@ def test_bfloat16_is_close(architecture, tiny_cedr):
 
 def test_the_papers_first_stages():
     assert FIRST_STAGES == {'robust04': ('bm25', 150), 'webtrack': ('ql', 100)}
+    assert parse_stage('m@robust04') == StageSpec('m', 150)
+    assert parse_stage('m@webtrack:layers=5,max-length=400').options == (('n_layers', 5), ('max_length', 400))
+
+
+def test_rerank_command(tiny_cedr, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = tiny_cedr('pacrr')
+    texts = {'a': 'the cat sat', 'b': 'a dog ran', 'c': 'fish ate . ' * 30}
+    (tmp_path / 'topics.tsv').write_text('query\t1\tcat sat\n')
+    (tmp_path / 'docs.tsv').write_text(''.join(f'doc\t{docid}\t{text}\n' for docid, text in texts.items()))
+    (tmp_path / 'bm25.run').write_text(''.join(f'1 Q0 {docid} {i} {9 - i} t\n' for i, docid in enumerate('abc', 1)))
+    command = '--run bm25.run --topics topics.tsv --corpus docs.tsv --output o --reranker cedr-pacrr@robust04:layers=1'
+    assert run(main, command.split()) == 0
+    expected = CedrReranker(folder, n_layers=1).rerank('cat sat', [Candidate(d, text=t) for d, t in texts.items()])
+    found = read_run('o')['1']
+    assert found.docids == [item.docid for item in expected]
+    np.testing.assert_allclose(found.scores, [item.score for item in expected], atol=1e-5)
+    assert run(main, [*command.split()[:-1], 'cedr-pacrr@9:layers=7', '--overwrite']) == 2
+    assert '7 layers were asked for' in capsys.readouterr().err
 
 
 def test_checkpoints_that_do_not_fit(tiny_cedr, tiny_checkpoint):
