@@ -18,7 +18,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
-    parser.add_argument('--corpus', required=True, help='a file, a folder, ir_datasets:ID, or a Lucene index folder')
+    parser.add_argument('--corpus', required=True, help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
     parser.add_argument('--encoder', required=True, help='catalog name or checkpoint folder')
@@ -29,6 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--shard', default='0/1', metavar='I/N', help='encode the I-th of N parts, I from 0')
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    parser.add_argument('--threads', type=command.positive_int, help="CPU threads; by default PyTorch's own number")
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
@@ -47,6 +48,10 @@ def main(arguments: list[str]) -> int | None:
     from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
 
     forbid_downloads(options.offline)
+    if options.threads:
+        import torch
+
+        torch.set_num_threads(options.threads)
     part = Part.parse(options.shard)
     corpus = open_any_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     encoder = RepBertDocumentEncoder(

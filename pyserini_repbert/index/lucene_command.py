@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from pyserini_repbert.command import positive_int, progress
 
@@ -31,15 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the index and say how to search it."""
-    from pyserini_repbert import catalog
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
 
-    source = arguments.corpus
-    if not Path(source).exists():
-        source = catalog.file('collections', source) or source
     expanded = arguments.variant != 'bm25'
-    corpus = open_any_corpus(source, arguments.corpus_format, arguments.fields, arguments.on_error, keep_empty=expanded)
+    corpus = open_any_corpus(
+        arguments.corpus, arguments.corpus_format, arguments.fields, arguments.on_error, keep_empty=expanded
+    )
     predictions = arguments.predictions
     if predictions is not None and len(predictions) == 1:
         predictions = predictions[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pyserini_repbert import catalog
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.passages import BadPassage, Corpus, OnError, Passage, open_corpus
 
@@ -40,7 +41,10 @@ def open_any_corpus(
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
 ) -> Corpus:
-    """A Lucene index folder's stored passages, or whatever `passages.open_corpus` opens."""
+    """A Lucene index folder's stored passages, a collection that ships, or whatever `passages.open_corpus` opens."""
+    shipped = None if Path(source).exists() else catalog.find('collections', str(source))
+    if shipped is not None and 'resource' in shipped.values:
+        source = catalog.resource(shipped)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
         return LuceneCorpus(str(source), on_error, keep_empty)
     return open_corpus(source, fmt, fields, on_error, keep_empty)
