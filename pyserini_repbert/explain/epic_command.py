@@ -1,0 +1,87 @@
+"""The command `explain`: EPIC's weights, expansions and contributions for a query and a passage."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.command import usage
+from pyserini_repbert.encode.__main__ import add_model_arguments
+from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    from pyserini_repbert.explain.epic import Explanation
+
+DESCRIPTION = (
+    "Why EPIC gives a passage its score: term importances, expansions, contributions. 'explain similarity' draws "
+    "CEDR's similarity matrices instead (it has its own --help)."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    parser.add_argument('--model', help='an EPIC checkpoint: catalog name or folder; default: the one the index names')
+    parser.add_argument('--query', required=True, metavar='TEXT', help='the query')
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument('--passage', metavar='TEXT', help='the passage')
+    what.add_argument('--docid', help='a passage of --index')
+    parser.add_argument('--index', help='an EPIC index: explain the vector that it stores')
+    parser.add_argument('--corpus', help="where the passage's text is, if the index does not store texts")
+    parser.add_argument('--top', type=_from_zero, default=10, help='how many expansion terms')
+    parser.add_argument('--prune', type=_from_zero, default=0, help='with --passage: weights kept, 0 for all')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+    parser.add_argument('--html', metavar='FILE', help='write a page')
+    parser.add_argument('--colour', choices=('auto', 'always', 'never'), default='auto', help='of the terminal text')
+    add_model_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int | None:
+    """Explain and show."""
+    if (options.docid is None) != (options.index is None):
+        raise usage('--docid is for --index: give both, or a --passage')
+    if options.passage is not None and not options.model:
+        raise usage('--passage needs the --model')
+    from pyserini_repbert.download import forbid_downloads
+    from pyserini_repbert.explain.epic_views import as_html, as_json, as_text
+    from pyserini_repbert.files import atomic_file
+
+    forbid_downloads(options.offline)
+    explanation = _explained(options)
+    if options.html:
+        with atomic_file(options.html) as stream:
+            stream.write(as_html(options.query, explanation))
+    if options.json:
+        print(as_json(options.query, explanation))
+    else:
+        colours = options.colour == 'always' or (options.colour == 'auto' and sys.stdout.isatty())
+        print(as_text(explanation, colours))
+    return None
+
+
+def _explained(options: argparse.Namespace) -> Explanation:
+    from pyserini_repbert.encode.epic import EpicEncoder
+    from pyserini_repbert.explain.epic import explain_indexed, explain_text
+    from pyserini_repbert.index.epic import EpicBundle
+
+    precision = options.precision or 'float32'
+    if options.passage is not None:
+        encoder = EpicEncoder(options.model, options.device, precision)
+        return explain_text(encoder, options.query, options.passage, options.top, options.prune)
+    index = EpicBundle(options.index)
+    encoder = EpicEncoder(options.model or index.settings.encoder, options.device, precision)
+    text = None
+    if options.corpus:
+        from pyserini_repbert.passages import CorpusTexts
+        from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
+
+        text = CorpusTexts(open_any_corpus(options.corpus), [options.docid]).texts([options.docid])[0]
+        if text is None:
+            raise InputError(f"corpus {options.corpus} has no passage '{options.docid}': check the docid")
+    return explain_indexed(encoder, index, options.query, options.docid, text, options.top)
+
+
+def _from_zero(text: str) -> int:
+    from pyserini_repbert.command import positive_int
+
+    return 0 if text == '0' else positive_int(text)

@@ -1,0 +1,114 @@
+"""EPIC's explanations: they sum to the score, and show what they should."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.errors import MismatchError, MissingResourceError
+from pyserini_repbert.explain import explain_indexed, explain_text
+from pyserini_repbert.explain.__main__ import main
+from pyserini_repbert.explain.epic_views import as_html, as_text
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import EpicReranker
+
+QUERY, PASSAGE = 'the old fish in the sea', 'big blue fish ate the small bird , fish'
+
+
+@pytest.fixture
+def encoder(tiny_epic):
+    return EpicEncoder(tiny_epic())
+
+
+@pytest.mark.parametrize('prune', [0, 10])
+def test_contributions_sum_to_the_rerankers_score(prune, encoder):
+    found = explain_text(encoder, QUERY, PASSAGE, prune=prune)
+    (reranked,) = EpicReranker(encoder, prune=prune).rerank(QUERY, [Candidate('d', text=PASSAGE)])
+    assert found.score == pytest.approx(reranked.score, abs=1e-5)
+    assert sum(part.contribution for part in found.contributions) == found.score
+    assert [part.term for part in found.contributions].count('the') == 1
+    products = [part.contribution for part in found.contributions]
+    assert products == sorted(products, reverse=True)
+
+
+def test_terms_and_expansions(encoder):
+    found = explain_text(encoder, QUERY, PASSAGE, top=5)
+    assert [term.term for term in found.query] == QUERY.split()
+    assert [term.term for term in found.passage] == PASSAGE.split()
+    assert len({term.weight for term in found.passage if term.term == 'fish'}) == 1
+    dense = encoder.encode_dense([PASSAGE])[0]
+    absent = [term for term in range(40) if encoder.word_pieces.tokens([term])[0] not in PASSAGE.split()]
+    strongest = sorted(absent, key=lambda term: -dense[term])[:5]
+    assert [term.term for term in found.expansions] == encoder.word_pieces.tokens(strongest)
+    assert 0 < found.quality < 1
+    assert explain_text(encoder, '', PASSAGE).score == 0
+    assert explain_text(encoder, QUERY, '').score == 0
+
+
+def test_a_stored_vector_is_explained_as_it_is(encoder, corpus_file, tmp_path, tiny_epic):
+    corpus = open_corpus(corpus_file(12))
+    encode_epic_corpus(corpus, encoder, tmp_path / 'index', prune=12, weights='uint8')
+    index = EpicBundle(tmp_path / 'index')
+    (reranked,) = EpicReranker(encoder, index=index).rerank(QUERY, [Candidate('d5')])
+    found = explain_indexed(encoder, index, QUERY, 'd5')
+    assert found.score == pytest.approx(reranked.score, abs=1e-5)
+    assert found.passage == () and found.quality is None and len(found.expansions) == 10
+    text = list(corpus)[5].text
+    known = explain_indexed(encoder, index, QUERY, 'd5', text)
+    assert [term.term for term in known.passage] == text.split()
+    assert known.score == found.score
+    with pytest.raises(MissingResourceError, match="no passage 'd99'"):
+        explain_indexed(encoder, index, QUERY, 'd99')
+    with pytest.raises(MismatchError, match='other weights'):
+        explain_indexed(EpicEncoder(tiny_epic('other', seed=3)), index, QUERY, 'd5')
+
+
+def test_pages_escape_what_they_show(encoder):
+    found = explain_text(encoder, 'cat <script>', 'the <b> mat')
+    page = as_html('cat <script>', found)
+    assert '<script' not in page and '&lt;script&gt;' in page and 'http' not in page
+    assert 'score' in as_text(found, colours=False) and '\x1b' not in as_text(found, colours=False)
+    assert '\x1b[30;48;5;46m' in as_text(found, colours=True)
+
+
+def test_command(tiny_epic, corpus_file, tmp_path, capsys):
+    model, corpus, index = str(tiny_epic()), str(corpus_file(12)), str(tmp_path / 'index')
+    encode_epic_corpus(open_corpus(corpus), EpicEncoder(model), index, prune=12)
+    page = tmp_path / 'page.html'
+    asked = ['--model', model, '--query', QUERY]
+    assert command.run(main, [*asked, '--passage', PASSAGE, '--json', '--html', str(page)]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown['score'] == pytest.approx(sum(part['contribution'] for part in shown['contributions']))
+    assert page.read_text(encoding='utf-8').startswith('<!DOCTYPE html>')
+    assert command.run(main, ['--query', QUERY, '--index', index, '--docid', 'd3', '--colour', 'always']) == 0
+    assert 'strongest terms:' in capsys.readouterr().out
+    assert command.run(main, [*asked, '--index', index, '--docid', 'd3', '--corpus', corpus, '--top', '0']) == 0
+    assert 'passage:' in capsys.readouterr().out
+    for arguments, message in (
+        ([*asked, '--docid', 'd3'], '--docid is for --index'),
+        (['--query', QUERY, '--passage', 'x'], 'needs the --model'),
+        ([*asked, '--index', index, '--docid', 'd3', '--corpus', str(corpus_file(2, 'two.jsonl'))], "no passage 'd3'"),
+    ):
+        assert command.run(main, arguments) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_help_of_both_commands_is_quick():
+    code = (
+        'import sys; from pyserini_repbert.explain.__main__ import main\n'
+        'for arguments in (["--help"], ["similarity", "--help"]):\n'
+        '    try: main(arguments)\n'
+        '    except SystemExit: pass\n'
+        'sys.exit(bool({"torch", "numpy", "pyserini"} & sys.modules.keys()))'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert '--docid' in done.stdout and '--layer' in done.stdout
