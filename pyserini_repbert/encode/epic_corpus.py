@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Part, build_bundle
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
 from pyserini_repbert.index.manifest import EpicSettings, Manifest
 from pyserini_repbert.passages import Passage
-from pyserini_repbert.term_vectors import TermVectors, complete
+from pyserini_repbert.term_vectors import TermVectors, complete, largest
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
 SHARD_SIZE = 65536  # passages: 215 MB at r=1000
@@ -95,3 +99,46 @@ def encode_epic_corpus(
         overwrite=overwrite,
         on_progress=on_progress,
     )
+
+
+def prune_epic_bundle(bundle: EpicBundle, output: StrPath, prune: int, weights: str) -> EpicBundle:
+    """A copy of a bundle with fewer weights a passage or with others' storage; without texts.
+
+    Parameters
+    ----------
+    prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
+    weights : 'float16' or 'uint8'
+
+    Raises
+    ------
+    InputError
+        where `output` holds something, or for more weights than `bundle` keeps
+    """
+    check_storage(prune, weights)
+    before = bundle.settings
+    if before.prune and not 0 < prune <= before.prune:
+        raise InputError(
+            f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were asked for: '
+            'build it again with more'
+        )
+    settings = replace(before, prune=prune, weights=weights, texts=False, layout='blocks' if prune else 'all')
+    least, most = _WINDOW
+    window = max(least, min(most, _WINDOW_WEIGHTS // (before.prune or before.vocabulary)))
+    vectors = (vector for _, some in bundle.vectors(window) for vector in some)
+
+    def encode(passages: Sequence[Passage]) -> TermVectors:
+        own = itertools.islice(vectors, len(passages))
+        if not prune:
+            return TermVectors.of(own)
+        return TermVectors.of(largest(vector.weights, prune, vector.terms) for vector in own)
+
+    build_bundle(
+        (Passage(bundle.docid(row), '') for row in range(len(bundle))),
+        output,
+        settings,
+        lambda target: EpicShardWriter(target, settings),
+        encode,
+        shard_size=before.shard_size,
+        window=window,
+    )
+    return EpicBundle(output)

@@ -78,6 +78,19 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
     _save(path, figure)
 
 
+def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: str, y_label: str) -> None:
+    """Bars on a logarithmic y axis, a panel for each title: x label -> height."""
+    figure, axes = _figure(len(bars))
+    for axis, (title, heights) in zip(axes, bars.items(), strict=True):
+        axis.bar(list(heights), list(heights.values()))
+        axis.set_yscale('log')
+        axis.set_xticks(range(len(heights)), list(heights), rotation=90, fontsize=7)
+        axis.set_xlabel(x_label)
+        axis.set_ylabel(y_label)
+        axis.set_title(title)
+    _save(path, figure)
+
+
 def _figure(n_panels: int) -> tuple[Any, Sequence[Any]]:
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -1,0 +1,104 @@
+"""EPIC's analyses: the cut-off, the distribution of values, and what pruning costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.__main__ import main
+from pyserini_repbert.evaluate.cutoff import tune_cutoff
+from pyserini_repbert.evaluate.epic_values import value_counts
+from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.runs import RankedList, write_run
+
+
+def ranked(docids: str) -> RankedList:
+    return RankedList(list(docids), [1 / rank for rank in range(1, len(docids) + 1)])
+
+
+def test_the_best_cutoff_by_hand():
+    # 'd' is relevant to 1: cut-offs below 4 leave it at rank 4; from 4 on it is first, from 5 on 'e' passes it
+    first, reranked, qrels = {'1': ranked('abcde')}, {'1': ranked('edabc')}, {'1': {'d': 1}}
+    (measure,) = parse_measures(['MRR@10'])
+    found = tune_cutoff(first, reranked, qrels, measure, range(6))
+    assert found.best == 4
+    assert found.values == {0: 0.25, 1: 0.25, 2: 0.25, 3: 0.25, 4: 1.0, 5: 0.5}
+    assert tune_cutoff(first, reranked, qrels, measure, [3, 2]).best == 2  # the smallest of equal ones
+    with pytest.raises(InputError, match='no cut-offs'):
+        tune_cutoff(first, reranked, qrels, measure, [])
+
+
+def test_tune_cutoff_command(tmp_path, capsys):
+    write_run(tmp_path / 'first', {'1': ranked('abcde')})
+    write_run(tmp_path / 'reranked', {'1': ranked('edabc')})
+    (tmp_path / 'qrels').write_text('1 0 d 1\n')
+    arguments = ['--run', str(tmp_path / 'first'), '--reranked', str(tmp_path / 'reranked')]
+    arguments += ['--qrels', str(tmp_path / 'qrels'), '--csv', str(tmp_path / 'values.csv')]
+    assert command.run(main, ['tune-cutoff', *arguments, '--plot', str(tmp_path / 'plot.png')]) == 0
+    assert 'best cut-off 4: MRR@10 1.0000 (without reranking 0.2500)' in capsys.readouterr().out
+    assert (tmp_path / 'values.csv').read_text().splitlines()[5] == '4,1.000000'
+    assert (tmp_path / 'plot.png').stat().st_size > 1000
+
+
+@pytest.fixture
+def bundle(tiny_epic, corpus_file, tmp_path) -> EpicBundle:
+    encode_epic_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0)
+    return EpicBundle(tmp_path / 'index')
+
+
+def test_values_are_counted_rounded_up(bundle, tmp_path):
+    found = value_counts(bundle)
+    values = np.concatenate([bundle.vector(row).weights for row in range(30)])
+    assert found.total == 30 * 40 and found.pruned == 0
+    assert found.counts[0.1] == int(((values > 0) & (values <= 0.1)).sum())
+    assert found.share_up_to(0.2) == pytest.approx((values <= 0.2).mean())
+    pruned = value_counts(prune_epic_bundle(bundle, tmp_path / 'pruned', 10, 'float16'))
+    assert pruned.pruned == 30 * 30 and pruned.total == found.total
+
+
+def test_values_command(bundle, tmp_path, capsys):
+    arguments = ['epic-values', '--index', str(bundle.folder), '--plot', str(tmp_path / 'plot.png')]
+    assert command.run(main, [*arguments, '--csv', str(tmp_path / 'values.csv')]) == 0
+    assert 'of 1,200 values are 0.1 or below.' in capsys.readouterr().out
+    assert (tmp_path / 'plot.png').stat().st_size > 1000
+
+
+def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):
+    pruned = prune_epic_bundle(bundle, tmp_path / 'pruned', 7, 'float16')
+    for row in range(30):
+        whole, kept = bundle.vector(row), pruned.vector(row)
+        assert kept.weights.min() >= np.sort(whole.weights)[-7]
+        np.testing.assert_array_equal(kept.weights, whole.weights_of(kept.terms))
+    again = prune_epic_bundle(pruned, tmp_path / 'again', 3, 'uint8')
+    assert len(again.vector(0)) == 3 and again.docid(29) == 'd29'
+    for more in (8, 0):
+        with pytest.raises(InputError, match='keeps 7 weights'):
+            prune_epic_bundle(pruned, tmp_path / 'more', more, 'float16')
+    quantised = prune_epic_bundle(bundle, tmp_path / 'quantised', 0, 'uint8')
+    np.testing.assert_allclose(quantised.vector(3).weights, bundle.vector(3).weights, atol=5e-3)
+
+
+def test_pruning_command(tiny_epic, corpus_file, tmp_path, capsys):
+    (tmp_path / 'topics.tsv').write_text('1\tblue fish\n2\tthe old moon\n3\tno hits\n')
+    (tmp_path / 'qrels').write_text('1 0 d3 1\n2 0 d4 1\n')
+    hits = RankedList([f'd{number}' for number in range(20)], list(range(20, 0, -1)))
+    write_run(tmp_path / 'run', {'1': hits, '2': hits})
+    arguments = ['epic-pruning', '--model', str(tiny_epic()), '--corpus', str(corpus_file(30)), '--fp32']
+    arguments += ['--topics', str(tmp_path / 'topics.tsv'), '--qrels', str(tmp_path / 'qrels')]
+    arguments += ['--run', str(tmp_path / 'run'), '--prune', 'all', '10', '--folder', str(tmp_path / 'kept')]
+    for _ in range(2):  # the second time from the indexes that were kept
+        assert command.run(main, [*arguments, '--csv', str(tmp_path / 'table.csv')]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 6 and lines[2].startswith('| all | float16') and '100.0%' in lines[2]
+    rows = (tmp_path / 'table.csv').read_text().splitlines()
+    assert len(rows) == 5 and rows[2].startswith('10,float16')
+    (tmp_path / 'small').mkdir()
+    small = ['--corpus', str(corpus_file(5, 'small.jsonl')), '--folder', str(tmp_path / 'small')]
+    assert command.run(main, [*arguments, *small]) == 2
+    assert "lacks hit 'd10'" in capsys.readouterr().err
