@@ -42,11 +42,16 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
     from pyserini_repbert.evaluate.tables import markdown, write_csv
     from pyserini_repbert.models.bert import BertConfig
     from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.pyserini_bridge.topics import load_topics
     from pyserini_repbert.rerank.cedr import CedrReranker
 
     measures = parse_measures(options.measures)
-    qrels = load_judgments(options.qrels)
-    queries, lists = _candidates(options)
+    topics = load_topics(options.topics)
+    asked = {query.qid for query in topics}
+    qrels = {qid: own for qid, own in load_judgments(options.qrels).items() if qid in asked}
+    if not qrels:
+        raise InputError(f'{options.qrels} judges no topic of {options.topics}: do they belong together?')
+    queries, lists = _candidates(options, topics)
     found = {}
     for name, path in models.items():
         checkpoint = open_checkpoint(path, 'rerankers')
@@ -64,7 +69,7 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
         for name, curve in found.items()
         for n, result in curve.items()
     ]
-    print(markdown(['model', 'layers', *panels], rows))
+    print(markdown(['model', 'layers', *panels], rows), end='\n\n')
     if options.csv:
         flat = [
             (label, name, n, f'{value:.6f}')
@@ -99,15 +104,14 @@ def _lengths(options: argparse.Namespace, models: Mapping[str, str]) -> None:
         plot_lines(options.plot_lengths, {'documents/s': rates}, 'document length (wordpieces)', logarithmic=False)
 
 
-def _candidates(options: argparse.Namespace) -> tuple[list[Query], list[list[Candidate]]]:
+def _candidates(options: argparse.Namespace, topics: Sequence[Query]) -> tuple[list[Query], list[list[Candidate]]]:
     """The run's topics, and the candidates of each with their texts."""
     from pyserini_repbert.pipeline.texts import open_texts
-    from pyserini_repbert.pyserini_bridge.topics import load_topics
     from pyserini_repbert.ranking import Candidate
     from pyserini_repbert.runs import read_run
 
     run = read_run(options.run, options.hits or FIRST_STAGES[options.setting].depth)
-    queries = [query for query in load_topics(options.topics) if query.qid in run]
+    queries = [query for query in topics if query.qid in run]
     if not queries:
         raise InputError(f'run {options.run} has no topic of {options.topics}: do they belong together?')
     wanted = list(dict.fromkeys(docid for query in queries for docid in run[query.qid].docids))

@@ -139,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     made = parser(
         'evaluate',
         'Evaluate run files with ir_measures. With a word in front, an analysis instead: fusion-table, consistency, '
-        'recall-depth, rerank-depth (each has its own --help).',
+        'recall-depth, rerank-depth, tradeoff, layers, split-folds, join-folds (each has its own --help).',
     )
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     made.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')

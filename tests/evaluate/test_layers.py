@@ -19,7 +19,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / 'docs.tsv').write_text(''.join(f'doc\t{docid}\t{text}\n' for docid, text in TEXTS.items()))
     lines = [f'{qid} Q0 {docid} {rank} {9 - rank} t\n' for qid in '12' for rank, docid in enumerate('abc', 1)]
     (tmp_path / 'bm25.run').write_text(''.join(lines))
-    (tmp_path / 'qrels').write_text('1 0 a 1\n2 0 c 1\n')
+    (tmp_path / 'qrels').write_text('1 0 a 1\n2 0 c 1\n77 0 not-among-the-topics 1\n')
     return tmp_path
 
 
@@ -86,7 +86,8 @@ def test_command(files, tiny_cedr, capsys):
     [
         ('', 'nothing was asked for'),
         ('--run bm25.run --topics topics.tsv', '--run needs --qrels'),
-        ('--run bm25.run --topics other.tsv --qrels qrels --corpus docs.tsv', 'do they belong together?'),
+        ('--run bm25.run --topics other.tsv --qrels qrels --corpus docs.tsv', 'qrels judges no topic of other.tsv'),
+        ('--run bm25.run --topics 77.tsv --qrels qrels --corpus docs.tsv', 'run bm25.run has no topic of 77.tsv'),
         ('--run bm25.run --topics topics.tsv --qrels qrels', 'passages come from one place'),
         ('--run bm25.run --topics topics.tsv --qrels qrels --corpus docs.tsv --layers 9', '9 layers were asked for'),
         ('--run bm25.run --topics topics.tsv --qrels qrels --corpus few.tsv', "candidate 'b' has no text"),
@@ -95,6 +96,7 @@ def test_command(files, tiny_cedr, capsys):
 def test_errors(files, tiny_cedr, capsys, flags, message):
     tiny_cedr('knrm')
     (files / 'other.tsv').write_text('9\tx\n')
+    (files / '77.tsv').write_text('77\tx\n')
     (files / 'few.tsv').write_text('doc\ta\ttext\n')
     assert run(main, ['layers', '--models', 'cedr-knrm', *flags.split()]) == 2
     assert message in capsys.readouterr().err
