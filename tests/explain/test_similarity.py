@@ -1,4 +1,3 @@
-import argparse
 import html.parser
 import re
 import sys
@@ -8,7 +7,7 @@ import pytest
 
 from pyserini_repbert.command import run as run_command
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.explain import similarity_command
+from pyserini_repbert.explain.__main__ import main
 from pyserini_repbert.explain.heat_maps import Panel, scales, write_html
 from pyserini_repbert.explain.similarity import SimilarityMap, SimilarityModel
 
@@ -17,12 +16,7 @@ MAP = SimilarityMap(2, ['<b>', '##ing'], ['a', '&', '</td>', '$x$'], VALUES)
 
 
 def explain(arguments):
-    def main(words):
-        parser = argparse.ArgumentParser()
-        similarity_command.add_arguments(parser)
-        return similarity_command.run(parser.parse_args(words))
-
-    return run_command(main, arguments)
+    return run_command(main, ['similarity', *arguments])
 
 
 def test_matches_and_windows_by_hand():
