@@ -20,7 +20,9 @@ from pyserini_repbert.command import Parser, run
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, existing_file
 
-BLOCK = re.compile(r'(?P<fence>```sh\n(?P<commands>(?:(?!```).)*)```\n\n<!-- output -->\n).*?(?=<!-- end -->)', re.DOTALL)
+BLOCK = re.compile(
+    r'(?P<fence>```sh\n(?P<commands>(?:(?!```).)*)```\n\n<!-- output -->\n).*?(?=<!-- end -->)', re.DOTALL
+)
 
 
 def main(arguments: list[str]) -> int | None:

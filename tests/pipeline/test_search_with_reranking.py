@@ -25,16 +25,16 @@ def test_searching_with_stages_is_searching_and_then_reranking(world, index, tmp
     stages = [f'{world.mono}@8', f'{world.duo}@3:binary']
     first, both, after = (str(tmp_path / f'{name}.txt') for name in ('first', 'both', 'after'))
     assert command.run(search, [*where, '--output', first]) == 0
-    cost = str(tmp_path / 'cost.json')
+    cost = tmp_path / 'cost.json'
     given = [part for stage in stages for part in ('--rerank', stage)]
-    assert command.run(search, [*where, *given, '--output', both, '--cost', cost, '--tag', 'first']) == 0
+    assert command.run(search, [*where, *given, '--output', both, '--cost', str(cost), '--tag', 'first']) == 0
     assert 'inferences' in capsys.readouterr().out
     given = [part for stage in stages for part in ('--reranker', stage)]
     arguments = ['--run', first, '--topics', str(world.topics), '--corpus', str(world.corpus), *given]
     assert command.run(rerank, [*arguments, '--output', after]) == 0
     left, right = read_run(both), read_run(after)
     assert {qid: ranked.docids for qid, ranked in left.items()} == {qid: list.docids for qid, list in right.items()}
-    assert [stage['inferences'] for stage in json.loads(open(cost).read())['stages']] == [3 * 8, 3 * 3 * 2]
+    assert [stage['inferences'] for stage in json.loads(cost.read_text())['stages']] == [3 * 8, 3 * 3 * 2]
 
 
 def test_a_question_is_answered_through_the_stages(world, index, capsys):
