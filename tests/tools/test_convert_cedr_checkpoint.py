@@ -119,7 +119,7 @@ def test_a_base_of_another_size_is_refused(main, published, tmp_path, capsys, ti
 def test_files_that_run_code_or_are_not_there(main, published, tmp_path, capsys):
     _, weights, base = published('vanilla')
     output = str(tmp_path / 'converted')
-    weights.write_bytes(pickle.dumps({'cls.weight': print}))
+    weights.write_bytes(pickle.dumps({'cls.weight': print}, protocol=2))
     assert run(main, [str(weights), '--base', str(base), '--output', output]) == 2
     assert 'is not a file of PyTorch weights' in capsys.readouterr().err
     assert run(main, ['none.p', '--base', str(base), '--output', output]) == 2
