@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int | None:
     with tempfile.TemporaryDirectory() as temporary, progress(len(settings), 'prune', 'settings', options.quiet) as bar:
         results = compare_pruning(
             encoder,
-            open_any_corpus(_corpus(options.corpus), options.corpus_format, options.fields),
+            open_any_corpus(options.corpus, options.corpus_format, options.fields),
             load_topics(options.topics),
             read_run(options.run, options.hits),
             load_judgments(options.qrels),
@@ -69,22 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     made.add_argument('--run', required=True, help="the first stage's run file")
     made.add_argument('--hits', type=positive_int, default=1000, help='hits reranked')
-    made.add_argument('--prune', type=_kept, nargs='+', default=_PRUNE, help='weights kept of a passage, 0 or all for all')
+    made.add_argument('--prune', type=_kept, nargs='+', default=_PRUNE, help='weights kept of a passage; 0, or all')
     made.add_argument('--weights', choices=tuple(_WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored')
     made.add_argument('--measures', nargs='+', default=['MRR@10', 'nDCG@10'], help="in ir_measures' form")
     made.add_argument('--folder', help='keep the indexes there, and use those that are there')
     made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
     add_model_arguments(made)
     return made
-
-
-def _corpus(name: str) -> str:
-    from pathlib import Path
-
-    from pyserini_repbert import catalog
-
-    shipped = None if Path(name).exists() else catalog.file('collections', name)
-    return str(shipped or name)
 
 
 def _kept(text: str) -> int:

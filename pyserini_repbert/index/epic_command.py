@@ -12,7 +12,7 @@ _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument('--corpus', required=True, help='a file, a folder, ir_datasets:ID, or a Lucene index folder')
+    parser.add_argument('--corpus', required=True, help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
     parser.add_argument('--encoder', required=True, help='an EPIC checkpoint: catalog name or folder')
@@ -33,9 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Build the bundle and say what it takes."""
-    from pathlib import Path
-
-    from pyserini_repbert import catalog
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
@@ -44,8 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
     forbid_downloads(options.offline)
     part = Part.parse(options.shard)
-    source = options.corpus if Path(options.corpus).exists() else catalog.file('collections', options.corpus)
-    corpus = open_any_corpus(source or options.corpus, options.corpus_format, options.fields, options.on_error)
+    corpus = open_any_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     encoder = EpicEncoder(options.encoder, options.device, options.precision or 'auto', options.max_length)
     with progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
         manifest = encode_epic_corpus(

@@ -23,6 +23,8 @@ class LuceneWriter:
     ----------
     folder : where the index is made; an empty folder
     threads : how many documents are analysed at a time; the order inside an index is only reproducible with one
+    impact : documents are `id`, `contents` and `vector`, {token: whole number}, whose numbers are a token's impacts;
+        no positions or document vectors are stored
 
     Raises
     ------
@@ -30,19 +32,22 @@ class LuceneWriter:
         when Java cannot be started or Lucene cannot write
     """
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
+    def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
         quiet_java()
         heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20
         buffer = max(16, min(MAX_BUFFER, heap // 4))
         # fmt: off
         options = [
-            '-input', '', '-collection', 'JsonCollection', '-index', str(folder), '-threads', str(threads),
-            '-memoryBuffer', str(buffer), '-storePositions', '-storeDocvectors', '-storeRaw',
+            '-input', '', '-collection', 'JsonVectorCollection' if impact else 'JsonCollection', '-index', str(folder),
+            '-threads', str(threads), '-memoryBuffer', str(buffer), '-storeRaw',
         ]
         # fmt: on
+        options += ['-impact', '-pretokenized'] if impact else ['-storePositions', '-storeDocvectors']
         import jnius
 
         self._failure = jnius.JavaException
+        self._vector_document = java_class('io.anserini.collection.JsonVectorCollection$Document') if impact else None
+        self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')() if impact else None
         try:
             self._java = java_class('io.anserini.index.SimpleIndexer')(options)
         except self._failure as error:
@@ -53,16 +58,25 @@ class LuceneWriter:
     def add(self, documents: Sequence[str]) -> None:
         """Add documents, each a JSON object as text. Raises InputError when Anserini leaves one out."""
         try:
-            added = self._java.addRawDocuments(list(documents))
+            if self._vector_document is None or self._json is None:
+                added = self._java.addRawDocuments(list(documents))
+            else:  # Anserini reads raw documents as those of JsonCollection, whatever the collection
+                made = [self._vector_document(self._json.readTree(document)) for document in documents]
+                added = self._java.addJsonDocuments(made)
         except self._failure as error:
             raise JavaError(
                 f'Lucene could not index ({java_reason(error)}): free memory or disk, and start again'
             ) from error
         if added != len(documents):
-            lost = next((document for document in documents if not self._java.addRawDocument(document)), '')
             raise InputError(
-                f'Anserini refused {len(documents) - added} documents, first {lost[:80]!r}: mend the corpus'
+                f'Anserini refused {len(documents) - added} documents{self._first_refused(documents)}: mend the corpus'
             )
+
+    def _first_refused(self, documents: Sequence[str]) -> str:
+        if self._vector_document is not None:
+            return f' from {documents[0][:80]!r} on'
+        lost = next((document for document in documents if not self._java.addRawDocument(document)), '')
+        return f', first {lost[:80]!r}'
 
     def __enter__(self) -> LuceneWriter:
         return self

@@ -1,0 +1,130 @@
+"""EPIC's passage vectors as a Lucene index of impacts: a first stage that no dense search is needed for.
+
+A weight becomes a whole number from 1 to `levels` times one step for the whole index; weights below half a step, and
+negative ones, are left out. Anserini repeats a token as often as its impact says while it indexes, so that fewer levels
+and a stronger pruning make indexing faster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.models.checkpoint import open_checkpoint
+from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
+from pyserini_repbert.pyserini_bridge.lucene import PASSAGE_FIELD
+from pyserini_repbert.pyserini_bridge.sparse_settings import MANIFEST
+
+VARIANT = 'epic-impact'
+LEVELS = 255
+BATCH = 200  # documents handed to Java at a time
+
+
+def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
+    """The names of a bundle's terms, from the checkpoint that it names or from `encoder`; no weights are read.
+
+    Raises MismatchError where the checkpoint's vocabulary is not the bundle's.
+    """
+    name = encoder or bundle.settings.encoder
+    tokens = open_checkpoint(name, 'rerankers').word_pieces().tokens(range(bundle.settings.vocabulary))
+    if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != bundle.settings.vocabulary_sha256:
+        raise MismatchError(
+            f"index {bundle.folder} has another vocabulary than '{name}': give the encoder it was built with "
+            f"('{bundle.settings.encoder}')"
+        )
+    return tokens
+
+
+def impact_step(bundle: EpicBundle, levels: int = LEVELS) -> float:
+    """The step between impacts: the bundle's greatest weight divided by `levels`. Raises InputError for no weights."""
+    greatest = max((float(vectors.weights.max(initial=0)) for _, vectors in bundle.vectors()), default=0.0)
+    if greatest <= 0:
+        raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
+    return greatest / levels
+
+
+def impacts(weights: NDArray[np.float32], step: float) -> NDArray[np.int64]:
+    """Weights as whole numbers of steps, at least 0."""
+    levels: NDArray[np.int64] = np.maximum(np.rint(weights / step), 0).astype(np.int64)
+    return levels
+
+
+def build_impact_index(
+    bundle: EpicBundle,
+    tokens: Sequence[str],
+    output: StrPath,
+    threads: int = 1,
+    levels: int = LEVELS,
+    on_progress: Callable[[int], object] | None = None,
+) -> int:
+    """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
+
+    Passage texts are stored where the bundle stores them. `pyserini_bridge.impact.EpicImpactSearcher` searches it, and
+    Pyserini's LuceneImpactSearcher with `EpicImpactQueryEncoder`.
+
+    Parameters
+    ----------
+    tokens : the names of the terms, from `vocabulary_of`
+    threads : documents indexed at a time
+    levels : the greatest impact
+    on_progress : called with the number of passages just indexed
+
+    Returns
+    -------
+    how many passages were indexed
+
+    Raises
+    ------
+    InputError
+        for an output that exists, an index without weights, or levels below 1
+    JavaError
+        when Java is missing or Lucene cannot write
+    """
+    target = Path(output)
+    if target.exists():
+        raise InputError(f'{target} exists already: delete it, or give another --output')
+    if levels < 1:
+        raise InputError(f'{levels} levels were given, expected at least 1')
+    step = impact_step(bundle, levels)
+    with atomic_folder(target) as folder:
+        documents = _documents(bundle, tokens, step)
+        with LuceneWriter(folder, threads, impact=True) as writer:
+            while batch := list(islice(documents, BATCH)):
+                writer.add(batch)
+                if on_progress is not None:
+                    on_progress(len(batch))
+        settings = bundle.settings
+        manifest = {
+            'variant': VARIANT,
+            'encoder': settings.encoder,
+            'weights_sha256': settings.weights_sha256,
+            'vocabulary_sha256': settings.vocabulary_sha256,
+            'prune': settings.prune,
+            'step': step,
+            'passages': len(bundle),
+        }
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
+    return len(bundle)
+
+
+def _documents(bundle: EpicBundle, tokens: Sequence[str], step: float) -> Iterator[str]:
+    for first, vectors in bundle.vectors(BATCH):
+        docids = [bundle.docid(first + row) for row in range(len(vectors))]
+        texts = bundle.texts(docids)
+        for docid, text, vector in zip(docids, texts, vectors, strict=True):
+            levels = impacts(vector.weights, step)
+            kept = levels > 0
+            named = zip(vector.terms[kept].tolist(), levels[kept].tolist(), strict=True)
+            document = {'id': docid, 'contents': '', 'vector': {tokens[term]: level for term, level in named}}
+            if text is not None:
+                document[PASSAGE_FIELD] = text
+            yield json.dumps(document, ensure_ascii=False)

@@ -1,0 +1,123 @@
+"""Searching a Lucene index of EPIC's impacts with EPIC's query weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_java
+from pyserini_repbert.pyserini_bridge.lucene import index_folder
+from pyserini_repbert.pyserini_bridge.sparse_settings import MANIFEST
+from pyserini_repbert.ranking import Candidate, by_score
+
+QUERY_UNIT = 100  # a query weight becomes a whole number of hundredths: Anserini's query weights are whole numbers
+
+
+class EpicImpactQueryEncoder:
+    """Queries to {wordpiece: whole weight}, as Pyserini's LuceneImpactSearcher asks of its query encoder.
+
+    Give that searcher `min_idf=-1`: it drops tokens that all passages have otherwise.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or an encoder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    """
+
+    def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
+        self.encoder = model if isinstance(model, EpicEncoder) else EpicEncoder(model, device)
+
+    def encode(self, query: str, **_: object) -> dict[str, int]:
+        """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
+        vector = self.encoder.encode_query(query)
+        names = self.encoder.word_pieces.tokens(vector.terms.tolist())
+        levels = {name: round(QUERY_UNIT * weight) for name, weight in zip(names, vector.weights.tolist(), strict=True)}
+        return {name: level for name, level in levels.items() if level > 0}
+
+
+class EpicImpactSearcher:
+    """Searches an index that `index lucene --variant epic-impact` wrote; safe to use from several threads.
+
+    Scores are inner products of quantised weights, in the unit of EPIC's scores.
+
+    Parameters
+    ----------
+    index : the index folder
+    model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
+
+    Raises
+    ------
+    InputError
+        where the folder holds no such index
+    MismatchError
+        where the index was made with another model's weights
+    JavaError
+        when Java cannot be started
+    """
+
+    def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
+        quiet_java()
+        folder = index_folder(index)
+        try:
+            self.settings: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+            self._unit = float(self.settings['step']) / QUERY_UNIT
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f'{folder} is no EPIC impact index: build one with --variant epic-impact') from error
+        self.query_encoder = EpicImpactQueryEncoder(self.settings['encoder'] if model is None else model, device)
+        if self.query_encoder.encoder.weights_sha256 != self.settings['weights_sha256']:
+            raise MismatchError(
+                f"index {folder} was made with other weights than model '{self.query_encoder.encoder.name}': use the "
+                f"model it was built with ('{self.settings['encoder']}')"
+            )
+        with java_calls():
+            self._java = java_class('io.anserini.search.SimpleImpactSearcher')(str(folder))
+            self._map, self._list = java_class('java.util.HashMap'), java_class('java.util.ArrayList')
+            self._whole = java_class('java.lang.Integer')
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        """The best `k` passages by (-score, docid); none for a query without terms."""
+        return self.batch_search([query], ['0'], k)['0']
+
+    def batch_search(
+        self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
+    ) -> dict[str, list[Candidate]]:
+        """The best `k` passages of every query, {qid: candidates} in the order of `qids`.
+
+        Raises InputError for lengths that differ, a qid that occurs twice, k or threads below 1.
+        """
+        if len(queries) != len(qids) or len(set(qids)) != len(qids):
+            raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
+        if k < 1 or threads < 1:
+            raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
+        results: dict[str, list[Candidate]] = {qid: [] for qid in qids}
+        encoded = [(qid, self.query_encoder.encode(query)) for qid, query in zip(qids, queries, strict=True)]
+        with java_calls():
+            self._fill(results, [(qid, weights) for qid, weights in encoded if weights], k, threads)
+        return results
+
+    def _fill(
+        self, results: dict[str, list[Candidate]], asked: list[tuple[str, dict[str, int]]], k: int, threads: int
+    ) -> None:
+        """Put the hits of encoded queries into `results`."""
+        queries, names = self._list(), self._list()
+        for qid, levels in asked:
+            weights = self._map()
+            for name, level in levels.items():
+                weights.put(name, self._whole(level))
+            queries.add(weights)
+            names.add(qid)
+        if not asked:
+            return
+        for entry in self._java.batch_search(queries, names, k, threads).entrySet().toArray():
+            hits = [Candidate(hit.docid, hit.score * self._unit) for hit in entry.getValue()]
+            results[str(entry.getKey())] = by_score(hits)
+
+    def close(self) -> None:
+        """Close the index; further searches fail."""
+        with java_calls():
+            self._java.close()

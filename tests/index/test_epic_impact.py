@@ -1,0 +1,100 @@
+"""A Lucene index of EPIC's impacts ranks as the exhaustive search of the same quantised vectors."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.index.__main__ import main
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.epic_impact import impact_step, impacts, vocabulary_of
+from pyserini_repbert.passages import open_corpus
+
+QUERIES = ['the old fish in the sea', 'moon', 'cat dog ? big ##s', '']
+
+
+@pytest.fixture
+def bundle(tiny_epic, corpus_file, tmp_path) -> EpicBundle:
+    encoder = EpicEncoder(tiny_epic())
+    encode_epic_corpus(open_corpus(corpus_file(60)), encoder, tmp_path / 'vectors', prune=15, store_text=True)
+    return EpicBundle(tmp_path / 'vectors')
+
+
+def test_impacts_by_hand():
+    assert impacts(np.asarray([1.0, 0.5, 0.26, 0.24, 0.0, -1.0], np.float32), 0.5).tolist() == [2, 1, 1, 0, 0, 0]
+
+
+def test_vocabulary_of_another_model_is_refused(bundle, tiny_epic):
+    assert vocabulary_of(bundle)[5] == 'cat'
+    other = tiny_epic('other')
+    (other / 'vocab.txt').write_text((other / 'vocab.txt').read_text().replace('cat', 'cow'))
+    with pytest.raises(MismatchError, match='another vocabulary'):
+        vocabulary_of(bundle, str(other))
+
+
+def test_flags_that_do_not_fit(bundle, tmp_path, capsys):
+    output = ['lucene', '--output', str(tmp_path / 'index')]
+    for arguments, message in (
+        (['--variant', 'epic-impact'], 'takes --vectors'),
+        (['--variant', 'epic-impact', '--vectors', str(bundle.folder), '--sqrt'], '--sqrt is for others'),
+        (['--variant', 'bm25', '--vectors', str(bundle.folder)], 'takes --corpus'),
+    ):
+        assert command.run(main, [*output, *arguments]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.jvm
+def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
+    from pyserini_repbert.pyserini_bridge.impact import QUERY_UNIT, EpicImpactSearcher
+
+    index = str(tmp_path / 'index')
+    arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
+    assert command.run(main, arguments) == 0
+    assert '60 passages (epic-impact)' in capsys.readouterr().out
+    searcher = EpicImpactSearcher(index)
+    encoder = searcher.query_encoder.encoder
+    step = impact_step(bundle)
+    found = searcher.batch_search(QUERIES, ['a', 'b', 'c', 'd'], 20)
+    for qid, text in zip('abcd', QUERIES, strict=True):
+        query = encoder.encode_query(text)
+        levels = impacts(bundle.weights_of(np.arange(60), query.terms), step)
+        exact = levels @ np.rint(query.weights * QUERY_UNIT) * step / QUERY_UNIT
+        best = sorted((row for row in range(60) if exact[row] > 0), key=lambda row: (-exact[row], bundle.docid(row)))
+        hits = found[qid]
+        np.testing.assert_allclose([hit.score for hit in hits], exact[best[:20]], rtol=1e-5)
+        above = [hit.docid for hit in hits if not np.isclose(hit.score, exact[best[:20]][-1])] if hits else []
+        assert above == [bundle.docid(row) for row in best[: len(above)]]
+        plain, _ = bundle.search(query, 20)
+        np.testing.assert_allclose([hit.score for hit in hits], plain[: len(hits)], atol=0.05)
+    assert found['d'] == [] and searcher.search(QUERIES[0], 3) == found['a'][:3]
+    searcher.close()
+    with pytest.raises(MismatchError, match='other weights'):
+        EpicImpactSearcher(index, tiny_epic('other', seed=1))
+    assert json.loads((tmp_path / 'index' / 'pyserini_repbert.json').read_text())['variant'] == 'epic-impact'
+
+
+@pytest.mark.jvm
+def test_pyserinis_searcher_finds_the_same(bundle, tmp_path):
+    from pyserini_repbert.index.epic_impact import build_impact_index
+    from pyserini_repbert.pyserini_bridge.compat import import_pyserini
+    from pyserini_repbert.pyserini_bridge.impact import EpicImpactQueryEncoder, EpicImpactSearcher
+    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+
+    index = tmp_path / 'index'
+    build_impact_index(bundle, vocabulary_of(bundle), index)
+    ours = EpicImpactSearcher(index)
+    pyserini = import_pyserini('pyserini.search.lucene')
+    theirs = pyserini.LuceneImpactSearcher(str(index), EpicImpactQueryEncoder(ours.query_encoder.encoder), min_idf=-1)
+    for query in QUERIES[:3]:
+        expected = ours.search(query, 60)
+        hits = theirs.search(query, 60)
+        assert {hit.docid for hit in hits} == {hit.docid for hit in expected}
+    assert LuceneSparseSearcher(index).texts(['d3']) == bundle.texts(['d3'])
+    with pytest.raises(InputError, match='exists already'):
+        build_impact_index(bundle, vocabulary_of(bundle), index)
