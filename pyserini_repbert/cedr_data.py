@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pyserini_repbert.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines, open_binary
-from pyserini_repbert.passages import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.ranking import Query
 
 QUERY, DOCUMENT = 'query', 'doc'

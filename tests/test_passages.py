@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyserini_repbert import passages
+from pyserini_repbert.corpus import _SeenDocids
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.passages import CorpusTexts, Passage, open_corpus
 
@@ -156,14 +156,14 @@ def test_sources_that_cannot_be_opened(tmp_path, name, options, message):
 
 @given(st.lists(st.text(max_size=4), max_size=60))
 def test_seen_docids_agree_with_a_set(docids):
-    seen, exact = passages._SeenDocids(), set()
+    seen, exact = _SeenDocids(), set()
     for docid in docids:
         assert seen.add(docid) == (docid in exact)
         exact.add(docid)
 
 
 def test_seen_docids_grow():
-    seen = passages._SeenDocids()
+    seen = _SeenDocids()
     assert not any(seen.add(str(i)) for i in range(20_000))
     assert all(seen.add(str(i)) for i in range(20_000))
 
