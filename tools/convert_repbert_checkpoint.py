@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument('output', type=Path, help='the folder to make')
     parser.add_argument('--vocabulary', type=Path, help="a vocab.txt; default bert-base-uncased's")
     options = parser.parse_args(arguments)
-    from pyserini_repbert.models.conversion import convert_repbert
+    from pyserini_repbert.models.repbert_conversion import convert_repbert
 
     ranking = catalog.get('encoders', 'repbert').values['ranking']
     convert_repbert(options.source, options.output, ranking, options.vocabulary)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import atomic_folder, existing_file
-from pyserini_repbert.models.checkpoint import WEIGHTS, Checkpoint, load_strictly
-from pyserini_repbert.models.conversion import load_legacy, uncased_vocabulary
+from pyserini_repbert.models.checkpoint_folder import WEIGHTS, Checkpoint, load_strictly
+from pyserini_repbert.models.legacy import load_legacy, uncased_vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -45,9 +45,7 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
     offline = is_offline()
     wanted = [*_FILES, _WEIGHTS]
     try:
-        found = Path(
-            snapshot_download(repository, revision=revision, allow_patterns=wanted, local_files_only=offline)
-        )
+        found = Path(snapshot_download(repository, revision=revision, allow_patterns=wanted, local_files_only=offline))
         if not (found / _WEIGHTS).is_file():
             wanted = [*_FILES, _LEGACY]
             found = Path(
@@ -65,7 +63,7 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
 def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) -> None:
     from safetensors.torch import save_file
 
-    from pyserini_repbert.models.conversion import load_legacy, uncased_vocabulary
+    from pyserini_repbert.models.legacy import load_legacy, uncased_vocabulary
 
     if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (_WEIGHTS, _LEGACY)):
         raise DamagedFileError(f'{address} holds no config.json with {_WEIGHTS} or {_LEGACY}: it is no checkpoint')

@@ -103,9 +103,9 @@ def convert_tensorflow(
     from safetensors.torch import save_file
 
     from pyserini_repbert.models.bert import BertConfig
-    from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly
-    from pyserini_repbert.models.conversion import uncased_vocabulary
+    from pyserini_repbert.models.checkpoint_folder import Checkpoint, load_strictly
     from pyserini_repbert.models.cross_encoder import CrossEncoder
+    from pyserini_repbert.models.legacy import uncased_vocabulary
 
     if target.exists():
         raise InputError(f'{target} exists: remove it or choose another output')

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
-from pyserini_repbert.models.checkpoint import WEIGHTS, Checkpoint
-from pyserini_repbert.models.conversion import load_legacy
+from pyserini_repbert.models.checkpoint_folder import WEIGHTS, Checkpoint
+from pyserini_repbert.models.legacy import load_legacy
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,7 +14,7 @@ from pyserini_repbert.models.cedr.pacrr import CedrPacrr
 from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
 from pyserini_repbert.models.cedr.vanilla import VanillaBert
-from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly
+from pyserini_repbert.models.checkpoint_folder import Checkpoint, load_strictly
 
 RANKERS: dict[str, type[CedrRanker]] = {
     Architecture.VANILLA: VanillaBert,

@@ -1,0 +1,176 @@
+"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters merged; strict."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import digest
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from pyserini_repbert.models.inputs import WordPieces
+
+WEIGHTS = 'model.safetensors'
+ADAPTER = 'adapter_model.safetensors'
+_IGNORED = ('position_ids',)  # a buffer that older BERT checkpoints carry
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint folder, opened.
+
+    Attributes
+    ----------
+    name : what the user calls it: a catalog name or a path
+    folder : where it lies
+    config : config.json; `config['ranking']` holds the system's settings
+    base : for a PEFT adapter, the checkpoint that it adapts
+    """
+
+    name: str
+    folder: Path
+    config: Mapping[str, Any]
+    base: Checkpoint | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        name: str | None = None,
+        ranking: Mapping[str, Any] | None = None,
+        base: Checkpoint | None = None,
+    ) -> Checkpoint:
+        """Read a folder's config.json; `ranking` stands in where it has no such object.
+
+        Raises InputError where the folder is no checkpoint.
+        """
+        path = folder / 'config.json'
+        if not path.is_file():
+            raise InputError(f'{folder} is not a checkpoint: it has no config.json')
+        try:
+            config = json.loads(path.read_text(encoding='utf-8'))
+        except ValueError as error:
+            raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
+        if not isinstance(config, dict):
+            raise DamagedFileError(f'{path} is not a JSON object: fetch the checkpoint again')
+        if ranking is not None:
+            config.setdefault('ranking', dict(ranking))
+        return cls(name or str(folder), folder, config, base)
+
+    def system(self, expected: str) -> Mapping[str, Any]:
+        """The `ranking` object, which has to be of the system `expected` (a plain BERT has none: an empty one)."""
+        ranking: Mapping[str, Any] = self.config.get('ranking', {'system': expected})
+        if ranking.get('system') != expected:
+            raise MismatchError(
+                f"checkpoint '{self.name}' is for the system '{ranking.get('system')}', '{expected}' was expected"
+            )
+        return ranking
+
+    @property
+    def is_adapter(self) -> bool:
+        """Whether the folder holds a PEFT adapter."""
+        return (self.folder / 'adapter_config.json').is_file()
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """Checksum of the weights: of model.safetensors itself, or over all weight files with those of the base."""
+        files = self._weight_files()
+        if len(files) == 1 and self.base is None:
+            return digest(files[0])
+        parts = [digest(file) for file in files] + ([self.base.weights_sha256] if self.base else [])
+        return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+
+    def _weight_files(self) -> list[Path]:
+        if self.is_adapter:
+            names = [ADAPTER]
+        elif (index := self.folder / f'{WEIGHTS}.index.json').is_file():
+            names = sorted(set(json.loads(index.read_text(encoding='utf-8'))['weight_map'].values()))
+        else:
+            names = [WEIGHTS]
+        files = [self.folder / name for name in names]
+        for file in files:
+            if not file.is_file():
+                raise InputError(
+                    f'checkpoint {self.folder} has no {file.name}: convert older weights with the scripts in tools/'
+                )
+        return files
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All weights by name, the body as `bert.*`; an adapter is merged into its base."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        found: dict[str, Tensor] = {}
+        for file in self._weight_files():
+            try:
+                found |= load_file(file)
+            except SafetensorError as error:
+                raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+        if self.is_adapter:
+            if self.base is None:
+                raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")
+            from pyserini_repbert.models.adapter import merged
+
+            return merged(self.base.tensors(), found, self.folder / 'adapter_config.json')
+        if not any(name.startswith('bert.') for name in found):
+            found = {f'bert.{name}' if _is_body(name) else name: value for name, value in found.items()}
+        return {name: value for name, value in found.items() if not name.endswith(_IGNORED)}
+
+    def word_pieces(self) -> WordPieces:
+        """The tokenizer: the folder's own, or the base's."""
+        from pyserini_repbert.models.inputs import WordPieces
+
+        own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
+        return WordPieces.from_folder(self.folder if own or self.base is None else self.base.folder)
+
+
+def _is_body(name: str) -> bool:
+    return name.startswith(('embeddings.', 'encoder.', 'pooler.'))
+
+
+def load_strictly(
+    module: nn.Module,
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Copy a checkpoint's weights into `module` (float32); every parameter must be there and nothing may be left over.
+
+    Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
+    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, where they were read before.
+
+    Raises
+    ------
+    DamagedFileError
+        naming the missing, unexpected or misshapen tensors
+    """
+    tensors = checkpoint.tensors() if tensors is None else tensors
+    expected = module.state_dict()
+    hidden = checkpoint.config.get('hidden_size')
+    pooler = {'bert.pooler.dense.weight': (hidden, hidden), 'bert.pooler.dense.bias': (hidden,)}
+    shapes = {name: tuple(value.shape) for name, value in expected.items()}
+    allowed = {name: shape for name, shape in pooler.items() if name not in shapes}
+    allowed |= {name: shapes[of] for name, of in (tied or {}).items() if name not in shapes}
+    missing = sorted(shapes.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - shapes.keys() - allowed.keys())
+    misshapen = sorted(
+        f'{name} {tuple(tensors[name].shape)} instead of {shape}'
+        for name, shape in (shapes | allowed).items()
+        if name in tensors and tuple(tensors[name].shape) != shape
+    )
+    problems = [
+        f'{what}: {", ".join(names[:3])}{f" and {len(names) - 3} more" if len(names) > 3 else ""}'
+        for what, names in (('missing', missing), ('unexpected', unexpected), ('of another shape', misshapen))
+        if names
+    ]
+    if problems:
+        raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
+    module.load_state_dict({name: tensors[name].float() for name in shapes})
