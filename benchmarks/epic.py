@@ -64,7 +64,7 @@ def random_encoder(folder: Path) -> EpicEncoder:
     return EpicEncoder(folder)
 
 
-def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str) -> float:
+def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shard_size: int) -> float:
     """Write a bundle of n passages; the seconds that writing took."""
     settings = EpicSettings(
         encoder.name,
@@ -76,7 +76,7 @@ def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str) -> f
         r,
         weights,
         'float32',
-        65536,
+        shard_size,
         False,
         'blocks',
     )
@@ -94,7 +94,7 @@ def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str) -> f
         settings,
         lambda target: EpicShardWriter(target, settings),
         encode,
-        shard_size=65536,
+        shard_size=shard_size,
         window=4096,
     )
     return time.perf_counter() - start
@@ -159,6 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--passages', type=int, default=200_000)
     parser.add_argument('--terms', type=int, default=1000)
+    parser.add_argument('--shard-size', type=int, default=1 << 18, help='passages in a shard')
     parser.add_argument('--queries', type=int, default=100)
     parser.add_argument('--folder', type=Path, default=None, help='where the bundles are kept and found again')
     options = parser.parse_args()
@@ -167,13 +168,17 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         encoder = random_encoder(folder / 'model')
         bundles, sizes = {}, {}
-        for weights in ('float16', 'uint8'):
-            place = folder / f'{options.passages}-{options.terms}-{weights}'
+        for name, weights, size in (
+            ('float16', 'float16', options.shard_size),
+            ('uint8', 'uint8', options.shard_size),
+            ('float16 in four shards', 'float16', -(-options.passages // 4)),
+        ):
+            place = folder / f'{options.passages}-{options.terms}-{weights}-{size}'
             if not (place / 'manifest.json').is_file():
-                seconds = build(place, encoder, options.passages, options.terms, weights)
-                print(f'{weights}: {options.passages / seconds:,.0f} vectors a second written')
-            sizes[weights] = sum(path.stat().st_size for path in place.rglob('*') if path.is_file()) / options.passages
-            bundles[weights] = EpicBundle(place, verify=False)
+                seconds = build(place, encoder, options.passages, options.terms, weights, size)
+                print(f'{name}: {options.passages / seconds:,.0f} vectors a second written')
+            sizes[name] = sum(path.stat().st_size for path in place.rglob('*') if path.is_file()) / options.passages
+            bundles[name] = EpicBundle(place, verify=False)
         whole = bundles['float16']
         blocks = [vectors for _, vectors in whole.vectors()]
         indptr = np.cumsum([0, *np.concatenate([np.diff(own.offsets) for own in blocks])])
@@ -199,6 +204,7 @@ def main() -> None:
                 'scipy.sparse row slicing': lambda i: matrix[asked[i][0]] @ dense[i],
                 'bundle, float16': lambda i: bundles['float16'].score(*asked[i]),
                 'bundle, uint8': lambda i: bundles['uint8'].score(*asked[i]),
+                'bundle, float16 in four shards': lambda i: bundles['float16 in four shards'].score(*asked[i]),
                 'rows of docids': lambda i: bundles['float16'].rows(docids[i]),
                 'rerank_with, float16': lambda i: rerankers['float16'].rerank_with(asked[i][1], lists[i]),
             },

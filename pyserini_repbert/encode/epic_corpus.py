@@ -101,13 +101,24 @@ def encode_epic_corpus(
     )
 
 
-def prune_epic_bundle(bundle: EpicBundle, output: StrPath, prune: int, weights: str) -> EpicBundle:
-    """A copy of a bundle with fewer weights a passage or with others' storage; without texts.
+def prune_epic_bundle(
+    bundle: EpicBundle,
+    output: StrPath,
+    prune: int,
+    weights: str,
+    shard_size: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> EpicBundle:
+    """A copy of a bundle with fewer weights a passage, with weights stored otherwise, or in shards of another size.
+
+    Small shards lose little when a run is killed; large ones answer faster, by about 0.1 ms a shard and query.
 
     Parameters
     ----------
     prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
     weights : 'float16' or 'uint8'
+    shard_size : passages in a shard, default: as before
+    on_progress : called with the number of passages done since the last call
 
     Raises
     ------
@@ -121,24 +132,28 @@ def prune_epic_bundle(bundle: EpicBundle, output: StrPath, prune: int, weights: 
             f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were asked for: '
             'build it again with more'
         )
-    settings = replace(before, prune=prune, weights=weights, texts=False, layout='blocks' if prune else 'all')
+    size = shard_size or before.shard_size
+    settings = replace(before, prune=prune, weights=weights, layout='blocks' if prune else 'all', shard_size=size)
     least, most = _WINDOW
     window = max(least, min(most, _WINDOW_WEIGHTS // (before.prune or before.vocabulary)))
     vectors = (vector for _, some in bundle.vectors(window) for vector in some)
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
-        own = itertools.islice(vectors, len(passages))
+        own = list(itertools.islice(vectors, len(passages)))
+        if on_progress is not None:
+            on_progress(len(own))
         if not prune:
             return TermVectors.of(own)
         return TermVectors.of(largest(vector.weights, prune, vector.terms) for vector in own)
 
+    without_text = (Passage(bundle.docid(row), '') for row in range(len(bundle)))
     build_bundle(
-        (Passage(bundle.docid(row), '') for row in range(len(bundle))),
+        bundle.passages() if before.texts else without_text,
         output,
         settings,
         lambda target: EpicShardWriter(target, settings),
         encode,
-        shard_size=before.shard_size,
+        shard_size=size,
         window=window,
     )
     return EpicBundle(output)

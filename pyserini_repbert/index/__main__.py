@@ -21,6 +21,7 @@ def make_parser() -> argparse.ArgumentParser:
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
     epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
+    epic_command.add_prune_arguments(actions.add_parser('epic-prune', help='an EPIC index to a smaller one'))
     lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
     for action in actions.choices.values():
         action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
@@ -32,6 +33,8 @@ def main(arguments: list[str]) -> int | None:
     options = make_parser().parse_args(arguments)
     if options.action == 'epic':
         return epic_command.run(options)
+    if options.action == 'epic-prune':
+        return epic_command.run_prune(options)
     if options.action == 'lucene':
         return lucene_command.run(options)
     from pyserini_repbert.index.dense import DenseBundle

@@ -10,7 +10,7 @@ least weight and the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ WEIGHT_DTYPES = ('float16', 'uint8')
 LAYOUTS = ('all', 'blocks')
 
 Array = NDArray[Any]
-Segments = list[tuple['EpicShard', int, int]]
 
 
 def n_blocks(vocabulary: int) -> int:
@@ -49,6 +48,8 @@ class EpicShard(Shard):
     def __init__(self, folder: Path, record: ShardRecord, settings: EpicSettings) -> None:
         super().__init__(folder, record)
         count, vocabulary = record.count, settings.vocabulary
+        self._vocabulary = vocabulary
+        self._vocabulary_rows = settings.layout == 'all'
         self.offsets = np.arange(0, (count + 1) * vocabulary, vocabulary, dtype=np.int64)
         self.terms: NDArray[np.uint8] = np.empty(0, np.uint8)
         self.blocks: Array = np.empty(0, count_dtype(vocabulary))
@@ -62,6 +63,54 @@ class EpicShard(Shard):
         self.scales: NDArray[np.float32] = np.empty((0, 2), np.float32)
         if settings.weights == 'uint8':
             self.scales = _mapped(folder / SCALES, np.float32, (count, 2))
+
+    def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The weights of terms in rows of this shard, float32 (m, n), 0 where a passage lacks a term.
+
+        Terms come first, so that what is the same for all rows is added or compared in long runs.
+        """
+        found = np.zeros((len(terms), len(rows)), dtype=np.float32)
+        if not len(self.weights):
+            return found
+        if self._vocabulary_rows:
+            positions = terms[:, None] + rows * self._vocabulary
+            found[:] = self.weights.take(positions)
+            if len(self.scales):
+                least, step = self.scales[rows].T
+                found = found * step + least
+            return found
+        positions, exists = self._find(rows, terms)
+        owners, here = np.nonzero(exists)
+        stored = self.weights.take(positions[owners, here]).astype(np.float32)
+        if len(self.scales):
+            least, step = self.scales[rows[here]].T
+            stored = stored * step + least
+        found[owners, here] = stored
+        return found
+
+    def _find(
+        self, rows: NDArray[np.int64], terms: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where the weights of terms in rows are, int64 (m, n), and which exist: binary searches in step."""
+        at = (terms >> BLOCK_BITS)[:, None] + rows * (n_blocks(self._vocabulary) + 1)
+        begin = self.blocks.take(at)
+        at += 1
+        counts = self.blocks.take(at)
+        counts -= begin
+        starts = self.offsets.take(rows) + begin
+        wanted = (terms & (BLOCK_SIZE - 1)).astype(np.uint8)[:, None]
+        before = np.zeros(counts.shape, dtype=np.uint16)  # how many of a block's terms are known to be lower
+        step = 1 << int(counts.max()).bit_length()
+        while step > 1:
+            step >>= 1
+            probe = before + np.uint16(step - 1)
+            lower = self.terms.take(starts + probe, mode='wrap') < wanted  # beyond the block's end: not used
+            lower &= probe < counts
+            before += lower * np.uint16(step)
+        positions: NDArray[np.int64] = starts + before
+        exists: NDArray[np.bool_] = self.terms.take(positions, mode='wrap') == wanted
+        exists &= before < counts
+        return positions, exists
 
 
 class EpicBundle(Bundle[EpicSettings, EpicShard]):
@@ -161,80 +210,20 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
                 f'term {int(terms.max())} was asked for, index {self.folder} has a vocabulary of '
                 f"{self.settings.vocabulary}: encode queries with its own model ('{self.settings.encoder}')"
             )
+        found = np.zeros((len(rows), len(terms)), dtype=np.float32)
         if not len(rows) or not len(terms):
-            return np.zeros((len(rows), len(terms)), dtype=np.float32)
+            return found
         numbers = np.searchsorted(self._starts, rows, side='right') - 1
         if int(numbers.min()) == int(numbers.max()):
-            return self._weights_in(rows - self._starts[numbers], terms, [(self.shards[numbers[0]], 0, len(rows))])
+            number = int(numbers[0])
+            return self.shards[number].weights_of(rows - self._starts[number], terms).T
         order = np.argsort(numbers, kind='stable')
-        numbers = numbers[order]
-        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)]
-        segments = [(self.shards[numbers[a]], a, b) for a, b in zip([0, *ends], ends, strict=False)]
-        found = np.empty((len(rows), len(terms)), dtype=np.float32)
-        found[order] = self._weights_in(rows[order] - self._starts[numbers], terms, segments)
+        bounds = np.searchsorted(numbers[order], np.arange(len(self.shards) + 1)).tolist()
+        for shard, start, begin, end in zip(self.shards, self._starts.tolist(), bounds, bounds[1:], strict=False):
+            if begin < end:
+                own = order[begin:end]
+                found[own] = shard.weights_of(rows[own] - start, terms).T
         return found
-
-    def _weights_in(
-        self, rows: NDArray[np.int64], terms: NDArray[np.int64], segments: Segments
-    ) -> NDArray[np.float32]:
-        """`weights_of` for rows counted within their shards, of which `segments` names the shard."""
-        m = len(terms)
-        pairs = [(shard, start * m, end * m) for shard, start, end in segments]
-        if self.settings.layout == 'all':
-            positions = ((rows * self.settings.vocabulary)[:, None] + terms).reshape(-1)
-            stored = _gathered(lambda shard: shard.weights, positions, pairs).astype(np.float32)
-            here = np.arange(len(positions))
-        else:
-            positions, here = self._find(rows, terms, segments, pairs)
-            hits = [(shard, *np.searchsorted(here, (start, end)).tolist()) for shard, start, end in pairs]
-            stored = _gathered(lambda shard: shard.weights, positions[here], hits).astype(np.float32)
-        if self.settings.weights == 'uint8':
-            owners = here // m
-            of = [(shard, *np.searchsorted(owners, (start, end)).tolist()) for shard, start, end in segments]
-            places = rows[owners] * 2
-            stored *= _gathered(lambda shard: shard.scales.reshape(-1), places + 1, of)
-            stored += _gathered(lambda shard: shard.scales.reshape(-1), places, of)
-        found = np.zeros(len(rows) * m, dtype=np.float32)
-        found[here] = stored
-        return found.reshape(len(rows), m)
-
-    def _find(
-        self, rows: NDArray[np.int64], terms: NDArray[np.int64], segments: Segments, pairs: Segments
-    ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """Where each (row, term) pair's weight is, int64 (n m,), and which pairs exist: binary searches in step."""
-        m = len(terms)
-        at = ((rows * (n_blocks(self.settings.vocabulary) + 1))[:, None] + (terms >> BLOCK_BITS)).reshape(-1)
-        before = _gathered(lambda shard: shard.blocks, at, pairs)
-        at += 1
-        counts = _gathered(lambda shard: shard.blocks, at, pairs)
-        counts -= before
-        positions = np.repeat(_gathered(lambda shard: shard.offsets, rows, segments), m)
-        positions += before
-        ends = positions + counts
-        wanted = np.tile((terms & (BLOCK_SIZE - 1)).astype(np.uint8), len(rows))
-        step = 1 << int(counts.max()).bit_length()
-        while step > 1:
-            step >>= 1
-            probe = positions + (step - 1)
-            below = _gathered(lambda shard: shard.terms, probe, pairs) < wanted
-            below &= probe < ends
-            positions += below * step
-        exists = _gathered(lambda shard: shard.terms, positions, pairs) == wanted
-        exists &= positions < ends
-        return positions, np.flatnonzero(exists)
-
-
-def _gathered(array: Callable[[EpicShard], Array], positions: NDArray[np.int64], segments: Segments) -> Array:
-    """Values at positions in the arrays of their shards; a position beyond an array's end gives any value."""
-    if len(segments) == 1:
-        source = array(segments[0][0])
-        return source.take(positions, mode='clip') if len(source) else np.zeros(len(positions), source.dtype)
-    found = np.zeros(len(positions), array(segments[0][0]).dtype)
-    for shard, start, end in segments:
-        source = array(shard)
-        if len(source) and start < end:
-            source.take(positions[start:end], mode='clip', out=found[start:end])
-    return found
 
 
 def _mapped(path: Path, dtype: type[np.generic] | str, shape: tuple[int, ...]) -> Array:

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.index epic`: a corpus into an EPIC bundle."""
+"""The commands `index epic` and `index epic-prune`: a corpus to an EPIC bundle, a bundle to a smaller one."""
 
 from __future__ import annotations
 
@@ -67,6 +67,30 @@ def run(options: argparse.Namespace) -> int:
     size = EpicBundle(options.output, verify=False).bytes_per_passage()
     kept = f'{options.prune} terms' if options.prune else 'all terms'
     print(f'{options.output}: {manifest.count} passages x {kept}, {size:,.0f} bytes a passage{skipped}')
+    return 0
+
+
+def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `epic-prune`."""
+    parser.add_argument('--index', required=True, help='an EPIC index')
+    parser.add_argument('--output', required=True, help='the index folder to make')
+    parser.add_argument('--prune', type=_prune, help='weights kept of a passage, 0 for all; default: as many as before')
+    parser.add_argument('--weights', choices=tuple(_WEIGHTS), help='how a weight is stored; default: as before')
+    parser.add_argument('--shard-size', type=positive_int, help='passages in a shard; default: as before')
+
+
+def run_prune(options: argparse.Namespace) -> int:
+    """Copy the bundle and say what it takes."""
+    from pyserini_repbert.encode.epic_corpus import prune_epic_bundle
+    from pyserini_repbert.index.epic import EpicBundle
+
+    before = EpicBundle(options.index)
+    prune = before.settings.prune if options.prune is None else options.prune
+    weights = _WEIGHTS.get(options.weights, before.settings.weights)
+    with progress(len(before), 'prune', 'passages', options.quiet) as bar:
+        made = prune_epic_bundle(before, options.output, prune, weights, options.shard_size, bar.update)
+    shards = f'{len(made.shards)} shards'
+    print(f'{options.output}: {len(made)} passages in {shards}, {made.bytes_per_passage():,.0f} bytes a passage')
     return 0
 
 
