@@ -143,6 +143,32 @@ def test_costs_add_up():
     assert added([]) == []
 
 
+@pytest.mark.parametrize('stored', [True, False])
+def test_texts_of_a_dense_bundle(stored, world, tiny_checkpoint, tmp_path):
+    from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+
+    bundle = tmp_path / 'bundle'
+    encode_corpus(open_corpus(world.corpus), RepBertDocumentEncoder(tiny_checkpoint()), bundle, store_text=stored)
+    if stored:
+        found = open_texts(None, str(bundle), []).texts(['d3', 'nobody'])
+        assert found == [*CorpusTexts(open_corpus(world.corpus), ['d3']).texts(['d3']), None]
+    else:
+        with pytest.raises(InputError, match='stores no passages: build it with --store-text'):
+            open_texts(None, str(bundle), [])
+
+
+@pytest.mark.jvm
+def test_texts_of_a_lucene_index(tmp_path):
+    from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
+
+    folder = tmp_path / 'lucene'
+    folder.mkdir()
+    with LuceneWriter(folder) as writer:
+        writer.add(['{"id": "a", "contents": "red cat"}', '{"id": "b", "contents": "old dog"}'])
+    for corpus, index in ((None, str(folder)), (str(folder), None)):
+        assert open_texts(corpus, index, ['a', 'b', 'c']).texts(['b', 'c', 'a']) == ['old dog', None, 'red cat']
+
+
 def test_texts_come_from_one_place(world, tmp_path):
     assert open_texts(str(world.corpus), None, ['d1']).texts(['d1', 'd2'])[1] is None
     assert open_texts('demo', None, []).texts(['x']) == [None]
