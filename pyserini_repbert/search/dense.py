@@ -73,6 +73,29 @@ class RepBertSearcher:
         self.query_encoder: QueryEncoder = query_encoder
         self._check_encoder(built_with)
 
+    @classmethod
+    def from_prebuilt_index(
+        cls, name: str, query_encoder: str | Path | None = None, device: str = 'cpu', build: bool = False
+    ) -> RepBertSearcher:
+        """A searcher for an index of the catalog; a small one ('demo') is built on first use, others with `build`.
+
+        Parameters
+        ----------
+        name : of the index
+        query_encoder : catalog name or checkpoint folder; default: the one that the catalog says
+
+        Raises
+        ------
+        UnknownNameError
+            with the nearest names
+        MissingResourceError
+            for an index that is not there, with what building it takes
+        """
+        from pyserini_repbert.search.named_index import ready_folder
+
+        encoder = None if query_encoder is None else str(query_encoder)
+        return cls(ready_folder(name, encoder, device, build), encoder, device)
+
     def _check_encoder(self, built_with: str | None) -> None:
         encoder = self.query_encoder
         name = getattr(encoder, 'name', type(encoder).__name__)

@@ -11,7 +11,7 @@ from pyserini_repbert import catalog, command
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError, UnknownNameError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.named import locate
-from pyserini_repbert.search import named_index
+from pyserini_repbert.search import RepBertSearcher, named_index
 from pyserini_repbert.search.__main__ import main
 
 COLLECTION = '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea.\n3\tSmall red birds ate seeds.\n'
@@ -51,6 +51,8 @@ def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_pa
     assert command.run(main, arguments) == 0
     shown = capsys.readouterr()
     assert shown.out.count('? the cat') == 2 and shown.err.count('building index') == 1
+    searcher = RepBertSearcher.from_prebuilt_index('msmarco', checkpoint)
+    assert len(searcher.search('the cat', 9)) == 4
     found = locate('msmarco', checkpoint)
     bundle = DenseBundle(found.folder)
     assert bundle.settings.dtype == 'float16' and len(bundle) == 4 and bundle.has_texts
