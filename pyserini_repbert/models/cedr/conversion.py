@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import atomic_folder, existing_file
+from pyserini_repbert.models.cedr.pacrr import told_k_max
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoint_folder import WEIGHTS, Checkpoint
 from pyserini_repbert.models.legacy import load_legacy
@@ -99,12 +100,11 @@ def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> C
         )
     if told[0] is not Architecture.PACRR:
         return CedrSettings(told[0])
-    n_sizes = sum(name.startswith('ngrams.') and name.endswith('.weight') for name in state)
-    signals = state['linear1.weight'].shape[1] - hidden_size
-    k_max, rest = divmod(signals, MAX_QUERY_TOKENS * max(n_sizes, 1))
-    if k_max < 1 or rest:
+    n_inputs = state['linear1.weight'].shape[1]
+    k_max = told_k_max(n_inputs, hidden_size, MAX_QUERY_TOKENS)
+    if k_max is None:
         raise DamagedFileError(
-            f'{weights}: linear1 has {signals + hidden_size} inputs, which no k_max gives with a BERT of {hidden_size} '
+            f'{weights}: linear1 has {n_inputs} inputs, which no k_max gives with a BERT of {hidden_size} '
             'dimensions: is the base the BERT that was trained?'
         )
     return CedrSettings(Architecture.PACRR, k_max=k_max)

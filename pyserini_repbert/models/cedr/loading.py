@@ -10,7 +10,7 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.drmm import CedrDrmm
 from pyserini_repbert.models.cedr.knrm import CedrKnrm
-from pyserini_repbert.models.cedr.pacrr import CedrPacrr
+from pyserini_repbert.models.cedr.pacrr import CedrPacrr, told_k_max
 from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
 from pyserini_repbert.models.cedr.vanilla import VanillaBert
@@ -31,6 +31,8 @@ def new_ranker(config: BertConfig, settings: CedrSettings) -> CedrRanker:
 
 def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_length: int | None = None) -> CedrRanker:
     """The model of a checkpoint, in float32 on the CPU, for inference.
+
+    A PACRR checkpoint that does not name its k_max tells it by the shape of its weights.
 
     Parameters
     ----------
@@ -55,10 +57,16 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
     settings = CedrSettings.from_ranking(ranking)
     if max_doc_length is not None:
         settings = replace(settings, max_doc_length=max_doc_length)
+    config = BertConfig.from_dict(checkpoint.config)
+    tensors = checkpoint.tensors()
+    if 'k_max' not in ranking and settings.architecture is Architecture.PACRR and 'linear1.weight' in tensors:
+        extra = config.hidden_size if settings.joint else 0
+        told = told_k_max(tensors['linear1.weight'].shape[1], extra, settings.max_query_length)
+        settings = replace(settings, k_max=told or settings.k_max)
     with torch.device('meta'):
-        model = new_ranker(BertConfig.from_dict(checkpoint.config), settings)
+        model = new_ranker(config, settings)
     model = model.to_empty(device='cpu')
-    load_strictly(model, checkpoint)
+    load_strictly(model, checkpoint, tensors=tensors)
     if n_layers is not None:
         model.keep_layers(n_layers)
     return model.eval()

@@ -77,3 +77,9 @@ class CedrPacrr(CedrRanker):
 
     def _ngrams(self) -> list[NgramMatches]:
         return [module for module in self.ngrams if isinstance(module, NgramMatches)]
+
+
+def told_k_max(n_inputs: int, n_extra: int, max_query_length: int) -> int | None:
+    """PACRR's k_max by the number of inputs of its first dense layer, `n_extra` of which are not matches; or None."""
+    k_max, rest = divmod(n_inputs - n_extra, max_query_length * len(NGRAM_SIZES))
+    return k_max if k_max >= 1 and not rest else None
