@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,7 +89,7 @@ class EpicEncoder:
         ranking = opened.system(SYSTEM)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
-        self.variant = _variant(ranking.get('variant', Variant.OFFICIAL))
+        self.variant = Variant.parse(ranking.get('variant', Variant.OFFICIAL))
         self.device = usable_device(device)
         self.precision = Precision(precision)
         self.chunk_size = config.max_position_embeddings - 2
@@ -233,7 +233,9 @@ class EpicEncoder:
         """The texts' tokens (total, h) one after the other, how many each text has, and its mean [CLS] (n, h)."""
         chunks = [chunk for own in texts for chunk in own]
         ids, types, mask = collate([chunk.sequence for chunk in chunks], self.word_pieces.pad, self.device)
-        positions = torch.from_numpy(np.concatenate(list(_positions(chunks, ids.shape[1])))).to(self.device)
+        starts = range(1, ids.numel(), ids.shape[1])  # of the wordpieces, in the flattened output
+        places = [np.arange(start, start + chunk.n_pieces) for start, chunk in zip(starts, chunks, strict=True)]
+        positions = torch.from_numpy(np.concatenate(places)).to(self.device)
         for row, chunk in enumerate(chunks):
             end = len(chunk.sequence.input_ids) - 1
             if chunk.n_pieces + 1 < end:
@@ -245,18 +247,5 @@ class EpicEncoder:
         return tokens, [sum(chunk.n_pieces for chunk in own) for own in texts], cls_vectors
 
 
-def _positions(chunks: Sequence[TokenChunk], width: int) -> Iterator[NDArray[np.int64]]:
-    """Where the chunks' wordpieces lie in the flattened (chunks x width) output."""
-    for row, chunk in enumerate(chunks):
-        yield np.arange(row * width + 1, row * width + 1 + chunk.n_pieces)
-
-
 def _ids(chunks: Sequence[TokenChunk]) -> list[int]:
     return [number for chunk in chunks for number in chunk.sequence.input_ids[1 : 1 + chunk.n_pieces]]
-
-
-def _variant(name: str) -> Variant:
-    try:
-        return Variant(name)
-    except ValueError as error:
-        raise InputError(f"EPIC variant '{name}' is unknown: expected one of {', '.join(Variant)}") from error

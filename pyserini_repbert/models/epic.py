@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import ACTIVATIONS, Bert, BertConfig
 
 SYSTEM = 'epic'
@@ -40,6 +41,13 @@ class Variant(StrEnum):
     OFFICIAL = 'official'
     PAPER_STRICT = 'paper_strict'
     PAPER_MLM_HEAD = 'paper_mlm_head'
+
+    @classmethod
+    def parse(cls, name: str) -> Variant:
+        """The variant by its name. Raises InputError for another."""
+        if name not in list(cls):
+            raise InputError(f"EPIC variant '{name}' is unknown: expected one of {', '.join(cls)}")
+        return cls(name)
 
 
 class _Transform(nn.Module):

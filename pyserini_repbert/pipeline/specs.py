@@ -12,14 +12,26 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.rerank.base import Reranker
 
-_FORM = "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N"
+_FORM = (
+    "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N, "
+    'index=FOLDER, missing=encode|refuse, prune=N'
+)
 _SYSTEMS = {
     'monobert': ('monobert', 'MonoBertReranker'),
     'duobert': ('duobert', 'DuoBertReranker'),
     'epic': ('epic', 'EpicReranker'),
     'cedr': ('cedr', 'CedrReranker'),
 }
-_OPTIONS = {'sample': int, 'seed': int, 'layout': str, 'max-length': int, 'layers': int}
+_OPTIONS = {
+    'sample': int,
+    'seed': int,
+    'layout': str,
+    'max-length': int,
+    'layers': int,
+    'index': str,
+    'missing': str,
+    'prune': int,
+}
 _PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # where a reranker calls an option otherwise
 
 
@@ -31,7 +43,8 @@ class StageSpec:
     ----------
     name : catalog name or checkpoint folder
     k : how many of the best candidates it reranks
-    options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers
+    options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers, index,
+        missing, prune
     """
 
     name: str

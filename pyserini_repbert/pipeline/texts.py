@@ -22,7 +22,7 @@ def open_texts(
     Parameters
     ----------
     corpus : a file, folder, ir_datasets:ID, Lucene index, or a collection of the catalog
-    index : a dense bundle with text, a Lucene index, or the name of one
+    index : a dense or EPIC bundle with text, a Lucene index, or the name of one
     corpus_format, fields : of the corpus, see `open_corpus`
 
     Raises
@@ -44,7 +44,8 @@ def open_texts(
 
 def _index_texts(index: str) -> PassageTexts:
     from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.index.manifest import MANIFEST
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.manifest import MANIFEST, EpicSettings, manifest_kind
 
     folder = Path(index)
     if not folder.exists() and catalog.find('indexes', index):
@@ -52,7 +53,8 @@ def _index_texts(index: str) -> PassageTexts:
 
         folder = ready_folder(index, None)
     if (folder / MANIFEST).is_file():
-        bundle = DenseBundle(folder, verify=False)
+        kind = EpicBundle if manifest_kind(folder) == EpicSettings.kind else DenseBundle
+        bundle: DenseBundle | EpicBundle = kind(folder, verify=False)
         if not bundle.has_texts:
             raise InputError(f'index {index} stores no passages: build it with --store-text, or give --corpus')
         return bundle

@@ -20,6 +20,8 @@ from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Progress, Reranker, Work, rescored
 from pyserini_repbert.term_vectors import TermVector
 
+TOGETHER = 16384  # candidates whose vectors are in memory at a time
+
 
 class Missing(StrEnum):
     """What becomes of a candidate without a vector in the index."""
@@ -43,6 +45,7 @@ class EpicReranker(Reranker):
     precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'
     prune : without an index: how many weights of a vector are kept, 0 for all
     token_budget : padded tokens in a batch
+    max_length : wordpieces kept of a passage; default: as the index was built, else the checkpoint's limit
     verify : compare the index's files with their checksums when they have changed since the last time
 
     Attributes
@@ -71,6 +74,7 @@ class EpicReranker(Reranker):
         precision: Precision | str = Precision.FLOAT32,
         prune: int = 0,
         token_budget: int | None = None,
+        max_length: int | None = None,
         verify: bool = True,
     ) -> None:
         if missing not in list(Missing):
@@ -78,7 +82,11 @@ class EpicReranker(Reranker):
         if prune < 0:
             raise InputError(f'prune {prune} was given, expected how many weights to keep, or 0 for all')
         self.index = index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
-        self.encoder = model if isinstance(model, EpicEncoder) else EpicEncoder(model, device, precision)
+        if self.index is not None and max_length is None:
+            max_length = self.index.settings.max_length
+        if not isinstance(model, EpicEncoder):
+            model = EpicEncoder(model, device, precision, max_length)
+        self.encoder = model
         self.missing = Missing(missing)
         self.prune = prune if self.index is None else self.index.settings.prune
         self.token_budget = token_budget
@@ -114,7 +122,7 @@ class EpicReranker(Reranker):
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
         self._check('', candidates)
-        return rescored(candidates, self._scores(query, candidates, None))[:k]
+        return rescored(candidates, self._scores([query], [candidates], None)[0])[:k]
 
     def search_and_rerank(
         self, query: str, first_stage: Callable[[str], Sequence[Candidate]], k: int | None = None
@@ -134,52 +142,81 @@ class EpicReranker(Reranker):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """Scores for the candidates of each query, float32 (n,) each."""
+        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for many queries."""
         vectors = self.encoder.encode_queries(queries, self.token_budget)
-        return [
-            self._scores(query, candidates, on_progress) for query, candidates in zip(vectors, lists, strict=True)
-        ]
-
-    def _scores(
-        self, query: TermVector, candidates: Sequence[Candidate], on_progress: Progress | None
-    ) -> NDArray[np.float32]:
-        self.work.candidates += len(candidates)
-        if self.index is None:
-            return self._encoded(query, candidates, on_progress)
-        rows = self.index.rows([candidate.docid for candidate in candidates])
-        absent = np.flatnonzero(rows < 0)
-        if on_progress is not None:
-            on_progress(len(candidates) - len(absent))
-        if not len(absent):
-            return self.index.score(rows, query)
-        if self.missing is Missing.REFUSE:
-            raise MissingResourceError(
-                f"candidate '{candidates[absent[0]].docid}' (and {len(absent) - 1} more) has no vector in index "
-                f'{self.index.folder}: index its corpus, or encode missing candidates on the fly'
-            )
-        scores = np.empty(len(candidates), dtype=np.float32)
-        scores[absent] = self._encoded(query, [candidates[i] for i in absent.tolist()], on_progress)
-        scores[rows >= 0] = self.index.score(rows[rows >= 0], query)
+        scores: list[NDArray[np.floating]] = []
+        while len(scores) < len(lists):
+            start = end = len(scores)
+            together = 0
+            while end < len(lists) and (end == start or together + len(lists[end]) <= TOGETHER):
+                together += len(lists[end])
+                end += 1
+            scores += self._scores(vectors[start:end], lists[start:end], on_progress)
         return scores
 
-    def _encoded(
-        self, query: TermVector, candidates: Sequence[Candidate], on_progress: Progress | None
-    ) -> NDArray[np.float32]:
-        texts = []
-        for candidate in candidates:
-            if candidate.text is None:
-                where = '' if self.index is None else f' and no vector in index {self.index.folder}'
-                raise InputError(
-                    f"candidate '{candidate.docid}' has no text{where}: name the corpus or an index that stores its "
-                    'passages (--corpus, --index)'
-                )
-            texts.append(candidate.text)
-        self.work.inferences += len(texts)
+    def _scores(
+        self, queries: Sequence[TermVector], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None
+    ) -> list[NDArray[np.floating]]:
+        """Scores from the index where it has the candidates, else from their texts."""
+        scores: list[NDArray[np.floating]] = []
+        absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of what has to be encoded
+        for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
+            self.work.candidates += len(candidates)
+            rows = np.full(len(candidates), -1)
+            if self.index is not None:
+                rows = self.index.rows([candidate.docid for candidate in candidates])
+            here = rows >= 0
+            own = np.empty(len(candidates), dtype=np.float32)
+            if self.index is not None:
+                own[here] = self.index.score(rows[here], query)
+            scores.append(own)
+            if not here.all():
+                places = np.flatnonzero(~here).tolist()
+                absent += [(number, i, self._text(candidates[i], len(places))) for i in places]
+            if on_progress is not None:
+                on_progress(int(here.sum()))
+        if absent:
+            self._encode(queries, absent, scores, on_progress)
+        return scores
+
+    def _text(self, candidate: Candidate, n_absent: int) -> str:
+        """The text of a candidate that the index lacks. Raises where such are refused, or there is no text."""
+        if self.index is not None and self.missing is Missing.REFUSE:
+            raise MissingResourceError(
+                f"candidate '{candidate.docid}' (one of {n_absent}) has no vector in index {self.index.folder}: index "
+                'its corpus, or encode missing candidates on the fly'
+            )
+        if candidate.text is None:
+            where = '' if self.index is None else f' and no vector in index {self.index.folder}'
+            raise InputError(
+                f"candidate '{candidate.docid}' has no text{where}: name the corpus or an index that stores its "
+                'passages (--corpus, --index)'
+            )
+        return candidate.text
+
+    def _encode(
+        self,
+        queries: Sequence[TermVector],
+        absent: Sequence[tuple[int, int, str]],
+        scores: list[NDArray[np.floating]],
+        on_progress: Progress | None,
+    ) -> None:
+        """Put the scores of candidates that have to be encoded into their places."""
+        places = {text: place for place, text in enumerate(dict.fromkeys(text for _, _, text in absent))}
+        self.work.inferences += len(places)
         if self.prune:
-            vectors = self.encoder.encode_pruned(texts, self.prune, self.token_budget, on_progress)
-            return np.asarray([query.dot(vector) for vector in vectors], dtype=np.float32)
-        dense = self.encoder.encode_dense(texts, query.terms, self.token_budget, on_progress)
-        return dense @ query.weights
+            vectors = self.encoder.encode_pruned(list(places), self.prune, self.token_budget, on_progress)
+            for number, i, text in absent:
+                scores[number][i] = queries[number].dot(vectors[places[text]])
+        else:
+            asked = dict.fromkeys(number for number, _, _ in absent)
+            terms = np.unique(np.concatenate([queries[number].terms for number in asked]))
+            dense = self.encoder.encode_dense(list(places), terms, self.token_budget, on_progress)
+            columns = [np.searchsorted(terms, query.terms) for query in queries]
+            for number, i, text in absent:
+                scores[number][i] = dense[places[text], columns[number]] @ queries[number].weights
+        if on_progress is not None:
+            on_progress(len(absent) - len(places))
 
 
 def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:

@@ -60,7 +60,19 @@ def test_an_index_gives_the_scores_of_the_fly(prune, weights, atol, encoder, pas
         assert set(scores(one)) == set(scores(other))
         for docid, score in scores(one).items():
             assert score == pytest.approx(scores(other)[docid], abs=atol)
-    assert indexed.work.inferences == 0 and fly.work.inferences == 75
+    assert indexed.work.inferences == 0 and fly.work.inferences == 25
+
+
+@pytest.mark.parametrize('prune', [0, 15])
+def test_scores_do_not_depend_on_other_queries(prune, encoder, passages, monkeypatch):
+    monkeypatch.setattr('pyserini_repbert.rerank.epic.TOGETHER', 30)
+    reranker = EpicReranker(encoder, prune=prune)
+    lists = [candidates(passages[:20]), [], candidates(passages[5:]), candidates(passages[:1])]
+    seen = []
+    many = reranker.rerank_many([*QUERIES, ''], lists, on_progress=seen.append)
+    for query, own, found in zip([*QUERIES, ''], lists, many, strict=True):
+        assert scores(found) == pytest.approx(scores(reranker.rerank(query, own)), abs=1e-5)
+    assert sum(seen) == 41
 
 
 def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
@@ -72,7 +84,7 @@ def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
     whole = scores(EpicReranker(encoder, prune=15).rerank(QUERIES[0], mixed))
     assert found == pytest.approx(whole, abs=2e-3)
     strict = EpicReranker(encoder, index=tmp_path / 'index', missing='refuse')
-    with pytest.raises(MissingResourceError, match=r"'d20' \(and 4 more\) has no vector"):
+    with pytest.raises(MissingResourceError, match=r"'d20' \(one of 5\) has no vector"):
         strict.rerank(QUERIES[0], mixed)
     with pytest.raises(InputError, match="'d20' has no text and no vector in index"):
         reranker.rerank(QUERIES[0], candidates(passages, text=False))
@@ -140,3 +152,28 @@ def test_identity_tells_apart_what_changes_scores(encoder, passages, tmp_path):
     encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
     one, other = EpicReranker(encoder), EpicReranker(encoder, index=tmp_path / 'index')
     assert one.identity() != other.identity() and one.identity()['weights_sha256'] == encoder.weights_sha256
+
+
+def test_a_stage_names_its_index(encoder, passages, tmp_path):
+    from pyserini_repbert.pipeline.specs import open_reranker, parse_stage
+    from pyserini_repbert.pipeline.texts import open_texts
+
+    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15, store_text=True)
+    stage = parse_stage(f'{encoder.name}@10:index={tmp_path / "index"},missing=refuse')
+    reranker = open_reranker(stage.name, options=dict(stage.options), precision='float32')
+    assert isinstance(reranker, EpicReranker) and reranker.prune == 15
+    found = reranker.rerank(QUERIES[0], candidates(passages, text=False), 10)
+    assert found == EpicReranker(encoder, index=tmp_path / 'index').rerank(
+        QUERIES[0], candidates(passages, text=False), 10
+    )
+    assert open_texts(None, str(tmp_path / 'index'), []).texts(['d3']) == [passages[3].text]
+
+
+def test_an_index_sets_the_length_of_passages(encoder, passages, tiny_epic, tmp_path):
+    short = EpicEncoder(tiny_epic('short'), max_length=2)
+    encode_epic_corpus(passages[:10], short, tmp_path / 'index', prune=15)
+    reranker = EpicReranker(short.name, index=tmp_path / 'index')
+    assert reranker.encoder.limit == 2
+    found = scores(reranker.rerank(QUERIES[0], candidates(passages)))
+    expected = scores(EpicReranker(short, prune=15).rerank(QUERIES[0], candidates(passages)))
+    assert found == pytest.approx(expected, abs=2e-3)
