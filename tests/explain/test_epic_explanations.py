@@ -14,6 +14,7 @@ from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.explain import explain_indexed, explain_text
 from pyserini_repbert.explain.__main__ import main
+from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted
 from pyserini_repbert.explain.epic_views import as_html, as_text
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.passages import open_corpus
@@ -75,6 +76,9 @@ def test_pages_escape_what_they_show(encoder):
     found = explain_text(encoder, 'cat <script>', 'the <b> mat')
     page = as_html('cat <script>', found)
     assert '<script' not in page and '&lt;script&gt;' in page and 'http' not in page
+    terms = (Weighted('<b>', 1.0), Weighted('a&b', -0.5))
+    page = as_html('', Explanation(terms, terms, terms, (Contribution('<i>', 1.0, 2.0, 2.0),), 2.0, None))
+    assert '<b>' not in page and page.count('&lt;b&gt;') == 3 and 'a&amp;b' in page and '&lt;i&gt;' in page
     assert 'score' in as_text(found, colours=False) and '\x1b' not in as_text(found, colours=False)
     assert '\x1b[30;48;5;46m' in as_text(found, colours=True)
 
