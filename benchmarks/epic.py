@@ -112,6 +112,17 @@ def queries(bundle: EpicBundle, n: int) -> list[tuple[np.ndarray, TermVector]]:
     return made
 
 
+def agreement(first: EpicBundle, second: EpicBundle, asked: list[tuple[np.ndarray, TermVector]]) -> tuple[float, float]:
+    """The mean share of the ten best candidates that two bundles share, and the mean relative error of the scores."""
+    shared, errors = [], []
+    for rows, query in asked:
+        one, other = first.score(rows, query), second.score(rows, query)
+        best = set(np.argsort(-one, kind='stable')[:10].tolist())
+        shared.append(len(best.intersection(np.argsort(-other, kind='stable')[:10].tolist())) / 10)
+        errors.append(float(np.abs(one - other).sum() / np.abs(one).sum()))
+    return float(np.mean(shared)), float(np.mean(errors))
+
+
 def interleaved(methods: dict[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
     """Median milliseconds of each method, which take turns."""
     times: dict[str, list[float]] = {name: [] for name in methods}
@@ -214,6 +225,8 @@ def main() -> None:
             print(f'{name}: {value:.3f} ms a query of {CANDIDATES} candidates')
         for name, value in sizes.items():
             print(f'{name}: {value:,.0f} bytes a passage, docids and manifest included')
+        shared, error = agreement(bundles['float16'], bundles['uint8'], asked)
+        print(f'uint8 against float16: {shared:.1%} of the ten best are the same, scores differ by {error:.2%}')
         for name, value in encoding_rate().items():
             print(f'{name}: {value:.1f} passages a second on one core')
         for weights in bundles:
