@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from pyserini_repbert import command
@@ -48,6 +49,8 @@ def main(arguments: list[str]) -> int | None:
         quiet=options.quiet or not sys.stderr.isatty(),
         tensorboard=options.logs == 'tensorboard',
     )
+    if int(os.environ.get('RANK', '0')):
+        return 0
     measured = f', {recipe.validation.measure} {done.best:.4f}' if recipe.validation and done.best is not None else ''
     print(f'{done.folder}: {done.steps} steps, mean loss {done.loss:.4f}{measured}')
     return 0

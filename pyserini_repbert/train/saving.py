@@ -32,9 +32,11 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
     tensors = {name: value.contiguous().clone() for name, value in task.finished(tensors).items()}
     if adapter is None:
         save_file(tensors, folder / WEIGHTS, metadata={'format': 'pt'})
+        shutil.copymode(folder / 'config.json', folder / WEIGHTS)  # safetensors makes files for their owner only
         _copy_tokenizer(base, folder)
         return
     save_file(_adapter_tensors(tensors, task.trained_in_body), folder / ADAPTER, metadata={'format': 'pt'})
+    shutil.copymode(folder / 'config.json', folder / ADAPTER)
     settings = lora_config(adapter)
     settings.base_model_name_or_path = base_reference(base)
     settings.inference_mode = True

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from pyserini_repbert.models.inputs import WordPieces
 from pyserini_repbert.models.repbert import (
@@ -130,15 +130,27 @@ def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
     return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
 
 
+class _Gather(torch.autograd.Function):
+    """The rows of all processes in the order of their ranks; a row's gradient is the sum of what each makes of it."""
+
+    @staticmethod
+    def forward(context: Any, own: Tensor) -> Tensor:
+        parts = [torch.empty_like(own) for _ in range(distributed.get_world_size())]
+        distributed.all_gather(parts, own.contiguous())
+        context.rows = len(own)
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        total = gradient.contiguous().clone()
+        distributed.all_reduce(total)
+        start = distributed.get_rank() * context.rows
+        return total[start : start + context.rows]
+
+
 def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     """The passages of all processes, in the order of their ranks, with gradients; one process has only its own."""
-    import torch.distributed as distributed
-
     if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
         return passages, keys
-    from torch.distributed.nn.functional import all_gather
-
-    everywhere = [torch.empty_like(keys) for _ in range(distributed.get_world_size())]
-    distributed.all_gather(everywhere, keys)
-    collected: Any = all_gather
-    return torch.cat(collected(passages)), torch.cat(everywhere)
+    everywhere: Any = _Gather.apply
+    return everywhere(passages), everywhere(keys)
