@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pyserini_repbert.models.checkpoint import ADAPTER, WEIGHTS, Checkpoint
+from pyserini_repbert.models.checkpoint import ADAPTER, HOLDS_HEADS, WEIGHTS, Checkpoint
 from pyserini_repbert.train.recipe import Adapter
 from pyserini_repbert.train.starting import LORA, lora_config
 from pyserini_repbert.train.tasks.base import Task
 
 _PEFT_PREFIX = 'base_model.model.'
 _TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
-_NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking')
+_NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking', HOLDS_HEADS)
 
 
 @torch.no_grad()
@@ -27,6 +27,8 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
     config = {key: value for key, value in task.body_config(base.config).items() if key not in _NOT_KEPT}
     if ranking := task.ranking():
         config['ranking'] = ranking
+    if adapter is not None:
+        config[HOLDS_HEADS] = True
     (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
     tensors = {name: value.detach().float().cpu() for name, value in task.ranker.state_dict().items()}
     tensors = {name: value.contiguous().clone() for name, value in task.finished(tensors).items()}

@@ -29,7 +29,6 @@ _TASKS = {
 _KINDS = ('bases', 'encoders', 'rerankers')
 _BODY = 'bert.'
 _POOLER = 'bert.pooler.'
-_OLD_NAMES = {'LayerNorm.gamma': 'LayerNorm.weight', 'LayerNorm.beta': 'LayerNorm.bias'}
 LORA = 'lora_'
 
 
@@ -67,10 +66,9 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> l
 
     Raises DamagedFileError where the body is not whole, or of another shape.
     """
-    given = {_new_name(old): value for old, value in tensors.items()}
     new, wrong = [], []
     for key, own in module.state_dict().items():
-        value = given.get(key)
+        value = tensors.get(key)
         body = key.startswith(_BODY)
         if value is not None and value.shape == own.shape:
             own.copy_(value)
@@ -87,12 +85,6 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> l
     if new:
         logger.info("not in base '%s', and new: %s", name, ', '.join(new))
     return new
-
-
-def _new_name(name: str) -> str:
-    for old, new in _OLD_NAMES.items():
-        name = name.replace(old, new)
-    return name
 
 
 def add_adapter(task: Task, adapter: Adapter) -> None:

@@ -190,3 +190,40 @@ def test_the_card_says_what_the_model_is(tiny_recipe, tmp_path):
         assert expected in card
     assert 'commit ' in card
     assert 'learning_rate: 0.001' in card
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+def test_bfloat16_trains_weights_of_single_precision(system, tiny_recipe, tmp_path):
+    recipe = tiny_recipe(system, ranking=SYSTEMS[system], training={'precision': 'bfloat16', 'steps': 2})
+    train(recipe, tmp_path / 'out', device='cpu')
+    assert np.isfinite(losses(tmp_path / 'out')).all()
+    assert np.isfinite(scores(system, tmp_path / 'out')).all()
+
+
+def test_cedr_starts_from_vanilla_bert_and_adapters_stand_on_adapters(tiny_recipe, tmp_path):
+    vanilla = {'architecture': 'vanilla', 'max_query_length': 6}
+    adapter = {'rank': 2, 'alpha': 4}
+    recipe = tiny_recipe('cedr', ranking=vanilla, adapter=adapter, training={'learning_rate': 0.05})
+    train(recipe, tmp_path / 'vanilla', device='cpu')
+    recipe = tiny_recipe('cedr', ranking=SYSTEMS['cedr'], adapter=adapter, base=str(tmp_path / 'vanilla'))
+    train(recipe, tmp_path / 'knrm', device='cpu')
+    assert np.isfinite(scores('cedr', tmp_path / 'knrm')).all()
+    recipe = tiny_recipe('cedr', ranking=SYSTEMS['cedr'], adapter=adapter, training={'seed': 3})
+    train(recipe, tmp_path / 'other', device='cpu')
+    assert (scores('cedr', tmp_path / 'knrm') != scores('cedr', tmp_path / 'other')).any()
+
+
+def test_a_base_with_other_heads_and_old_names(tiny_recipe, tmp_path):
+    """BERT's own checkpoint: heads that RepBERT has no use for, layer norms under their first names."""
+    from safetensors.torch import load_file, save_file
+
+    tiny_recipe('repbert')
+    path = tmp_path / 'base/model.safetensors'
+    renamed = {
+        name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta'): value
+        for name, value in load_file(path).items()
+    }
+    save_file(renamed | {'cls.seq_relationship.weight': renamed['bert.embeddings.LayerNorm.gamma'].clone()}, path)
+    for name, adapter in (('whole', None), ('adapter', {'rank': 2})):
+        train(tiny_recipe('repbert', ranking=REPBERT, adapter=adapter), tmp_path / name, device='cpu')
+        assert np.isfinite(scores('repbert', tmp_path / name)).all()
