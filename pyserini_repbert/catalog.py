@@ -13,7 +13,7 @@ from typing import Any
 
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
 
-KINDS = ('encoders', 'rerankers', 'sparse', 'collections', 'indexes', 'topics', 'qrels')
+KINDS = ('bases', 'encoders', 'rerankers', 'sparse', 'collections', 'indexes', 'topics', 'qrels')
 
 
 @dataclass(frozen=True)

@@ -52,4 +52,5 @@ def _base_of(folder: Path, kind: str) -> Checkpoint | None:
         name = json.loads(path.read_text(encoding='utf-8'))['base_model_name_or_path']
     except (ValueError, KeyError) as error:
         raise DamagedFileError(f'{path} does not name its base ({error!r}): fetch the adapter again') from error
-    return open_checkpoint(name, kind)
+    known = (one for one in (kind, 'encoders', 'rerankers', 'bases') if catalog.find(one, name))
+    return open_checkpoint(name, next(known, kind))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
+HOLDS_HEADS = 'adapter_holds_heads'  # in config.json: the heads of the base are not the adapter's
 _IGNORED = ('position_ids',)  # a buffer that older BERT checkpoints carry
 
 
@@ -119,17 +120,25 @@ class Checkpoint:
                 raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")
             from pyserini_repbert.models.adapter import merged
 
-            return merged(self.base.tensors(), found, self.folder / 'adapter_config.json')
+            base = self.base.tensors()
+            if self.config.get(HOLDS_HEADS):
+                base = {name: value for name, value in base.items() if name.startswith('bert.')}
+            return merged(base, found, self.folder / 'adapter_config.json')
         if not any(name.startswith('bert.') for name in found):
             found = {f'bert.{name}' if _is_body(name) else name: value for name, value in found.items()}
-        return {name: value for name, value in found.items() if not name.endswith(_IGNORED)}
+        return {_new_name(name): value for name, value in found.items() if not name.endswith(_IGNORED)}
 
     def word_pieces(self) -> WordPieces:
         """The tokenizer: the folder's own, or the base's."""
         from pyserini_repbert.models.inputs import WordPieces
 
         own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
-        return WordPieces.from_folder(self.folder if own or self.base is None else self.base.folder)
+        return WordPieces.from_folder(self.folder) if own or self.base is None else self.base.word_pieces()
+
+
+def _new_name(name: str) -> str:
+    """The name of a layer norm's weights, from that of BERT's first checkpoints."""
+    return name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
 
 
 def _is_body(name: str) -> bool:

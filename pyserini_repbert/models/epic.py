@@ -61,7 +61,7 @@ class _Transform(nn.Module):
         return self.LayerNorm(self.activation(self.dense(hidden)))  # type: ignore[no-any-return, no-untyped-call]
 
 
-class _Predictions(nn.Module):
+class MaskedLmPredictions(nn.Module):
     """BERT's masked-LM head without its decoder, which is the matrix of word embeddings."""
 
     def __init__(self, config: BertConfig) -> None:
@@ -73,7 +73,7 @@ class _Predictions(nn.Module):
 class _MaskedLmHead(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.predictions = _Predictions(config)
+        self.predictions = MaskedLmPredictions(config)
 
 
 class Epic(nn.Module):

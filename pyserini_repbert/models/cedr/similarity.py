@@ -43,7 +43,8 @@ def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_
     query, document = query.float(), document.float()
     query_norm = query.norm(dim=2).unsqueeze(2) + _LEAST_NORM
     document_norm = document.norm(dim=2).unsqueeze(1) + _LEAST_NORM
-    cosine: Tensor = torch.bmm(query, document.transpose(1, 2)) / (query_norm * document_norm)
+    with torch.autocast(query.device.type, enabled=False):  # half precision would blur exact matches
+        cosine: Tensor = torch.bmm(query, document.transpose(1, 2)) / (query_norm * document_norm)
     return cosine.masked_fill(~(query_mask.unsqueeze(2) & document_mask.unsqueeze(1)), 0.0)
 
 

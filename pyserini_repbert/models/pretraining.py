@@ -1,0 +1,48 @@
+"""BERT with the two heads that it is pre-trained with (Devlin et al., 2019, section 3.1): a base for every system."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.epic import MaskedLmPredictions
+
+
+class _Heads(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.predictions = MaskedLmPredictions(config)
+        self.seq_relationship = nn.Linear(config.hidden_size, 2)
+
+
+class PreTrainedBert(nn.Module):
+    """Masked-LM and next-sentence prediction; names as in BertForPreTraining, the decoder being the word embeddings."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.bert = Bert(config, pooler=True)
+        self.cls = _Heads(config)
+        for linear in (self.cls.predictions.transform.dense, self.cls.seq_relationship):
+            nn.init.normal_(linear.weight, std=config.initializer_range)
+            nn.init.zeros_(linear.bias)
+
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, places: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Logits of the vocabulary for the masked positions, (m, |V|), and of the second text following, (n, 2).
+
+        Parameters
+        ----------
+        input_ids, token_type_ids : int64 (n, length)
+        attention_mask : bool (n, length), or None where nothing is padded
+        places : int64 (m,), the masked positions in the flattened (n · length) input
+
+        Index 0 of the second result is "follows", as in BERT.
+        """
+        hidden = self.bert(input_ids, token_type_ids, attention_mask)
+        masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])
+        words = functional.linear(masked, self.bert.embeddings.word_embeddings.weight, self.cls.predictions.bias)
+        pooled = torch.tanh(self.bert.pooler.dense(hidden[:, 0])) if self.bert.pooler is not None else hidden[:, 0]
+        return words.float(), self.cls.seq_relationship(pooled).float()

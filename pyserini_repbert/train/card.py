@@ -1,0 +1,87 @@
+"""The model card of a trained checkpoint: base, data, recipe, commit, results, licence."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyserini_repbert
+from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.train.recipe import Recipe, Source
+from pyserini_repbert.train.saving import base_reference
+
+if TYPE_CHECKING:
+    from pyserini_repbert.train.training import Trained
+
+
+def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:
+    """The card, in Markdown with the head that Hugging Face's hub reads."""
+    kind = f'LoRA adapter (rank {recipe.adapter.rank})' if recipe.adapter else 'full fine-tuning'
+    results = [f'- steps: {done.steps} of {recipe.training.steps}', f'- mean training loss: {done.loss:.4f}']
+    if recipe.validation is not None and done.best is not None:
+        results.append(f'- validation, {recipe.validation.measure}: {done.best:.4f}')
+    versions = ', '.join(f'{name} {metadata.version(name)}' for name in ('torch', 'transformers', 'accelerate'))
+    return '\n'.join(
+        [
+            '---',
+            f'license: {recipe.licence.lower()}',
+            f'base_model: {base_reference(base)}',
+            'library_name: pyserini_repbert',
+            '---',
+            '',
+            f'# {recipe.name}',
+            '',
+            recipe.description or f'{recipe.system} trained with pyserini_repbert.',
+            '',
+            f'- system: {recipe.system}',
+            f'- base: {base_reference(base)}, {kind}',
+            f'- licence: {recipe.licence}',
+            f'- code: pyserini_repbert {pyserini_repbert.__version__}, commit {commit()}',
+            f'- made with: Python {platform.python_version()}, {versions}',
+            '',
+            '## Data',
+            '',
+            *(f'- {described(source)}' for source in recipe.data),
+            '',
+            '## Results',
+            '',
+            *results,
+            '',
+            '## Recipe',
+            '',
+            '```yaml',
+            recipe.text.rstrip(),
+            '```',
+            '',
+        ]
+    )
+
+
+def described(source: Source) -> str:
+    """A source in one line."""
+    parts = {
+        'topics': source.topics,
+        'qrels': source.qrels,
+        'triples': source.triples,
+        'negatives from': source.run,
+        'passages': source.corpus or source.index,
+    }
+    return ', '.join(f'{name} {value}' for name, value in parts.items() if value)
+
+
+def commit() -> str:
+    """The commit of this package's source, with '+' where files differ from it; 'unknown' where it is installed."""
+    folder = Path(pyserini_repbert.__file__).parent
+    try:
+        found = _git(folder, 'rev-parse', 'HEAD')
+        return found + ('+' if _git(folder, 'status', '--porcelain', '--', '.') else '')
+    except (OSError, subprocess.CalledProcessError):
+        return 'unknown'
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(['git', '-C', str(folder), *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()

@@ -1,0 +1,190 @@
+"""Training instances from topics, qrels, runs and triples: a stream of ids; texts are looked up for each batch."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import numbered_lines
+from pyserini_repbert.passages import PassageTexts
+from pyserini_repbert.runs import iter_run
+from pyserini_repbert.topics import Qrels
+from pyserini_repbert.train.inputs import (
+    IR_DATASETS,
+    dataset,
+    first_columns,
+    load_any_qrels,
+    load_any_topics,
+    open_passages,
+)
+from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.recipe import Source
+
+
+class Instance(NamedTuple):
+    """A query with a relevant and, if there is one, a non-relevant passage, by their ids.
+
+    `source` is the position of the source that knows them.
+    """
+
+    source: int
+    qid: str
+    positive: str
+    negative: str | None
+
+
+class _Verbatim:
+    """Texts that are their own docids: triples of texts."""
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """What was asked for."""
+        return list(docids)
+
+
+class TrainingSource:
+    """One source, opened: its queries, judgments and texts, and a stream of instances.
+
+    Parameters
+    ----------
+    source : from the recipe
+    number : its position there
+    guard : says which queries may be trained on
+    where : names the source in errors
+
+    Attributes
+    ----------
+    space : what its docids are docids of; sources with one corpus share it
+    """
+
+    def __init__(self, source: Source, number: int, guard: Guard, where: str) -> None:
+        self.source, self.number, self.guard, self.where = source, number, guard, where
+        self.of_texts = source.topics is None
+        self.space = '' if self.of_texts else str(source.corpus or source.index)
+        chosen = None if source.qids is None else set(first_columns(source.qids))
+        self.queries: dict[str, str] = {}
+        for query in load_any_topics(source.topics) if source.topics else ():
+            if (chosen is None or query.qid in chosen) and guard.admits(query.text, f"{where}: topic '{query.qid}'"):
+                self.queries[query.qid] = query.text
+        qrels = load_any_qrels(source.qrels) if source.qrels else {}
+        self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
+        self.passages: PassageTexts = _Verbatim() if self.of_texts else open_passages(source)
+
+    def relevant(self, qid: str) -> list[str]:
+        """The docids judged relevant to a query."""
+        grades = self.judged.get(qid, {})
+        return [docid for docid, grade in grades.items() if grade >= self.source.relevant_from]
+
+    def query(self, qid: str) -> str:
+        """A query's text."""
+        return qid if self.of_texts else self.queries[qid]
+
+    def texts(self, docids: Sequence[str]) -> list[str]:
+        """Passages' texts. Raises InputError for a docid that the corpus lacks."""
+        found = self.passages.texts(docids)
+        for docid, text in zip(docids, found, strict=True):
+            if text is None:
+                raise InputError(f"{self.where}: passage '{docid}' is not in {self.space}: check corpus and judgments")
+        return [text or '' for text in found]
+
+    def instances(self, seed: int, epoch: int) -> Iterator[Instance]:
+        """The instances of an epoch: in the order of triples or of a run, else in one drawn by the seed."""
+        if self.source.triples is not None:
+            yield from self._from_triples(self.source.triples)
+        elif self.source.run is not None:
+            for qid, ranked in iter_run(self.source.run, self.source.depth):
+                if qid in self.queries:
+                    yield from self._of_query(qid, ranked.docids, random.Random(f'{seed} {epoch} {qid}'))
+        else:
+            qids = [qid for qid in self.queries if qid in self.judged]
+            random.Random(f'{seed} {epoch}').shuffle(qids)
+            for qid in qids:
+                yield from self._of_query(qid, None, random.Random(f'{seed} {epoch} {qid}'))
+
+    def _of_query(self, qid: str, hits: list[str] | None, draw: random.Random) -> Iterator[Instance]:
+        relevant = self.relevant(qid)
+        known = set(relevant)
+        if self.source.judged_only:
+            negatives = [docid for docid in self.judged.get(qid, {}) if docid not in known]
+            retrieved = known if hits is None else set(hits)
+            relevant = [docid for docid in relevant if docid in retrieved]
+        else:
+            negatives = [docid for docid in hits or () if docid not in known]
+        for positive in relevant:
+            if not self.source.negatives:
+                yield Instance(self.number, qid, positive, None)
+            for negative in draw.sample(negatives, min(self.source.negatives, len(negatives))):
+                yield Instance(self.number, qid, positive, negative)
+
+    def _from_triples(self, name: str) -> Iterator[Instance]:
+        if name.startswith(IR_DATASETS):
+            found = ((name, 0, [pair.query_id, pair.doc_id_a, pair.doc_id_b]) for pair in dataset(name).docpairs_iter())
+        else:
+            found = (
+                (name, number, line.split('\t' if self.of_texts or '\t' in line else None))
+                for number, line in numbered_lines(name, 'triples file')
+                if line.strip()
+            )
+        for path, number, columns in found:
+            if len(columns) != 3:
+                form = 'query<TAB>relevant<TAB>other' if self.of_texts else 'qid pid pid'
+                raise InputError.at(path, number, f"expected '{form}', found {len(columns)} columns")
+            qid, positive, negative = columns
+            if self.of_texts:
+                if self.guard.admits(qid, f'{path}:{number}'):
+                    yield Instance(self.number, qid, positive, negative)
+            elif qid in self.queries:
+                yield Instance(self.number, qid, positive, negative)
+
+
+class InstanceStream:
+    """The instances of all sources, epoch after epoch without end, in an order that the seed decides.
+
+    Sources, anything with `instances(seed, epoch)` and `where`, take turns until all are at their end. Beyond the
+    shuffle buffer, nothing is held in memory.
+    """
+
+    def __init__(self, sources: Sequence[Any], seed: int, shuffle: int) -> None:
+        self.sources, self.seed, self.shuffle = list(sources), seed, shuffle
+
+    def from_position(self, position: int) -> Iterator[Instance]:
+        """The stream from its `position`-th instance (from 0) on. Raises InputError for sources without instances."""
+        return itertools.islice(self._endless(), position, None)
+
+    def _endless(self) -> Iterator[Instance]:
+        for epoch in itertools.count():
+            nothing = True
+            for instance in self._shuffled(epoch):
+                nothing = False
+                yield instance
+            if nothing:
+                where = ', '.join(source.where for source in self.sources)
+                raise InputError(
+                    f'{where}: no training instances: no topic has both a relevant passage and the negatives asked for'
+                )
+
+    def _shuffled(self, epoch: int) -> Iterator[Instance]:
+        draw = random.Random(f'{self.seed} {epoch}')
+        waiting: list[Instance] = []
+        for instance in self._in_turn(epoch):
+            if len(waiting) < self.shuffle:
+                waiting.append(instance)
+                continue
+            at = draw.randrange(len(waiting))
+            waiting[at], instance = instance, waiting[at]
+            yield instance
+        if self.shuffle > 1:
+            draw.shuffle(waiting)
+        yield from waiting
+
+    def _in_turn(self, epoch: int) -> Iterator[Instance]:
+        active = [source.instances(self.seed, epoch) for source in self.sources]
+        while active:
+            for one in list(active):
+                instance = next(one, None)
+                if instance is None:
+                    active.remove(one)
+                else:
+                    yield instance

@@ -1,0 +1,111 @@
+"""The model at the start of a training: a base's weights, new heads, and a LoRA adapter where the recipe has one."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import DamagedFileError, MissingDependencyError
+from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.train.recipe import Adapter, Recipe, System
+from pyserini_repbert.train.tasks.base import Task
+
+logger = logging.getLogger(__name__)
+
+_TASKS = {
+    System.REPBERT: ('repbert', 'RepBertTask'),
+    System.MONOBERT: ('cross_encoders', 'MonoBertTask'),
+    System.DUOBERT: ('cross_encoders', 'DuoBertTask'),
+    System.EPIC: ('epic', 'EpicTask'),
+    System.CEDR: ('cedr', 'CedrTask'),
+    System.MLM: ('pretraining', 'PreTrainingTask'),
+}
+_KINDS = ('bases', 'encoders', 'rerankers')
+_BODY = 'bert.'
+_POOLER = 'bert.pooler.'
+LORA = 'lora_'
+
+
+def open_base(name: str) -> Checkpoint:
+    """The checkpoint that a recipe starts from: a name among the catalog's bases, encoders, rerankers, or a folder."""
+    kind = next((kind for kind in _KINDS if catalog.find(kind, name)), _KINDS[0])
+    return open_checkpoint(name, kind)
+
+
+def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
+    """The task of a recipe, its model made of the base's weights and of new ones, drawn by the seed, for what it lacks.
+
+    Raises
+    ------
+    DamagedFileError
+        for a base whose body is not whole
+    InputError
+        for settings that do not fit the base
+    """
+    module, name = _TASKS[recipe.system]
+    kind: type[Task] = getattr(importlib.import_module(f'pyserini_repbert.train.tasks.{module}'), name)
+    torch.manual_seed(recipe.training.seed)
+    config = kind.body_config(base.config)
+    task = kind(recipe, base.word_pieces(), sources, config)  # type: ignore[call-arg, arg-type]
+    start_from(task.ranker, base.tensors(), base.name)
+    if recipe.adapter is not None:
+        add_adapter(task, recipe.adapter)
+    return task
+
+
+def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> list[str]:
+    """Copy into `module` what a base has for it, and name the weights that stay new: heads, and a missing pooler.
+
+    A body with fewer token types has zeros for the others, see `DuoBert.with_three_segments`.
+
+    Raises DamagedFileError where the body is not whole, or of another shape.
+    """
+    new, wrong = [], []
+    for key, own in module.state_dict().items():
+        value = tensors.get(key)
+        body = key.startswith(_BODY)
+        if value is not None and value.shape == own.shape:
+            own.copy_(value)
+        elif value is not None and key.endswith('token_type_embeddings.weight') and len(value) < len(own):
+            own.zero_()
+            own[: len(value)] = value
+        elif body and not (value is None and key.startswith(_POOLER)):
+            wrong.append(key)
+        else:
+            new.append(key)
+    if wrong:
+        more = f' and {len(wrong) - 2} more' if len(wrong) > 2 else ''
+        raise DamagedFileError(f"base '{name}' does not fit: {', '.join(wrong[:2])}{more} missing or of another shape")
+    if new:
+        logger.info("not in base '%s', and new: %s", name, ', '.join(new))
+    return new
+
+
+def add_adapter(task: Task, adapter: Adapter) -> None:
+    """Freeze the body but for `task.trained_in_body`, and put low-rank updates beside its layers (needs PEFT)."""
+    try:
+        from peft import inject_adapter_in_model
+    except ImportError as error:
+        raise MissingDependencyError.of('peft', 'training an adapter', "'pyserini-repbert[train]'") from error
+    inject_adapter_in_model(lora_config(adapter), task.ranker)
+    for name, parameter in task.ranker.named_parameters():
+        own = LORA in name or not name.startswith(_BODY) or name.startswith(task.trained_in_body)
+        parameter.requires_grad_(own)
+
+
+def lora_config(adapter: Adapter) -> Any:
+    """PEFT's configuration of an adapter."""
+    from peft import LoraConfig
+
+    return LoraConfig(
+        r=adapter.rank,
+        lora_alpha=adapter.alpha,
+        lora_dropout=adapter.dropout,
+        target_modules=rf'bert\.encoder\..*\.({"|".join(adapter.targets)})',
+    )

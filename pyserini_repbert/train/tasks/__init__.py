@@ -1,0 +1,1 @@
+"""A task for each system: instances to tensors, tensors to a loss."""

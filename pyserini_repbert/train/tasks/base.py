@@ -1,0 +1,112 @@
+"""What every task has in common: a model to train, instances to a batch of tensors, a batch to a loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.batching import collate
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.inputs import TokenSequence, WordPieces
+from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.sources import Instance, TrainingSource
+
+Batch = dict[str, Tensor]
+
+
+class Task(nn.Module, ABC):
+    """The module that the trainer runs: `forward` gives the loss of a batch that `collate` made.
+
+    Attributes
+    ----------
+    ranker : the model that is trained
+    pieces : the tokenizer
+    sources : where instances find their texts
+    trained_in_body : with an adapter, the prefixes of the body's own weights that are trained and kept with it
+    """
+
+    ranker: nn.Module
+    trained_in_body: tuple[str, ...] = ()
+
+    def __init__(self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource]) -> None:
+        super().__init__()
+        self.recipe, self.pieces, self.sources = recipe, pieces, list(sources)
+
+    @classmethod
+    def body_config(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The config.json of the model, from that of its base."""
+        return dict(values)
+
+    @property
+    @abstractmethod
+    def inputs_per_instance(self) -> int:
+        """How many of the inputs that `batch_size` counts an instance makes."""
+
+    @abstractmethod
+    def collate(self, instances: Sequence[Instance]) -> Batch:
+        """The tensors of a batch."""
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> Tensor:
+        """The loss of a batch: a float32 scalar."""
+
+    @abstractmethod
+    def ranking(self) -> dict[str, Any]:
+        """The `ranking` object for config.json."""
+
+    def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The weights as they are kept, from those in training."""
+        return tensors
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The wordpieces of each text."""
+        return self.pieces.ids(texts)
+
+    def queries_and_passages(
+        self, instances: Sequence[Instance]
+    ) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
+        """Wordpieces of the instances' queries, relevant passages and non-relevant ones (which all must have)."""
+        queries, positives, negatives = [], [], []
+        for instance in instances:
+            source = self.sources[instance.source]
+            if instance.negative is None:
+                raise InputError(f'{source.where}: this system needs a non-relevant passage for each relevant one')
+            positive, negative = source.texts([instance.positive, instance.negative])
+            queries.append(source.query(instance.qid))
+            positives.append(positive)
+            negatives.append(negative)
+        ids = self.ids([*queries, *positives, *negatives])
+        n = len(instances)
+        return ids[:n], ids[n : 2 * n], ids[2 * n :]
+
+
+def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:
+    """A batch of sequences by the names of their tensors, without a mask where nothing is padded."""
+    ids, types, mask = collate(sequences, pad, 'cpu')
+    batch = {f'{prefix}input_ids': ids, f'{prefix}token_type_ids': types}
+    return batch if mask is None else {**batch, f'{prefix}attention_mask': mask}
+
+
+def limit(recipe: Recipe, name: str, default: int, most: int | None = None) -> int:
+    """A length from the recipe's `ranking`. Raises InputError for anything but a whole number from 1 to `most`."""
+    value = recipe.ranking.get(name, default if most is None else min(default, most))
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1 or (most is not None and value > most):
+        bound = 'of at least 1' if most is None else f'from 1 to {most}'
+        raise InputError(f"recipe '{recipe.name}': ranking.{name} is {value!r}, expected a whole number {bound}")
+    return value
+
+
+def check_ranking(recipe: Recipe, known: Sequence[str]) -> None:
+    """Raise InputError for a key of the recipe's `ranking` that the system does not know."""
+    for key in recipe.ranking:
+        if key not in known:
+            raise InputError(f"recipe '{recipe.name}': ranking.{key} is unknown: expected one of {', '.join(known)}")
+
+
+def config_of(values: Mapping[str, Any]) -> BertConfig:
+    """The sizes of the body."""
+    return BertConfig.from_dict(values)

@@ -1,0 +1,59 @@
+"""CEDR and Vanilla BERT: a relevant document above a non-relevant one (CEDR section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from pyserini_repbert.models.cedr import CedrSettings, new_ranker
+from pyserini_repbert.models.cedr.layout import CedrLayout, PairBatch
+from pyserini_repbert.models.cedr.ranker import CedrRanker
+from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.train.losses import pair_loss
+from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of
+
+
+class CedrTask(Task):
+    """Scores of both documents of an instance, each read beside the query."""
+
+    def __init__(
+        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
+    ) -> None:
+        super().__init__(recipe, pieces, sources)
+        check_ranking(recipe, [own.name for own in fields(CedrSettings)])
+        settings = CedrSettings.from_ranking(recipe.ranking)
+        self.ranker = new_ranker(config_of(config), settings)
+        self.layout = CedrLayout.of(config_of(config), settings, pieces)
+
+    @property
+    def inputs_per_instance(self) -> int:
+        """One pair."""
+        return 1
+
+    def ranking(self) -> dict[str, Any]:
+        """CEDR's settings."""
+        return cast(CedrRanker, self.ranker).settings.ranking()
+
+    def collate(self, instances: Sequence[Instance]) -> Batch:
+        """The pairs of query and relevant document, then those of query and other document."""
+        queries, positives, negatives = self.queries_and_passages(instances)
+        pairs = [
+            self.layout.cut(query, text)
+            for texts in (positives, negatives)
+            for query, text in zip(queries, texts, strict=True)
+        ]
+        batch = self.layout.collate(pairs)
+        tensors = {own.name: getattr(batch, own.name) for own in fields(PairBatch)}
+        return {name: tensor for name, tensor in tensors.items() if tensor is not None}
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The recipe's loss over CEDR's scores."""
+        scores: Tensor = self.ranker(PairBatch(**{'attention_mask': cast(Tensor, None), **batch}))
+        positive, negative = torch.chunk(scores, 2)
+        return pair_loss(positive, negative, self.recipe.training.loss)

@@ -1,0 +1,122 @@
+"""monoBERT and duoBERT: cross-entropy on as many relevant as non-relevant inputs (Multi-Stage eq. 1-2, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from pyserini_repbert.models.duobert import SEGMENTS, DuoBert
+from pyserini_repbert.models.duobert import SYSTEM as DUO
+from pyserini_repbert.models.inputs import TokenSequence, WordPieces
+from pyserini_repbert.models.layouts import (
+    DUO_QUERY_TOKENS,
+    MAX_TOKENS,
+    MONO_QUERY_TOKENS,
+    PairInputs,
+    PairLayout,
+    TripleInputs,
+    TripleLayout,
+)
+from pyserini_repbert.models.monobert import SYSTEM as MONO
+from pyserini_repbert.models.monobert import MonoBert
+from pyserini_repbert.train.losses import relevance_cross_entropy
+from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+
+_KNOWN = ('layout', 'max_query_length', 'max_length')
+
+
+class CrossEncoderTask(Task):
+    """An instance gives two inputs, one relevant and one not: batches are balanced."""
+
+    def __init__(self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource]) -> None:
+        super().__init__(recipe, pieces, sources)
+        check_ranking(recipe, _KNOWN)
+
+    @property
+    def inputs_per_instance(self) -> int:
+        """Two."""
+        return 2
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean cross-entropy."""
+        logits = self.ranker(batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask'))
+        return relevance_cross_entropy(cast(Tensor, logits), batch['relevant'])
+
+    def _batch(self, relevant: list[TokenSequence], others: list[TokenSequence]) -> Batch:
+        targets = torch.tensor([1] * len(relevant) + [0] * len(others))
+        return {**padded([*relevant, *others], self.pieces.pad), 'relevant': targets}
+
+    def _ranking(self, system: str, layout: str, max_query: int, max_tokens: int) -> dict[str, Any]:
+        return {'system': system, 'layout': str(layout), 'max_query_length': max_query, 'max_length': max_tokens}
+
+
+class MonoBertTask(CrossEncoderTask):
+    """A query beside a relevant passage, and beside a non-relevant one (Multi-Stage eq. 1)."""
+
+    trained_in_body = ('bert.pooler.',)
+
+    def __init__(
+        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
+    ) -> None:
+        super().__init__(recipe, pieces, sources)
+        sizes = config_of(config)
+        self.inputs = PairInputs(
+            pieces,
+            recipe.ranking.get('layout', PairLayout.PAPER),
+            limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
+            limit(recipe, 'max_query_length', MONO_QUERY_TOKENS),
+        )
+        self.ranker = MonoBert(sizes)
+
+    def ranking(self) -> dict[str, Any]:
+        """System, layout and lengths."""
+        return self._ranking(MONO, self.inputs.layout, self.inputs.max_query, self.inputs.max_tokens)
+
+    def collate(self, instances: Sequence[Instance]) -> Batch:
+        """Inputs with the relevant passages, then those with the others."""
+        queries, positives, negatives = self.queries_and_passages(instances)
+        relevant, others = (
+            [self.inputs.build(query, text).sequence for query, text in zip(queries, texts, strict=True)]
+            for texts in (positives, negatives)
+        )
+        return self._batch(relevant, others)
+
+
+class DuoBertTask(CrossEncoderTask):
+    """Each pair of a relevant and a non-relevant passage in both orders (Multi-Stage eq. 2)."""
+
+    trained_in_body = ('bert.pooler.', 'bert.embeddings.token_type_embeddings.')
+
+    def __init__(
+        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
+    ) -> None:
+        super().__init__(recipe, pieces, sources)
+        sizes = config_of(config)
+        self.inputs = TripleInputs(
+            pieces,
+            recipe.ranking.get('layout', TripleLayout.PAPER),
+            limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
+            limit(recipe, 'max_query_length', DUO_QUERY_TOKENS),
+        )
+        self.ranker = DuoBert(sizes)
+
+    @classmethod
+    def body_config(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """With a third token type."""
+        return {**values, 'type_vocab_size': max(SEGMENTS, int(values.get('type_vocab_size', 2)))}
+
+    def ranking(self) -> dict[str, Any]:
+        """System, layout and lengths."""
+        return self._ranking(DUO, self.inputs.layout, self.inputs.max_query, self.inputs.max_tokens)
+
+    def collate(self, instances: Sequence[Instance]) -> Batch:
+        """Inputs with the relevant passage first, then the same pairs the other way round."""
+        triples = list(zip(*self.queries_and_passages(instances), strict=True))
+        first = [self.inputs.build(query, positive, negative).sequence for query, positive, negative in triples]
+        second = [self.inputs.build(query, negative, positive).sequence for query, positive, negative in triples]
+        return self._batch(first, second)

@@ -1,0 +1,118 @@
+"""EPIC: a relevant passage above a non-relevant one (EPIC section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.epic import (
+    MAX_PASSAGE_TOKENS,
+    MAX_QUERY_TOKENS,
+    PASSAGE_TYPE,
+    QUERY_TYPE,
+    SYSTEM,
+    Epic,
+    Variant,
+)
+from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.train.losses import pair_loss
+from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+
+_SPECIAL_TOKENS = 2
+
+
+class EpicTask(Task):
+    """Scores of both passages of an instance, over the terms of the batch's queries only: no other term counts.
+
+    A text without wordpieces is read as [UNK].
+    """
+
+    def __init__(
+        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
+    ) -> None:
+        super().__init__(recipe, pieces, sources)
+        check_ranking(recipe, ('variant', 'max_query_length', 'max_doc_length'))
+        sizes = config_of(config)
+        self.chunk_size = sizes.max_position_embeddings - _SPECIAL_TOKENS
+        self.max_query = limit(recipe, 'max_query_length', min(MAX_QUERY_TOKENS, self.chunk_size), self.chunk_size)
+        self.max_passage = limit(recipe, 'max_doc_length', MAX_PASSAGE_TOKENS)
+        variant = recipe.ranking.get('variant', Variant.OFFICIAL)
+        if variant not in list(Variant):
+            raise InputError(
+                f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {', '.join(Variant)}"
+            )
+        self.ranker = Epic(sizes, variant)
+        self.unknown = self.ids(['[UNK]'])[0]
+
+    @property
+    def inputs_per_instance(self) -> int:
+        """One pair."""
+        return 1
+
+    def ranking(self) -> dict[str, Any]:
+        """System, variant and lengths."""
+        variant = str(cast(Epic, self.ranker).variant)
+        lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
+        return {'system': SYSTEM, 'variant': variant, **lengths}
+
+    def collate(self, instances: Sequence[Instance]) -> Batch:
+        """Queries; then the relevant passages followed by the others.
+
+        For each: its chunks, where their wordpieces lie in BERT's flattened output (`places`), how many wordpieces and
+        chunks each text has (`lengths`, `chunks`). Of the queries: the row (`owners`) and the term of each wordpiece.
+        """
+        queries, positives, negatives = self.queries_and_passages(instances)
+        queries = [query[: self.max_query] or self.unknown for query in queries]
+        passages = [text[: self.max_passage] or self.unknown for text in [*positives, *negatives]]
+        owners = [row for row, query in enumerate(queries) for _ in query]
+        return {
+            **self._texts(queries, QUERY_TYPE, 'query_'),
+            **self._texts(passages, PASSAGE_TYPE, 'passage_'),
+            'owners': torch.tensor(owners),
+            'terms': torch.tensor([term for query in queries for term in query]),
+        }
+
+    def _texts(self, texts: list[list[int]], token_type: int, prefix: str) -> Batch:
+        chunked = [self.pieces.chunks(text, self.chunk_size, token_type) for text in texts]
+        chunks = [chunk for own in chunked for chunk in own]
+        batch = padded([chunk.sequence for chunk in chunks], self.pieces.pad, prefix)
+        width = batch[f'{prefix}input_ids'].shape[1]
+        if any(chunk.n_pieces + _SPECIAL_TOKENS < len(chunk.sequence.input_ids) for chunk in chunks):
+            mask = torch.zeros_like(batch[f'{prefix}input_ids'], dtype=torch.bool)
+            for row, chunk in enumerate(chunks):
+                mask[row, : chunk.n_pieces + 1] = True
+                mask[row, len(chunk.sequence.input_ids) - 1] = True
+            batch[f'{prefix}attention_mask'] = mask
+        places = [row * width + 1 + place for row, chunk in enumerate(chunks) for place in range(chunk.n_pieces)]
+        return batch | {
+            f'{prefix}places': torch.tensor(places),
+            f'{prefix}lengths': torch.tensor([len(text) for text in texts]),
+            f'{prefix}chunks': torch.tensor([len(own) for own in chunked]),
+        }
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The recipe's loss over EPIC's scores (EPIC eq. 5)."""
+        ranker = cast(Epic, self.ranker)
+        weights = ranker.query_importances(self._contextual(batch, 'query_')[0])
+        terms, columns = torch.unique(batch['terms'], return_inverse=True)
+        tokens, cls_vectors = self._contextual(batch, 'passage_')
+        vectors = ranker.document_vectors(tokens, batch['passage_lengths'].tolist(), cls_vectors, terms)
+        owners, n = batch['owners'], len(batch['query_lengths'])
+        positive, negative = (
+            vectors.new_zeros(n).index_add(0, owners, weights * vectors[owners + first, columns]) for first in (0, n)
+        )
+        return pair_loss(positive, negative, self.recipe.training.loss)
+
+    def _contextual(self, batch: Batch, prefix: str) -> tuple[Tensor, Tensor]:
+        """The texts' wordpieces (total, h), one text after the other, and their mean [CLS] (n, h)."""
+        names = ('input_ids', 'token_type_ids', 'attention_mask')
+        hidden: Tensor = self.ranker(*(batch.get(f'{prefix}{name}') for name in names))
+        tokens = hidden.flatten(0, 1)[batch[f'{prefix}places']]
+        parts = torch.split(hidden[:, 0], batch[f'{prefix}chunks'].tolist())
+        return tokens, torch.stack([part.mean(dim=0) for part in parts])

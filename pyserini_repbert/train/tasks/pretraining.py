@@ -1,0 +1,135 @@
+"""Target corpus pre-training: masked words and next sentences of the corpus itself (Multi-Stage section 4.1).
+
+The inputs are BERT's: two runs of sentences, of which the second follows the first in half of the cases; 15% of the
+wordpieces are to be predicted, 80% of these being [MASK], 10% another wordpiece, 10% themselves (Devlin et al., 2019).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.models.inputs import TokenSequence, WordPieces
+from pyserini_repbert.models.layouts import MAX_TOKENS
+from pyserini_repbert.models.pretraining import PreTrainedBert
+from pyserini_repbert.train.inputs import read_corpus
+from pyserini_repbert.train.recipe import Recipe, Source
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+
+MASKED = 0.15
+_AS_MASK, _AS_OTHER = 0.8, 0.9  # cumulative
+_REMEMBERED = 1000  # passages from which a second text that does not follow is drawn
+_SPECIAL_TOKENS = 3
+_SENTENCE_END = re.compile(r'(?<=[.!?])\s+')
+
+
+class TextPair(NamedTuple):
+    """Two texts, whether the second follows the first, and a number that the masking is drawn by."""
+
+    first: str
+    second: str
+    follows: bool
+    draw: int
+
+
+class CorpusSource:
+    """A corpus as a stream of text pairs; a passage of one sentence is cut in its middle."""
+
+    def __init__(self, source: Source, where: str) -> None:
+        self.source, self.where = source, where
+
+    def instances(self, seed: int, epoch: int) -> Iterator[TextPair]:
+        """The passages in the corpus' order, one pair each; passages of fewer than two words are left out."""
+        draw = random.Random(f'{seed} {epoch} {self.where}')
+        seen: list[str] = []
+        for passage in read_corpus(str(self.source.corpus), self.source.corpus_format, self.source.fields):
+            parts = _SENTENCE_END.split(passage.text.strip())
+            parts = parts if len(parts) > 1 else passage.text.split()
+            if len(parts) < 2:
+                continue
+            cut = draw.randrange(1, len(parts)) if _SENTENCE_END.search(passage.text.strip()) else len(parts) // 2
+            first, second = ' '.join(parts[:cut]), ' '.join(parts[cut:])
+            follows = not seen or draw.random() < 0.5
+            yield TextPair(first, second if follows else draw.choice(seen), follows, draw.getrandbits(32))
+            if len(seen) < _REMEMBERED:
+                seen.append(second)
+            else:
+                seen[draw.randrange(_REMEMBERED)] = second
+
+
+class PreTrainingTask(Task):
+    """Mean loss of the masked wordpieces plus that of the next sentences."""
+
+    def __init__(self, recipe: Recipe, pieces: WordPieces, sources: Sequence[Any], config: Mapping[str, Any]) -> None:
+        super().__init__(recipe, pieces, sources)
+        check_ranking(recipe, ('max_length',))
+        sizes = config_of(config)
+        self.max_tokens = limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings)
+        self.ranker = PreTrainedBert(sizes)
+        mask = pieces.tokenizer.token_to_id('[MASK]')
+        if mask is None:
+            raise DamagedFileError(f"base '{recipe.base}' has no [MASK] in its vocabulary, which pre-training needs")
+        self.mask: int = mask
+
+    @property
+    def inputs_per_instance(self) -> int:
+        """One sequence."""
+        return 1
+
+    def ranking(self) -> dict[str, Any]:
+        """Nothing: what comes out is a base."""
+        return {}
+
+    def collate(self, instances: Sequence[Any]) -> Batch:
+        """Inputs with masked wordpieces, where these are (`places`), what they were (`words`), and `follows` as 0/1."""
+        ids = self.ids([text for pair in instances for text in (pair.first, pair.second)])
+        sequences: list[TokenSequence] = []
+        masked: list[list[tuple[int, int]]] = []
+        for number, pair in enumerate(instances):
+            first, second = self._cut(ids[2 * number], ids[2 * number + 1])
+            head = [self.pieces.cls, *first, self.pieces.sep]
+            whole = [*head, *second, self.pieces.sep]
+            words = [*range(1, len(head) - 1), *range(len(head), len(whole) - 1)]
+            masked.append(self._hide(whole, words, random.Random(pair.draw)))
+            sequences.append(TokenSequence(whole, [0] * len(head) + [1] * (len(whole) - len(head))))
+        batch = padded(sequences, self.pieces.pad)
+        width = batch['input_ids'].shape[1]
+        places = [row * width + place for row, own in enumerate(masked) for place, _ in own]
+        return batch | {
+            'places': torch.tensor(places, dtype=torch.int64),
+            'words': torch.tensor([word for own in masked for _, word in own], dtype=torch.int64),
+            'follows': torch.tensor([int(not pair.follows) for pair in instances]),  # 0 is "follows"
+        }
+
+    def _cut(self, first: list[int], second: list[int]) -> tuple[list[int], list[int]]:
+        """Both texts, the longer one shortened at its end until they fit."""
+        room = self.max_tokens - _SPECIAL_TOKENS
+        keep = max(room // 2, room - len(second))
+        first = first[:keep]
+        return first, second[: room - len(first)]
+
+    def _hide(self, ids: list[int], places: list[int], draw: random.Random) -> list[tuple[int, int]]:
+        """Hide some of the `places` of `ids`; gives them with the wordpieces that were there."""
+        chosen = sorted(draw.sample(places, min(len(places), max(1, round(MASKED * len(places))))))
+        hidden = [(place, ids[place]) for place in chosen]
+        for place in chosen:
+            fate = draw.random()
+            if fate < _AS_MASK:
+                ids[place] = self.mask
+            elif fate < _AS_OTHER:
+                ids[place] = draw.randrange(self.pieces.vocab_size)
+        return hidden
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Masked-LM plus next-sentence loss."""
+        words, order = self.ranker(
+            batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask'), batch['places']
+        )
+        return functional.cross_entropy(words, batch['words']) + functional.cross_entropy(order, batch['follows'])

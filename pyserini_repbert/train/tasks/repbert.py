@@ -1,0 +1,156 @@
+"""RepBERT: a margin over in-batch negatives (RepBERT section 3.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor, distributed, nn
+
+from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.models.repbert import (
+    MAX_PASSAGE_TOKENS,
+    MAX_QUERY_TOKENS,
+    PASSAGE_TYPE,
+    QUERY_TYPE,
+    SYSTEM,
+    RepBert,
+)
+from pyserini_repbert.train.losses import multi_label_margin
+from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+from pyserini_repbert.train.texts import docid_key
+
+_SPECIAL_TOKENS = 2
+
+
+class RepBertTask(Task):
+    """Rows are query-passage pairs: each instance gives one with its relevant passage and, if it has one, a second
+    with its non-relevant passage, as the released code reads MS MARCO's triples. Every passage in the batch is a
+    column of every row; which are relevant to a row's query, its judgments say. A query or a passage sees only itself.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        pieces: WordPieces,
+        sources: Sequence[TrainingSource],
+        config: Mapping[str, Any],
+    ) -> None:
+        super().__init__(recipe, pieces, sources)
+        check_ranking(recipe, ('max_query_length', 'max_doc_length'))
+        sizes = config_of(config)
+        most = sizes.max_position_embeddings - _SPECIAL_TOKENS
+        self.max_query = limit(recipe, 'max_query_length', MAX_QUERY_TOKENS, most)
+        self.max_passage = limit(recipe, 'max_doc_length', MAX_PASSAGE_TOKENS, most)
+        self.ranker = RepBert(sizes)
+        scale = recipe.training.scale
+        self.log_scale = nn.Parameter(torch.tensor(math.log(scale))) if scale > 0 else None
+        self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
+        self.trained_in_body = (self.last_norm,) if scale > 0 else ()
+
+    @property
+    def inputs_per_instance(self) -> int:
+        """Two pairs where sources give negatives, else one."""
+        return 2 if any(source.source.triples or source.source.negatives for source in self.sources) else 1
+
+    def ranking(self) -> dict[str, Any]:
+        """System and lengths."""
+        return {'system': SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
+
+    def collate(self, instances: Sequence[Instance]) -> Batch:
+        """Queries, passages, and the docids by which labels are found.
+
+        `rows` int64 (n,): the query of each passage's row; `passage_keys` int64 (n,): hashes of the docids;
+        `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, filled up with -1.
+        """
+        queries: list[str] = []
+        passages: list[str] = []
+        rows: list[int] = []
+        keys: list[int] = []
+        relevant: list[list[int]] = []
+        for number, instance in enumerate(instances):
+            source = self.sources[instance.source]
+            docids = [instance.positive] if instance.negative is None else [instance.positive, instance.negative]
+            queries.append(source.query(instance.qid))
+            passages += source.texts(docids)
+            rows += [number] * len(docids)
+            keys += [_key(source, docid) for docid in docids]
+            known = dict.fromkeys([instance.positive, *source.relevant(instance.qid)])
+            relevant.append([_key(source, docid) for docid in known])
+        most = max(map(len, relevant))
+        filled = [own + [-1] * (most - len(own)) for own in relevant]
+        return {
+            **padded(self.pieces.single(queries, self.max_query, QUERY_TYPE), self.pieces.pad, 'query_'),
+            **padded(self.pieces.single(passages, self.max_passage, PASSAGE_TYPE), self.pieces.pad, 'passage_'),
+            'rows': torch.tensor(rows),
+            'passage_keys': torch.tensor(keys),
+            'relevant_keys': torch.tensor(filled),
+        }
+
+    def forward(self, batch: Batch) -> Tensor:
+        """RepBERT eq. 4, averaged over rows."""
+        queries, passages = self._embed(batch, 'query_'), self._embed(batch, 'passage_')
+        keys, relevant = batch['passage_keys'], batch['relevant_keys'][batch['rows']]
+        if self.recipe.training.gather:
+            passages, keys = gathered(passages, keys)
+        with torch.autocast(queries.device.type, enabled=False):
+            similarities = queries[batch['rows']].float() @ passages.float().T
+            if self.log_scale is not None:
+                similarities = similarities * self.log_scale.exp()
+            return multi_label_margin(similarities, in_batch_labels(keys, relevant))
+
+    def _embed(self, batch: Batch, prefix: str) -> Tensor:
+        mask = batch.get(f'{prefix}attention_mask')
+        return cast(Tensor, self.ranker(batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask))
+
+    def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """With a learnt scale s, the last layer norm gives vectors that are the square root of s times as long."""
+        if self.log_scale is None:
+            return tensors
+        root = float((self.log_scale.detach() / 2).exp())
+        return {name: value * root if name.startswith(self.last_norm) else value for name, value in tensors.items()}
+
+
+def _key(source: TrainingSource, docid: str) -> int:
+    return docid_key(f'{source.space}\n{docid}')
+
+
+def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
+    """Which passages are relevant to each row: bool (rows, passages).
+
+    Parameters
+    ----------
+    passage_keys : int64 (passages,), none negative
+    relevant_keys : int64 (rows, m), -1 where there is nothing
+    """
+    return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
+
+
+class _Gather(torch.autograd.Function):
+    """The rows of all processes in the order of their ranks; a row's gradient is the sum of what each makes of it."""
+
+    @staticmethod
+    def forward(context: Any, own: Tensor) -> Tensor:
+        parts = [torch.empty_like(own) for _ in range(distributed.get_world_size())]
+        distributed.all_gather(parts, own.contiguous())
+        context.rows = len(own)
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        total = gradient.contiguous().clone()
+        distributed.all_reduce(total)
+        start = distributed.get_rank() * context.rows
+        return total[start : start + context.rows]
+
+
+def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """The passages of all processes, in the order of their ranks, with gradients; one process has only its own."""
+    if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
+        return passages, keys
+    everywhere: Any = _Gather.apply
+    return everywhere(passages), everywhere(keys)

@@ -1,0 +1,126 @@
+"""Validation during training: the model is written as a checkpoint, opened as a user would, and made to rank."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import evaluate, parse_measures
+from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.pipeline.texts import open_texts
+from pyserini_repbert.ranking import Candidate, Query
+from pyserini_repbert.runs import RankedList, iter_run
+from pyserini_repbert.train.inputs import load_any_qrels, read_corpus
+from pyserini_repbert.train.recipe import Adapter, System, Validation
+from pyserini_repbert.train.saving import write_checkpoint
+from pyserini_repbert.train.tasks.base import Task
+
+Scores = Sequence[NDArray[np.floating]]
+
+
+class Validator:
+    """Ranks the candidates of the validation topics and measures how well.
+
+    Parameters
+    ----------
+    settings : from the recipe
+    system : what is trained
+    topics : the validation topics
+
+    Raises
+    ------
+    InputError
+        where none of them is judged, or none has hits
+    """
+
+    def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:
+        self.settings, self.system = settings, system
+        self.measures = parse_measures([settings.measure])
+        qrels = load_any_qrels(settings.qrels)
+        self.topics = [query for query in topics if query.qid in qrels]
+        self.qrels = {query.qid: qrels[query.qid] for query in self.topics}
+        if not self.topics:
+            raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
+        self.shared: list[Candidate] = []
+        self.lists = self._all_passages() if settings.run is None else self._hits(settings.run)
+
+    def _all_passages(self) -> list[list[Candidate]]:
+        settings = self.settings
+        if settings.corpus is None:
+            raise InputError('validation: without a run the whole corpus is ranked: name it')
+        corpus = read_corpus(settings.corpus, settings.corpus_format, settings.fields)
+        self.shared = [Candidate(passage.docid, 0.0, passage.text) for passage in corpus]
+        return [self.shared] * len(self.topics)
+
+    def _hits(self, run: str) -> list[list[Candidate]]:
+        hits = {qid: ranked.docids for qid, ranked in iter_run(run, self.settings.depth) if qid in self.qrels}
+        if not hits:
+            raise InputError(f'validation: {run} has hits for none of the topics: check run and topics')
+        wanted = [docid for docids in hits.values() for docid in docids]
+        own = self.settings
+        passages = open_texts(own.corpus, own.index, wanted, own.corpus_format, own.fields)
+        found = []
+        for query in self.topics:
+            docids = hits.get(query.qid, [])
+            texts = passages.texts(docids)
+            for docid, text in zip(docids, texts, strict=True):
+                if text is None:
+                    raise InputError(f"validation: passage '{docid}' of {run} is not in the corpus: check both")
+            found.append([Candidate(docid, 0.0, text) for docid, text in zip(docids, texts, strict=True)])
+        return found
+
+    def measure(self, task: Task, base: Checkpoint, adapter: Adapter | None) -> float:
+        """The measure's mean over the topics, for the task's model as it is now. Draws no random numbers."""
+        device = str(next(task.ranker.parameters()).device)
+        with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
+            write_checkpoint(Path(folder), task, base, adapter)
+            scores = self._scores(open_checkpoint(folder), device)
+        run = {}
+        for query, candidates, own in zip(self.topics, self.lists, scores, strict=True):
+            docids = np.asarray([candidate.docid for candidate in candidates])
+            order = np.lexsort((docids, -np.asarray(own, dtype=np.float64)))[: self.settings.depth]
+            run[query.qid] = RankedList(docids[order].tolist(), np.asarray(own)[order].tolist())
+        return evaluate(run, self.qrels, self.measures).means[self.settings.measure]
+
+    def _scores(self, model: Checkpoint, device: str) -> Scores:
+        queries = [query.text for query in self.topics]
+        if self.system is System.REPBERT:
+            return self._inner_products(model, device, queries)
+        from pyserini_repbert.rerank import (
+            CedrReranker,
+            DuoBertReranker,
+            EpicReranker,
+            MonoBertReranker,
+            Reranker,
+        )
+
+        kinds = {
+            System.MONOBERT: MonoBertReranker,
+            System.DUOBERT: DuoBertReranker,
+            System.EPIC: EpicReranker,
+            System.CEDR: CedrReranker,
+        }
+        reranker: Reranker = kinds[self.system](model, device)
+        return reranker.score_lists(queries, self.lists)
+
+    def _inner_products(self, model: Checkpoint, device: str, queries: list[str]) -> Scores:
+        from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+
+        vectors = RepBertQueryEncoder(model, device).encode_batch(queries)
+        encoder = RepBertDocumentEncoder(model, device)
+        if self.shared:
+            passages = encoder.embed([candidate.text or '' for candidate in self.shared])
+            return list(vectors @ passages.T)
+        texts = {candidate.docid: candidate.text or '' for own in self.lists for candidate in own}
+        rows = {docid: row for row, docid in enumerate(texts)}
+        passages = encoder.embed(list(texts.values()))
+        found = []
+        for vector, candidates in zip(vectors, self.lists, strict=True):
+            found.append(passages[[rows[candidate.docid] for candidate in candidates]] @ vector)
+        return found

@@ -1,0 +1,124 @@
+"""Recipes: those that ship are whole, and what is wrong with another is said in one line."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.train.reading import RECIPES, read_recipe, recipe_path
+from pyserini_repbert.train.recipe import System
+
+SHIPPED = sorted(path.stem for path in RECIPES.glob('*.yaml'))
+PAPERS = ('repbert-msmarco', 'monobert-msmarco', 'duobert-msmarco', 'epic-msmarco', 'vanilla-robust04')
+VARIABLES = ('MSMARCO', 'MEDQUAD', 'RUNS', 'VANILLA', 'ROBUST04', 'INDEX', 'FOLD')
+VALIDATION = ('VALIDATION_TOPICS', 'VALIDATION_QRELS', 'VALIDATION_RUN')
+
+
+@pytest.fixture
+def shipped(monkeypatch):
+    """read(name) -> a shipped recipe, its variables given."""
+    for name in (*VARIABLES, *VALIDATION):
+        monkeypatch.setenv(name, f'/somewhere/{name.lower()}')
+    return lambda name, *settings: read_recipe(recipe_path(name), settings)
+
+
+@pytest.mark.parametrize('name', SHIPPED)
+def test_shipped_recipes_are_whole(name, shipped):
+    recipe = shipped(name)
+    assert recipe.licence == 'Apache-2.0'
+    assert recipe.name == (f'{name.removeprefix("demo-")}-demo' if name.startswith('demo-') else name)
+    assert '$' not in recipe.text
+
+
+def test_the_papers_settings(shipped):
+    repbert, mono, duo, epic, vanilla = (shipped(name) for name in PAPERS)
+    own = repbert.training
+    assert (own.learning_rate, own.warmup_steps, own.weight_decay) == (3e-6, 10_000, 0.01)
+    assert (own.batch_size, own.accumulate, own.steps) == (26, 2, 350_000)
+    assert repbert.ranking == {'max_query_length': 20, 'max_doc_length': 256}
+    for recipe in (mono, duo):
+        assert (recipe.training.batch_size, recipe.training.steps, recipe.training.learning_rate) == (
+            128,
+            100_000,
+            3e-6,
+        )
+        assert recipe.ranking['max_length'] == 512
+    assert (mono.system, duo.system) == (System.MONOBERT, System.DUOBERT)
+    assert (epic.training.learning_rate, epic.training.batch_size) == (2e-5, 16)
+    assert epic.validation.every * epic.training.batch_size == 512
+    assert (epic.validation.sample, epic.validation.patience, epic.validation.measure) == (200, 20, 'MRR@10')
+    assert vanilla.training.steps == 100 * 32
+    for name in ('knrm', 'pacrr', 'drmm'):
+        cedr = shipped(f'cedr-{name}-robust04')
+        assert (cedr.training.learning_rate, cedr.training.head_learning_rate) == (2e-5, 1e-3)
+        assert (cedr.training.loss, cedr.ranking['architecture'], cedr.data[0].judged_only) == ('hinge', name, True)
+
+
+@pytest.mark.parametrize('name', [name for name in SHIPPED if name.startswith('demo-')])
+def test_demo_recipes_never_see_test_topics(name, shipped):
+    recipe = shipped(name)
+    assert {source.topics for source in recipe.data} == {
+        'demo-train',
+        'demo-xquad',
+        '/somewhere/medquad/train.queries.tsv.gz',
+    }
+    assert recipe.test_topics == ('/somewhere/medquad/liveqa.topics.tsv',)
+    assert not recipe.allow_test_topics
+    assert recipe.validation.topics == 'demo-train'
+
+
+def test_settings_replace_values(recipe_file, world):
+    path = recipe_file('repbert')
+    settings = ('training.steps=7', 'training.learning_rate=3e-5', 'data.0.run=other.txt', 'adapter.rank=4')
+    recipe = read_recipe(path, settings)
+    assert (recipe.training.steps, recipe.training.learning_rate) == (7, 3e-5)
+    assert (recipe.data[0].run, recipe.data[0].corpus, recipe.adapter.rank) == ('other.txt', world['corpus'], 4)
+    assert yaml.safe_load(recipe.text)['training']['steps'] == 7
+
+
+def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, monkeypatch):
+    path = recipe_file('repbert', variables={'WHERE': 'here'}, description='${WHERE} ${ELSEWHERE}')
+    with pytest.raises(InputError, match=r'\$\{ELSEWHERE\} has no value: pass --set variables.ELSEWHERE='):
+        read_recipe(path)
+    monkeypatch.setenv('ELSEWHERE', 'there')
+    assert read_recipe(path).description == 'here there'
+    assert read_recipe(path, ('variables.ELSEWHERE=far',)).description == 'here far'
+
+
+@pytest.mark.parametrize(
+    ('setting', 'message'),
+    [
+        ('training.step=3', r"training: key 'step' is unknown \(did you mean 'steps'"),
+        ('training.steps=many', "training: steps: int was expected, found 'many'"),
+        ('training.steps=0', 'training.steps is 0, expected 1 or more'),
+        ('training.gather=1', 'gather: bool was expected'),
+        ('training.schedule=cosine', "training.schedule is 'cosine', expected linear or constant"),
+        ('system=colbert', "system: 'colbert' is unknown: expected one of repbert"),
+        ('data=[]', 'data is empty'),
+        ('data.3.run=x', "there is no 'data.3.run' in the recipe"),
+        ('data.0.qrels=', 'data.0: give topics and qrels, or triples'),
+        ('data.0.corpus=', 'data.0: name the corpus or the index'),
+        ('data.0.run=', 'negatives are drawn from a run'),
+        ('steps', "'key=value' was expected"),
+        ('validation={topics: t, qrels: q}', 'validation.run is missing'),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
+    with pytest.raises(InputError, match=message) as caught:
+        read_recipe(recipe_file('monobert'), (setting,))
+    assert '\n' not in str(caught.value)
+
+
+def test_missing_keys_and_files(tmp_path):
+    (tmp_path / 'r.yaml').write_text('name: x\nsystem: epic\n', encoding='utf-8')
+    with pytest.raises(InputError, match="key 'base' is missing"):
+        read_recipe(tmp_path / 'r.yaml')
+    (tmp_path / 'r.yaml').write_text('- a\n', encoding='utf-8')
+    with pytest.raises(InputError, match='is no recipe'):
+        read_recipe(tmp_path / 'r.yaml')
+    (tmp_path / 'r.yaml').write_text('a: [', encoding='utf-8')
+    with pytest.raises(InputError, match='is not YAML'):
+        read_recipe(tmp_path / 'r.yaml')
+    with pytest.raises(UnknownNameError, match='did you mean'):
+        recipe_path('repbert-msmarko')

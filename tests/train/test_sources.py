@@ -1,0 +1,179 @@
+"""Instances: which, in what order, from which position; and which topics may not be among them."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.passages import Passage
+from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.recipe import Source
+from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
+from pyserini_repbert.train.starting import new_task, open_base
+from pyserini_repbert.train.tasks.repbert import in_batch_labels
+from pyserini_repbert.train.texts import DiskTexts
+from pyserini_repbert.train.training import train
+
+
+def opened(world, guard=None, **keys) -> TrainingSource:
+    values = {key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')} | keys
+    return TrainingSource(Source(**values), 0, guard or Guard(), 'data.0')
+
+
+def test_negatives_come_from_the_run_and_are_not_relevant(world):
+    source = opened(world, negatives=2, depth=4)
+    found = list(source.instances(0, 0))
+    assert len(found) == 48
+    for instance in found:
+        number = int(instance.qid[1:])
+        assert instance.positive == f'd{number}'
+        assert instance.negative in [f'd{(number + 5 * rank) % 24}' for rank in (1, 2, 3)]
+    assert found == list(source.instances(0, 0))
+    assert found != list(source.instances(0, 1))
+
+
+def test_judged_negatives_and_retrieved_positives(world, tmp_path):
+    """q0: d0 is retrieved, d1 is not, d2 and d3 are judged non-relevant; q1 has no judged negative."""
+    (tmp_path / 'graded.txt').write_text('q0 0 d0 1\nq0 0 d1 2\nq0 0 d2 0\nq0 0 d3 0\nq1 0 d1 1\n', encoding='utf-8')
+    source = opened(world, qrels=str(tmp_path / 'graded.txt'), judged_only=True, negatives=5, depth=5)
+    assert sorted(source.instances(0, 0)) == [Instance(0, 'q0', 'd0', 'd2'), Instance(0, 'q0', 'd0', 'd3')]
+
+
+def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
+    stream = InstanceStream([opened(world, triples=world['triples'], run=None)], seed=1, shuffle=1)
+    first = list(itertools.islice(stream.from_position(0), 3))
+    assert first == [Instance(0, 'q0', 'd0', 'd7'), Instance(0, 'q1', 'd1', 'd8'), Instance(0, 'q2', 'd2', 'd9')]
+    (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\ta dog is\n', encoding='utf-8')
+    source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard(), 'data.0')
+    (instance,) = source.instances(0, 0)
+    assert source.query(instance.qid) == 'what is a cat'
+    assert source.texts([instance.positive, str(instance.negative)]) == ['a cat is', 'a dog is']
+    (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\n', encoding='utf-8')
+    with pytest.raises(InputError, match=r'texts.tsv:1: expected .* found 2 columns'):
+        list(source.instances(0, 0))
+
+
+def test_a_stream_goes_on_from_any_position(world):
+    """24 instances an epoch in another order each time, every one once; positions reach into later epochs."""
+    stream = InstanceStream([opened(world)], seed=3, shuffle=10)
+    start = list(itertools.islice(stream.from_position(0), 60))
+    assert list(itertools.islice(stream.from_position(37), 23)) == start[37:]
+    assert sorted(own.qid for own in start[:24]) == sorted(own.qid for own in start[24:48])
+    assert [own.qid for own in start[:24]] != [own.qid for own in start[24:48]]
+    assert start != list(itertools.islice(InstanceStream([opened(world)], 4, 10).from_position(0), 60))
+
+
+def test_workers_take_turns_batch_by_batch(world):
+    """Two worker processes give the same batches in the same order as none."""
+    from torch.utils.data import DataLoader
+
+    from pyserini_repbert.train.trainer import StreamDataset
+
+    stream = InstanceStream([opened(world)], seed=3, shuffle=10)
+    alone, shared = (
+        list(itertools.islice(DataLoader(StreamDataset(stream, 4, 8), 4, collate_fn=list, num_workers=n), 5))
+        for n in (0, 2)
+    )
+    assert alone == shared
+
+
+def test_sources_without_instances_are_an_error(world, tmp_path):
+    (tmp_path / 'none.txt').write_text('q0 0 d0 0\n', encoding='utf-8')
+    stream = InstanceStream([opened(world, qrels=str(tmp_path / 'none.txt'))], 0, 1)
+    with pytest.raises(InputError, match='no training instances'):
+        next(stream.from_position(0))
+
+
+def test_passages_that_are_not_there_are_named(world):
+    with pytest.raises(InputError, match="passage 'd99' is not in"):
+        opened(world).texts(['d0', 'd99'])
+
+
+def test_test_topics_are_an_error_and_validation_topics_are_left_out(world, tiny_recipe, tmp_path):
+    assert 'q3' not in opened(world, Guard(validation=['CAT  sky ?'])).queries
+    with pytest.raises(InputError, match=r"data.0: topic 'q3': 'cat sky \?' is a test topic"):
+        opened(world, Guard(test=['Cat sky ?']))
+    (tmp_path / 'test.tsv').write_text('1\tcat sky ?\n', encoding='utf-8')
+    recipe = tiny_recipe('monobert', test_topics=[str(tmp_path / 'test.tsv')])
+    with pytest.raises(InputError, match='is a test topic'):
+        train(recipe, tmp_path / 'out', device='cpu')
+
+
+def test_test_topics_of_the_catalog_are_known(world, tiny_recipe, tmp_path):
+    from pyserini_repbert import catalog
+    from pyserini_repbert.topics import read_topics
+
+    query = read_topics(catalog.file('topics', 'demo'))[0]
+    (tmp_path / 'leaky.tsv').write_text(f'q0\t{query.text.upper()}\n', encoding='utf-8')
+    data = [{key: world[key] for key in ('qrels', 'corpus', 'run')} | {'topics': str(tmp_path / 'leaky.tsv')}]
+    with pytest.raises(InputError, match='is a test topic'):
+        train(tiny_recipe('monobert', data=data), tmp_path / 'out', device='cpu')
+
+
+def test_texts_on_disk():
+    passages = [Passage(f'd{number}', f'Größe {number} ' * (number % 3)) for number in range(1000)]
+    texts = DiskTexts(passages)
+    assert len(texts) == 1000
+    assert texts.texts(['d7', 'nothing', 'd999', 'd0']) == ['Größe 7 ', None, '', '']
+    assert DiskTexts([]).texts(['d0']) == [None]
+
+
+def task_of(recipe):
+    sources = [TrainingSource(source, n, Guard(), f'data.{n}') for n, source in enumerate(recipe.data)]
+    return new_task(recipe, open_base(recipe.base), sources)
+
+
+def test_repbert_rows_and_labels_follow_the_judgments(tiny_recipe, world, tmp_path):
+    """Two rows an instance; q0's second relevant passage d1 is positive for it though it came with q1."""
+    (tmp_path / 'two.txt').write_text('q0 0 d0 1\nq0 0 d1 1\nq1 0 d1 1\n', encoding='utf-8')
+    data = [{key: world[key] for key in ('topics', 'corpus', 'run')} | {'qrels': str(tmp_path / 'two.txt')}]
+    task = task_of(tiny_recipe('repbert', ranking={'max_query_length': 8, 'max_doc_length': 16}, data=data))
+    batch = task.collate([Instance(0, 'q0', 'd0', 'd5'), Instance(0, 'q1', 'd1', 'd5')])
+    assert batch['rows'].tolist() == [0, 0, 1, 1]
+    labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
+    first, second = [True, False, True, False], [False, False, True, False]
+    assert labels.tolist() == [first, first, second, second]
+    assert set(batch['query_token_type_ids'].flatten().tolist()) == {0}
+    assert 1 in batch['passage_token_type_ids']
+    assert task(batch).shape == ()
+
+
+def test_monobert_batches_are_balanced_and_duobert_has_both_orders(tiny_recipe):
+    instances = [Instance(0, 'q0', 'd0', 'd5'), Instance(0, 'q1', 'd1', 'd6')]
+    mono = task_of(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}))
+    assert mono.collate(instances)['relevant'].tolist() == [1, 1, 0, 0]
+    duo = task_of(tiny_recipe('duobert', ranking={'max_query_length': 8, 'max_length': 60}))
+    batch = duo.collate(instances)
+    assert batch['relevant'].tolist() == [1, 1, 0, 0]
+    query, d0, d5 = duo.ids(['cat mat ?', *duo.sources[0].texts(['d0', 'd5'])])
+    cls, sep = duo.pieces.cls, duo.pieces.sep
+    for row, (one, other) in ((0, (d0, d5)), (2, (d5, d0))):
+        expected = [cls, *query, sep, *one, sep, *other, sep]
+        assert batch['input_ids'][row, : len(expected)].tolist() == expected
+
+
+def test_cross_encoders_refuse_instances_without_negatives(tiny_recipe):
+    task = task_of(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}))
+    with pytest.raises(InputError, match='needs a non-relevant passage'):
+        task.collate([Instance(0, 'q0', 'd0', None)])
+
+
+def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_path):
+    """The loss of one pair equals that of the reranker's two scores; a long passage is in chunks, a term repeats."""
+    from pyserini_repbert.ranking import Candidate
+    from pyserini_repbert.rerank import EpicReranker
+    from pyserini_repbert.train.losses import pair_loss
+
+    folder = tiny_epic(max_position_embeddings=12)
+    triples = 'cat cat mat\tthe cat sat on the mat , a small cat sat in the sun . a bird\tthe dog ran\n'
+    (tmp_path / 'texts.tsv').write_text(triples, encoding='utf-8')
+    data = [{'triples': str(tmp_path / 'texts.tsv')}]
+    task = task_of(tiny_recipe('epic', base=str(folder), data=data, ranking={'max_query_length': 8})).eval()
+    (instance,) = task.sources[0].instances(0, 0)
+    candidates = [Candidate('a', 0, instance.positive), Candidate('b', 0, instance.negative)]
+    (scores,) = EpicReranker(folder).score_lists([instance.qid], [candidates])
+    expected = pair_loss(torch.tensor(scores[:1]), torch.tensor(scores[1:]), 'cross_entropy')
+    assert task(task.collate([instance])).item() == pytest.approx(expected.item(), abs=1e-5)

@@ -1,0 +1,56 @@
+"""The command: help without heavy imports, a recipe to a checkpoint, one line for what is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.train.__main__ import main
+
+RANKING = {'max_query_length': 8, 'max_doc_length': 16}
+
+
+def test_help_is_light():
+    code = (
+        'import sys\nfrom pyserini_repbert.train.__main__ import make_parser\nmake_parser().format_help()\n'
+        "print([name for name in ('torch', 'transformers', 'pyserini', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == '[]'
+
+
+def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
+    path, output = str(recipe_file('repbert', ranking=RANKING)), tmp_path / 'out'
+    arguments = [path, '--set', 'training.steps=2', '--output', str(output), '--device', 'cpu']
+    assert command.run(main, arguments) == 0
+    assert f'{output}: 2 steps, mean loss' in capsys.readouterr().out
+    kept = sorted(file.name for file in output.iterdir())
+    assert kept == ['README.md', 'config.json', 'log.csv', 'model.safetensors', 'recipe.yaml', 'vocab.txt']
+    assert command.run(main, arguments) == 2
+    assert 'is there already' in capsys.readouterr().err
+    assert command.run(main, [*arguments, '--overwrite']) == 0
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['nothing.yaml'], "'nothing.yaml' is neither a recipe file nor a recipe that ships"),
+        (['RECIPE', '--set', 'training.speed=1'], "key 'speed' is unknown"),
+        (['RECIPE', '--device', 'cuda:7'], "device 'cuda:7' was given"),
+        (['RECIPE', '--resume'], 'nothing to resume'),
+        (['RECIPE', '--set', 'training.batch_size=3', '--device', 'cpu'], 'a multiple of that was expected'),
+        (['RECIPE', '--set', 'training.precision=float16', '--device', 'cpu'], 'needs a GPU'),
+        (['RECIPE', '--set', 'ranking.layout=paper', '--device', 'cpu'], 'ranking.layout is unknown'),
+        (['RECIPE', '--set', 'ranking.max_doc_length=99', '--device', 'cpu'], 'ranking.max_doc_length is 99'),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message, recipe_file, tmp_path, capsys):
+    path = str(recipe_file('repbert', ranking=RANKING))
+    given = [path if argument == 'RECIPE' else argument for argument in arguments]
+    assert command.run(main, [*given, '--output', str(tmp_path / 'out')]) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error
+    assert '\n' not in error

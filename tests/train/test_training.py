@@ -1,0 +1,229 @@
+"""Whole trainings of tiny models: they learn, repeat themselves, resume, and give checkpoints that open."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.train.training import train
+
+REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
+SYSTEMS = {
+    'repbert': REPBERT,
+    'monobert': {'max_query_length': 8, 'max_length': 48},
+    'duobert': {'max_query_length': 8, 'max_length': 48},
+    'epic': {'max_query_length': 8},
+    'cedr': {'architecture': 'knrm', 'max_query_length': 6},
+}
+RERANKERS = {'monobert': MonoBertReranker, 'duobert': DuoBertReranker, 'epic': EpicReranker, 'cedr': CedrReranker}
+CANDIDATES = [Candidate('a', 0, 'the cat sat on the mat'), Candidate('b', 0, 'a big dog'), Candidate('c', 0, 'sky')]
+
+
+def losses(folder: Path) -> list[float]:
+    with open(folder / 'log.csv', encoding='utf-8', newline='') as stream:
+        return [float(row['loss']) for row in csv.DictReader(stream) if row['loss']]
+
+
+def scores(system: str, folder: Path) -> np.ndarray:
+    if system == 'repbert':
+        query = RepBertQueryEncoder(folder).encode('cat mat')
+        return RepBertDocumentEncoder(folder).encode([own.text for own in CANDIDATES]) @ query
+    return RERANKERS[system](folder).score_lists(['cat mat'], [CANDIDATES])[0]
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+def test_full_training_gives_a_checkpoint_that_opens(system, tiny_recipe, tmp_path):
+    done = train(tiny_recipe(system, ranking=SYSTEMS[system]), tmp_path / 'out', device='cpu')
+    assert done.steps == 6
+    assert np.isfinite(losses(tmp_path / 'out')).all()
+    assert len(losses(tmp_path / 'out')) == 6
+    assert np.isfinite(scores(system, tmp_path / 'out')).all()
+    assert not (tmp_path / 'out.training').exists()
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+def test_adapters_are_small_and_open_over_their_base(system, tiny_recipe, tmp_path):
+    adapter = {'rank': 2, 'alpha': 4}
+    train(tiny_recipe(system, ranking=SYSTEMS[system], adapter=adapter), tmp_path / 'out', device='cpu')
+    config = json.loads((tmp_path / 'out/adapter_config.json').read_text(encoding='utf-8'))
+    assert config['base_model_name_or_path'] == str(tmp_path / 'base')
+    assert config['r'] == 2
+    assert not (tmp_path / 'out/model.safetensors').exists()
+    assert np.isfinite(scores(system, tmp_path / 'out')).all()
+
+
+class Killed(Exception):
+    """Stands for the end of a process."""
+
+
+def test_one_seed_gives_the_same_losses_and_another_does_not(tiny_recipe, tmp_path):
+    for name, seed in (('a', 1), ('b', 1), ('c', 2)):
+        recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'seed': seed})
+        train(recipe, tmp_path / name, device='cpu')
+    assert losses(tmp_path / 'a') == losses(tmp_path / 'b')
+    assert losses(tmp_path / 'a') != losses(tmp_path / 'c')
+
+
+@pytest.mark.parametrize('system', ['repbert', 'epic'])
+def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp_path, world, monkeypatch):
+    """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and best model continue."""
+    from pyserini_repbert.train.trainer import CsvLog, read_log
+
+    validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
+    recipe = tiny_recipe(
+        system,
+        ranking=SYSTEMS[system],
+        training={'steps': 8, 'accumulate': 2, 'warmup_steps': 3},
+        validation=validation | {'sample': 6, 'every': 2, 'patience': 3},
+    )
+    train(recipe, tmp_path / 'whole', device='cpu')
+    original = CsvLog.on_log
+
+    def dies(self, args, state, control, logs=None, **kwargs):
+        original(self, args, state, control, logs, **kwargs)
+        if state.global_step == 5:
+            raise Killed
+
+    monkeypatch.setattr(CsvLog, 'on_log', dies)
+    with pytest.raises(Killed):
+        train(recipe, tmp_path / 'resumed', device='cpu')
+    monkeypatch.undo()
+    assert not (tmp_path / 'resumed').exists()
+    with pytest.raises(InputError, match='pass --resume'):
+        train(recipe, tmp_path / 'resumed', device='cpu')
+    train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
+    whole, resumed = (read_log(tmp_path / name / 'log.csv') for name in ('whole', 'resumed'))
+    assert [row['step'] for row in whole] == [row['step'] for row in resumed]
+    for one, other in zip(whole, resumed, strict=True):
+        for column in ('loss', 'learning_rate', 'eval_measure'):
+            assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (one['step'], column)
+    np.testing.assert_allclose(scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5)
+
+
+def test_resuming_with_another_recipe_is_refused(tiny_recipe, tmp_path):
+    (tmp_path / 'out.training').mkdir()
+    (tmp_path / 'out.training/recipe.yaml').write_text('name: another\n', encoding='utf-8')
+    with pytest.raises(MismatchError, match='another recipe'):
+        train(tiny_recipe('repbert', ranking=REPBERT), tmp_path / 'out', resume=True, device='cpu')
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+def test_models_learn_what_they_are_shown(system, tiny_recipe, tmp_path, world):
+    """Two topics of a fold, again and again: the loss falls."""
+    (tmp_path / 'fold.txt').write_text('q0\nq7\n', encoding='utf-8')
+    data = [{**{key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')}, 'qids': str(tmp_path / 'fold.txt')}]
+    training = {'steps': 60, 'learning_rate': 3e-3, 'log_every': 10}
+    recipe = tiny_recipe(system, ranking=SYSTEMS[system], data=data, training=training)
+    config = json.loads((tmp_path / 'base/config.json').read_text(encoding='utf-8'))
+    config |= {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
+    (tmp_path / 'base/config.json').write_text(json.dumps(config), encoding='utf-8')
+    train(recipe, tmp_path / 'out', device='cpu')
+    found = losses(tmp_path / 'out')
+    assert found[-1] < 0.7 * found[0], found
+
+
+def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, world, monkeypatch):
+    """Measures 0.2, 0.8, then three without gain: training stops after step 5, and the model of step 2 is kept."""
+    from pyserini_repbert.train import validation as module
+    from pyserini_repbert.train.saving import write_checkpoint
+
+    measured = iter([0.2, 0.8, 0.1, 0.3, 0.8, 0.9])
+    kept = []
+
+    def measure(self, task, base, adapter):
+        kept.append(tmp_path / f'step{len(kept) + 1}')
+        kept[-1].mkdir()
+        write_checkpoint(kept[-1], task, base, adapter)
+        return next(measured)
+
+    monkeypatch.setattr(module.Validator, 'measure', measure)
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
+    recipe = tiny_recipe(
+        'monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 1, 'patience': 3}
+    )
+    done = train(recipe, tmp_path / 'out', device='cpu')
+    assert (done.steps, done.best) == (5, 0.8)
+    np.testing.assert_array_equal(scores('monobert', tmp_path / 'out'), scores('monobert', kept[1]))
+    assert (scores('monobert', tmp_path / 'out') != scores('monobert', kept[4])).any()
+    assert '- validation, MRR@10: 0.8000' in (tmp_path / 'out/README.md').read_text(encoding='utf-8')
+
+
+def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path):
+    """An adapter with a learnt scale, folded into the last layer norm, over its base."""
+    import torch
+
+    from pyserini_repbert.train.leakage import Guard
+    from pyserini_repbert.train.saving import write_checkpoint
+    from pyserini_repbert.train.sources import TrainingSource
+    from pyserini_repbert.train.starting import new_task, open_base
+
+    recipe = tiny_recipe('repbert', ranking=REPBERT, adapter={'rank': 2}, training={'scale': 9.0})
+    base = open_base(recipe.base)
+    task = new_task(recipe, base, [TrainingSource(recipe.data[0], 0, Guard(), 'data.0')])
+    with torch.no_grad():
+        for name, parameter in task.ranker.named_parameters():
+            if 'lora_B' in name:
+                parameter.normal_(std=0.1)
+    task.eval()
+    (tmp_path / 'made').mkdir()
+    write_checkpoint(tmp_path / 'made', task, base, recipe.adapter)
+    sequences = task.pieces.single(['cat mat'], 8, 0)
+    with torch.no_grad():
+        query = task.ranker(torch.tensor([sequences[0].input_ids]), torch.tensor([sequences[0].token_type_ids]))
+    encoded = RepBertQueryEncoder(tmp_path / 'made').encode('cat mat')
+    np.testing.assert_allclose(encoded, 3.0 * query[0].numpy(), atol=1e-4)
+    assert not np.allclose(encoded, 3.0 * RepBertQueryEncoder(recipe.base).encode('cat mat'), atol=1e-2)
+
+
+def test_the_card_says_what_the_model_is(tiny_recipe, tmp_path):
+    train(tiny_recipe('monobert', ranking=SYSTEMS['monobert'], licence='Apache-2.0'), tmp_path / 'out', device='cpu')
+    card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
+    for expected in ('license: apache-2.0', '# tiny-monobert', 'full fine-tuning', 'topics.tsv', 'steps: 6 of 6'):
+        assert expected in card
+    assert 'commit ' in card
+    assert 'learning_rate: 0.001' in card
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+def test_bfloat16_trains_weights_of_single_precision(system, tiny_recipe, tmp_path):
+    recipe = tiny_recipe(system, ranking=SYSTEMS[system], training={'precision': 'bfloat16', 'steps': 2})
+    train(recipe, tmp_path / 'out', device='cpu')
+    assert np.isfinite(losses(tmp_path / 'out')).all()
+    assert np.isfinite(scores(system, tmp_path / 'out')).all()
+
+
+def test_cedr_starts_from_vanilla_bert_and_adapters_stand_on_adapters(tiny_recipe, tmp_path):
+    vanilla = {'architecture': 'vanilla', 'max_query_length': 6}
+    adapter = {'rank': 2, 'alpha': 4}
+    recipe = tiny_recipe('cedr', ranking=vanilla, adapter=adapter, training={'learning_rate': 0.05})
+    train(recipe, tmp_path / 'vanilla', device='cpu')
+    recipe = tiny_recipe('cedr', ranking=SYSTEMS['cedr'], adapter=adapter, base=str(tmp_path / 'vanilla'))
+    train(recipe, tmp_path / 'knrm', device='cpu')
+    assert np.isfinite(scores('cedr', tmp_path / 'knrm')).all()
+    recipe = tiny_recipe('cedr', ranking=SYSTEMS['cedr'], adapter=adapter, training={'seed': 3})
+    train(recipe, tmp_path / 'other', device='cpu')
+    assert (scores('cedr', tmp_path / 'knrm') != scores('cedr', tmp_path / 'other')).any()
+
+
+def test_a_base_with_other_heads_and_old_names(tiny_recipe, tmp_path):
+    """BERT's own checkpoint: heads that RepBERT has no use for, layer norms under their first names."""
+    from safetensors.torch import load_file, save_file
+
+    tiny_recipe('repbert')
+    path = tmp_path / 'base/model.safetensors'
+    renamed = {
+        name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta'): value
+        for name, value in load_file(path).items()
+    }
+    save_file(renamed | {'cls.seq_relationship.weight': renamed['bert.embeddings.LayerNorm.gamma'].clone()}, path)
+    for name, adapter in (('whole', None), ('adapter', {'rank': 2})):
+        train(tiny_recipe('repbert', ranking=REPBERT, adapter=adapter), tmp_path / name, device='cpu')
+        assert np.isfinite(scores('repbert', tmp_path / name)).all()
