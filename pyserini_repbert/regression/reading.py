@@ -84,6 +84,7 @@ def _resource(name: str, value: Located) -> Resource:
     elif 'get' not in texts:
         raise value.error('get is missing here: say how to get it')
     _check_places(fields.get('path'), FOLDERS)
+    _check_places(fields.get('get'), FOLDERS)
     return Resource(name, checksum=checksum, **texts)
 
 

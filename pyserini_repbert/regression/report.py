@@ -87,12 +87,10 @@ def markdown(data: dict[str, Any]) -> str:
     rows.append(['**all**', *(f'**{value}**' for value in data['totals'].values())])
     parts = ['# Regressions', _INTRODUCTION, table(['scores', *names], rows)]
     for file in data['files']:
-        own = [[condition['name'], *_cells(score)] for condition in file['conditions'] for score in condition['scores']]
+        own = [[one['name'], *_cells(score, one)] for one in file['conditions'] for score in one['scores']]
         parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, own), *_reasons(file)]
-    parts += ['## Missing', 'What the conditions that were not run need.', _left_aligned(
-        ['resource', 'what', 'size', 'how to get it'],
-        [[one['name'], one['what'], one['size'], _get(one['get'])] for one in _missing(data)],
-    )]  # fmt: skip
+    header = ['resource', 'needed by', 'what', 'size', 'how to get it']
+    parts += ['## Missing', 'What the conditions that were not run need.', _left_aligned(header, _missing(data))]
     listed = [f'- {name}: {value}' for name, value in data['environment'].items()]
     return '\n\n'.join([*parts, '## Environment', '\n'.join(listed)]) + '\n'
 
@@ -107,7 +105,9 @@ def as_html(data: dict[str, Any]) -> str:
             commands = html.escape('\n'.join(condition['commands']))
             unfolding = f'<details><summary>{len(condition["commands"])}</summary><pre>{commands}</pre></details>'
             for score in condition['scores']:
-                cells = ''.join(f'<td>{html.escape(cell)}</td>' for cell in [condition['name'], *_cells(score)])
+                cells = ''.join(
+                    f'<td>{html.escape(cell)}</td>' for cell in [condition['name'], *_cells(score, condition)]
+                )
                 kind = score['status'].split()[0].lower()
                 body.append(f'<tr class="{kind}">{cells}<td>{unfolding}</td></tr>')
         body.append('</table>' + ''.join(f'<p>{html.escape(text)}</p>' for text in _reasons(file)))
@@ -143,23 +143,28 @@ def _score(score: Score) -> dict[str, Any]:
     }
 
 
-def _cells(score: dict[str, Any]) -> list[str]:
+def _cells(score: dict[str, Any], condition: dict[str, Any]) -> list[str]:
     measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
-    return [score['measure'], score['expected'], measured, score['status'], score['source']]
+    status = score['status']
+    if status == Status.NOT_RUN.value and condition['missing']:
+        status += f': {", ".join(one["name"] for one in condition["missing"])}'
+    return [score['measure'], score['expected'], measured, status, score['source']]
 
 
 def _reasons(file: dict[str, Any]) -> list[str]:
     return [f'{one["status"]} {one["name"]}: {one["why"]}' for one in file['conditions'] if one['why']]
 
 
-def _missing(data: dict[str, Any]) -> list[dict[str, str]]:
-    found = {
-        (one['name'], one['get']): one
-        for file in data['files']
-        for condition in file['conditions']
-        for one in condition['missing']
-    }
-    return list(found.values())
+def _missing(data: dict[str, Any]) -> list[list[str]]:
+    """A row for each resource that is not here: name, files that need it, what it is, its size, how to get it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    files: dict[tuple[str, str], dict[str, None]] = {}
+    for file in data['files']:
+        for one in [one for condition in file['conditions'] for one in condition['missing']]:
+            key = (one['name'], one['get'])
+            found[key] = [one['what'], one['size'], _get(one['get'])]
+            files.setdefault(key, {})[file['file'].removesuffix('.yaml')] = None
+    return [[key[0], ', '.join(files[key]), *row] for key, row in found.items()]
 
 
 def _get(text: str) -> str:

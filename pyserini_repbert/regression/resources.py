@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +32,6 @@ class DamagedResourceError(PyseriniRepbertError):
 
 def folders(data: str) -> dict[str, str]:
     """What `{data}`, `{downloads}` and `{pyserini}` stand for."""
-    import os
-
     from pyserini_repbert.download import downloads_folder
 
     pyserini = os.environ.get('PYSERINI_CACHE') or str(PYSERINI_CACHE.expanduser())
@@ -52,10 +52,10 @@ def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
     path = location(resource, places)
     if resource.path and Path(path).exists():
         return None
-    get = resource.get
+    get = filled(resource.get, places)
     if get.startswith(('http://', 'https://')):
-        get = f"curl -L --create-dirs -o '{path}' '{get}'"
-    elif resource.path:
+        get = _curl(path, get)
+    elif resource.path and path not in get:
         get = f'{get} (expected at {path})'
     return Missing(resource.name, resource.what, resource.size, get)
 
@@ -84,6 +84,10 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     return f'{resource.name} {algorithm} {found}'
 
 
+def _curl(path: str, address: str) -> str:
+    return f"curl -L --create-dirs -o {shlex.quote(path)} '{address}'"
+
+
 def _missing_entry(resource: Resource) -> Missing | None:
     from pyserini_repbert.download import downloads_folder
 
@@ -102,7 +106,7 @@ def _missing_entry(resource: Resource) -> Missing | None:
     if 'download' in values:
         source = values['download']
         path = downloads_folder() / source['file']
-        get = f"curl -L --create-dirs -o '{path}' '{source['address']}'"
+        get = _curl(str(path), source['address'])
         return None if path.exists() else Missing(resource.name, resource.what, source['size'], get)
     if 'hub' in values:
         from huggingface_hub import try_to_load_from_cache
