@@ -1,13 +1,15 @@
 # make demo    install everything and search the demo collection
 # make test    install everything and run the quick tests (make test-all: the slow ones too)
 # make lint    style and types
+# make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
 PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
+DATA ?= ../shared/data
 INSTALLED = $(VENV)/.installed
 
-.PHONY: demo demo-bm25 test test-all lint clean
+.PHONY: demo demo-bm25 test test-all lint regressions clean
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +35,9 @@ test-all: $(INSTALLED)
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
+
+regressions: $(INSTALLED)
+	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2
 
 clean:
 	rm -rf $(VENV) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

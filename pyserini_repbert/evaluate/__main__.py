@@ -18,6 +18,7 @@ SUBCOMMANDS = {  # word -> module of this package and its function
     'rerank-depth': ('analyses', 'rerank_depth_main'),
     'tradeoff': ('tradeoff_command', 'main'),
     'layers': ('layers_command', 'main'),
+    'ties': ('ties_command', 'main'),
     'split-folds': ('folds_command', 'split_main'),
     'join-folds': ('folds_command', 'join_main'),
 }

@@ -1,0 +1,54 @@
+"""How much of a run's value hangs on the order of hits with equal scores, which each evaluator breaks its own way."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
+from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
+from pyserini_repbert.topics import Qrels
+
+
+class Interval(NamedTuple):
+    """A measure over all judged topics: with every tie broken for the worst, as in the run, and for the best."""
+
+    lowest: float
+    given: float
+    highest: float
+
+
+def tie_intervals(run: Run, qrels: Qrels, measures: Sequence[NamedMeasure]) -> dict[str, Interval]:
+    """Measure name -> its interval over all ways to break ties.
+
+    The ends are reached by the orders that have the lowest and the highest grades first within each tie: exact for
+    measures that never fall when a better hit moves up (AP, nDCG, RR, P, R, ERR, Success).
+    """
+    orders = [_ordered(run, qrels, best) for best in (False, None, True)]
+    worst, given, best = (evaluate(own, qrels, measures).means for own in orders)
+    return {one.name: Interval(worst[one.name], given[one.name], best[one.name]) for one in measures}
+
+
+def tied_share(run: Run) -> float:
+    """The share of hits, from 0 to 1, whose score another hit of the same query has too."""
+    sizes = [len(list(group)) for own in run.values() for _, group in itertools.groupby(own.scores)]
+    return sum(size for size in sizes if size > 1) / max(sum(sizes), 1)
+
+
+def _ordered(run: Run, qrels: Qrels, best_first: bool | None) -> Run:
+    ordered = {}
+    for qid, grades in qrels.items():
+        if qid in run:
+            docids = run[qid].docids if best_first is None else _by_grade(run[qid], grades, best_first)
+            ordered[qid] = RankedList(docids, reciprocal_scores(len(docids)))
+    return ordered
+
+
+def _by_grade(ranked: RankedList, grades: Mapping[str, int], best_first: bool) -> list[str]:
+    sign = -1 if best_first else 1
+    pairs = zip(*ranked, strict=True)
+    docids: list[str] = []
+    for _, group in itertools.groupby(pairs, key=lambda pair: pair[1]):
+        docids += sorted((docid for docid, _ in group), key=lambda docid: sign * grades.get(docid, 0))
+    return docids

@@ -1,0 +1,30 @@
+"""The command `evaluate ties`: the interval of each measure over all ways to break a run's ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyserini_repbert.command import parser
+from pyserini_repbert.evaluate.measures_command import DEFAULT_MEASURES, load_judgments, named_paths, read_named
+
+
+def main(arguments: Sequence[str]) -> int | None:
+    """Print a row for each run and measure."""
+    made = parser('evaluate ties', 'Measures of runs with all ties broken for the worst, by docid, and for the best.')
+    made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
+    made.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
+    made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form")
+    options = made.parse_args(arguments)
+    from pyserini_repbert.evaluate.measures import parse_measures
+    from pyserini_repbert.evaluate.tables import markdown
+    from pyserini_repbert.evaluate.ties import tie_intervals, tied_share
+
+    measures = parse_measures(options.measures)
+    qrels = load_judgments(options.qrels)
+    rows = []
+    for name, run in read_named(named_paths(options.runs), options.quiet):
+        share = f'{tied_share(run):.1%}'
+        for measure, interval in tie_intervals(run, qrels, measures).items():
+            rows.append([name, share, measure, *(f'{value:.4f}' for value in interval)])
+    print(markdown(['run', 'tied hits', 'measure', 'lowest', 'by docid', 'highest'], rows))
+    return None

@@ -1,0 +1,1 @@
+"""Regressions: the conditions in `regressions/*.yaml`, run, and compared with published scores."""

@@ -1,0 +1,177 @@
+"""Regression files read, checked, and their grids expanded. Every error names file and line."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.regression.located import Located, places
+from pyserini_repbert.regression.schema import Build, Condition, Regression, Resource
+from pyserini_repbert.regression.scores import Names, read_scores
+
+FOLDERS = ('data', 'downloads', 'pyserini', 'out', 'shared')
+CHECKSUMS = {'md5': 32, 'sha256': 64}
+_OPTIONAL = ('resources', 'builds', 'sources', 'tolerances')
+
+
+def read_regression(path: StrPath) -> Regression:
+    """The regression file `path`.
+
+    Raises
+    ------
+    InputError
+        with file and line, for anything that is not as it should be
+    """
+    root = Located.read(path)
+    top = root.fields(['name', 'title', 'conditions'], [*_OPTIONAL, 'shared'])
+    if top['name'].text() != Path(path).name.removesuffix('.yaml'):
+        raise top['name'].error(f"'{top['name'].text()}' is not the name of the file: one and the same was expected")
+    parts = [top]
+    if 'shared' in top:  # a file of resources, builds, sources and tolerances that several regressions name
+        parts.insert(0, Located.read(Path(path).parent / top['shared'].text()).fields([], _OPTIONAL))
+    names = Names.read(parts)
+    resources: dict[str, Resource] = {}
+    builds: dict[str, Build] = {}
+    for part in parts:
+        resources |= {name: _resource(name, value) for name, value in _optional(part, 'resources').items()}
+    known = {*resources, *FOLDERS}
+    for name, value in [item for part in parts for item in _optional(part, 'builds').items()]:
+        for cell in _cells(value, ['path', 'commands'], ['needs']):
+            build = _build(name, cell, known)
+            if build.name in known:
+                raise value.error(f"'{build.name}' is there twice: give it another name")
+            builds[build.name] = build
+            known.add(build.name)
+    conditions: list[Condition] = []
+    for value in top['conditions'].items():
+        for cell in _cells(value, ['name'], _CONDITION):
+            conditions.append(_condition(cell, names, known))
+            if [other.name for other in conditions].count(conditions[-1].name) > 1:
+                raise value.error(f"condition '{conditions[-1].name}' is there twice: give it another name")
+    if not conditions:
+        raise top['conditions'].error('no conditions: expected at least one')
+    return Regression(str(path), top['name'].text(), top['title'].text(), resources, builds, conditions)
+
+
+_CONDITION = ['grid', 'only', 'commands', 'needs', 'run', 'qrels', 'table', 'heavy', 'expected', 'recorded']
+
+
+def _optional(top: Mapping[str, Located], name: str) -> dict[str, Located]:
+    return top[name].fields() if name in top else {}
+
+
+def _resource(name: str, value: Located) -> Resource:
+    fields = value.fields(['what'], ['path', 'catalog', 'size', 'get', *CHECKSUMS])
+    texts = {key: field.text() for key, field in fields.items()}
+    checksum = None
+    for algorithm, length in CHECKSUMS.items():
+        if algorithm in fields:
+            checksum = (algorithm, texts.pop(algorithm))
+            if len(checksum[1]) != length or set(checksum[1]) - set('0123456789abcdef'):
+                raise fields[algorithm].error(f'expected {length} hexadecimal digits')
+    if 'path' in texts and 'catalog' in texts:
+        raise value.error('path and catalog: expected one of them')
+    if 'catalog' in texts:
+        from pyserini_repbert import catalog
+
+        kind, _, entry = texts['catalog'].partition('/')
+        if kind not in catalog.KINDS or catalog.find(kind, entry) is None:
+            raise fields['catalog'].error(f"'{texts['catalog']}' is not in the catalog: expected KIND/NAME")
+    elif 'get' not in texts:
+        raise value.error('get is missing here: say how to get it')
+    _check_places(fields.get('path'), FOLDERS)
+    _check_places(fields.get('get'), FOLDERS)
+    return Resource(name, checksum=checksum, **texts)
+
+
+def _cells(value: Located, required: list[str], optional: list[str]) -> Iterator[Located]:
+    """The value once for each cell of its grid; the axes' labels replace `{axis}` in it.
+
+    `only: equal` or `different` keeps the cells where the last two axes have the same label, or not.
+    """
+    fields = value.fields(required, [*optional, 'grid', 'only'])
+    axes: dict[str, dict[str, dict[str, str]]] = {}
+    for axis, labels in _optional(fields, 'grid').items():
+        if labels.is_mapping:
+            axes[axis] = {
+                label: {f'{axis}.{key}': text.text() for key, text in values.fields().items()}
+                for label, values in labels.fields().items()
+            }
+        else:
+            axes[axis] = {label.text(): {} for label in labels.items()}
+    only = fields['only'].text() if 'only' in fields else ''
+    if only not in ('', 'equal', 'different'):
+        raise fields['only'].error(f"'{only}': expected equal or different")
+    for labels_of_cell in itertools.product(*axes.values()):
+        if only and (len(set(labels_of_cell[-2:])) == 1) != (only == 'equal'):
+            continue
+        chosen: dict[str, str] = {}
+        for (axis, known), label in zip(axes.items(), labels_of_cell, strict=True):
+            chosen |= {axis: label, **known[label]}
+        yield value.at(chosen)
+
+
+def _check_places(value: Located | None, known: Mapping[str, object] | set[str] | tuple[str, ...]) -> None:
+    if value is not None:
+        for name in places(value.text()):
+            if name not in known:
+                raise value.error(f"'{{{name}}}' is neither a resource, a build nor an axis{did_you_mean(name, known)}")
+
+
+def _commands(fields: Mapping[str, Located], known: set[str]) -> list[str]:
+    commands = []
+    for value in fields['commands'].items() if 'commands' in fields else []:
+        _check_places(value, known)
+        try:
+            words = shlex.split(value.text())
+        except ValueError as error:
+            raise value.error(f'not a command ({error}): check its quotes') from error
+        if words[:2] != ['python', '-m'] or len(words) < 3:
+            raise value.error("expected a command that begins with 'python -m MODULE'")
+        commands.append(value.text())
+    return commands
+
+
+def _needs(fields: Mapping[str, Located], known: set[str]) -> list[str]:
+    """What is named under `needs`, and in braces elsewhere."""
+    listed = fields['needs'].items() if 'needs' in fields else []
+    for value in listed:
+        if value.text() not in known:
+            raise value.error(f"'{value.text()}' is neither a resource nor a build{did_you_mean(value.text(), known)}")
+    found = [value.text() for value in listed]
+    texts = [*(value.text() for value in (fields['commands'].items() if 'commands' in fields else []))]
+    texts += [fields[name].text() for name in ('run', 'qrels', 'table', 'path') if name in fields]
+    found += [name for text in texts for name in places(text)]
+    return [name for name in dict.fromkeys(found) if name not in FOLDERS]
+
+
+def _build(name: str, value: Located, known: set[str]) -> Build:
+    fields = value.fields(['path', 'commands'], ['needs', 'grid', 'only'])
+    _check_places(fields['path'], FOLDERS)
+    for axis, label in value.axes.items():
+        name = name.replace(f'{{{axis}}}', label)
+    needs = [need for need in _needs(fields, {*known, name}) if need != name]
+    return Build(name, fields['path'].text(), _commands(fields, {*known, name}), needs)
+
+
+def _condition(value: Located, names: Names, known: set[str]) -> Condition:
+    fields = value.fields(['name'], _CONDITION)
+    for name in ('run', 'qrels', 'table'):
+        _check_places(fields.get(name), known)
+    texts = {name: fields[name].text() for name in ('run', 'qrels', 'table', 'heavy') if name in fields}
+    if ('run' in texts) != ('qrels' in texts) or ('run' in texts and 'table' in texts):
+        raise value.error('expected run and qrels, or table')
+    expected = read_scores(fields.get('expected'), names, 'table' in texts, recorded=False)
+    recorded = read_scores(fields.get('recorded'), names, False, recorded=True)
+    if not expected and not recorded:
+        raise value.error('expected scores are missing here: give expected or recorded')
+    if expected and not {'run', 'table'} & set(texts):
+        raise value.error('run and qrels, or table, is missing here: where are the expected scores measured?')
+    return Condition(
+        fields['name'].text(), value.line, _commands(fields, known), _needs(fields, known),
+        expected=expected, recorded=recorded, **texts,
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""The report of a run: as data, and from the same data as Markdown and HTML."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.regression.runner import Outcome, Score, Status
+from pyserini_repbert.regression.schema import Expected, Regression
+
+HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
+COUNTED = (Status.PASS, Status.WITHIN, Status.FAIL, Status.NOT_RUN, Status.RECORDED)
+
+
+def as_data(
+    found: Sequence[tuple[Regression, Sequence[Outcome]]], environment: dict[str, str], hidden: dict[str, str]
+) -> dict[str, Any]:
+    """The report as JSON values; `hidden` are folders of this machine and what stands for them."""
+
+    def plain(text: str) -> str:
+        for folder, sign in hidden.items():
+            text = text.replace(folder, sign)
+        return text
+
+    files = []
+    for regression, outcomes in found:
+        conditions = []
+        for outcome in outcomes:
+            missing = [
+                {'name': one.name, 'what': one.what, 'size': one.size, 'get': plain(one.get)} for one in outcome.missing
+            ]
+            conditions.append(
+                {
+                    'name': outcome.condition.name,
+                    'status': outcome.status.value,
+                    'why': plain(outcome.why),
+                    'seconds': round(outcome.seconds, 1),
+                    'remembered': outcome.remembered,
+                    'missing': missing,
+                    'commands': [plain(command) for command in outcome.commands],
+                    'scores': [_score(score) for score in outcome.scores],
+                }
+            )
+        files.append({'file': Path(regression.path).name, 'title': regression.title, 'conditions': conditions})
+    return {'environment': environment, 'totals': totals(files), 'files': files}
+
+
+def totals(files: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Scores by status, in the report's order."""
+    counts = Counter(own['status'] for file in files for entry in file['conditions'] for own in entry['scores'])
+    return {status.value: counts[status.value] for status in COUNTED}
+
+
+def measure_text(expected: Expected) -> str:
+    """'MRR@10', with the row of the table where there is one and the unit of a recorded figure."""
+    where = ', '.join(f'{name} {value}' for name, value in expected.where.items() if name != 'measure')
+    return expected.measure + (f' ({where})' if where else '') + (f' ({expected.unit})' if expected.unit else '')
+
+
+def source_text(expected: Expected) -> str:
+    """The source with row and column, or the commit."""
+    source = expected.source
+    if source.commit:
+        return f'{source.text}, commit {source.commit}'
+    machine = f'; {source.hardware}' if expected.unit and source.hardware else ''
+    return f'{source.text}: {expected.place}{machine}'
+
+
+def entry_rows(regression: Regression) -> list[tuple[str, str, str, str]]:
+    """(condition, measure, expected, source) of every entry, as the report shows them."""
+    return [
+        (condition.name, measure_text(own), own.text, source_text(own))
+        for condition in regression.conditions
+        for own in [*condition.expected, *condition.recorded]
+    ]
+
+
+def markdown(data: dict[str, Any]) -> str:
+    """The report as a page: totals, a table for each file, failures, what is missing and how to get it."""
+    from pyserini_repbert.evaluate.tables import markdown as table
+
+    names = list(data['totals'])
+    rows = [[file['file'], *(str(value) for value in totals([file]).values())] for file in data['files']]
+    rows.append(['**all**', *(f'**{value}**' for value in data['totals'].values())])
+    parts = ['# Regressions', _INTRODUCTION, table(['scores', *names], rows)]
+    for file in data['files']:
+        own = [[one['name'], *_cells(score, one)] for one in file['conditions'] for score in one['scores']]
+        parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, own), *_reasons(file)]
+    header = ['resource', 'needed by', 'what', 'size', 'how to get it']
+    parts += ['## Missing', 'What the conditions that were not run need.', _left_aligned(header, _missing(data))]
+    listed = [f'- {name}: {value}' for name, value in data['environment'].items()]
+    return '\n\n'.join([*parts, '## Environment', '\n'.join(listed)]) + '\n'
+
+
+def as_html(data: dict[str, Any]) -> str:
+    """The report as one HTML page without anything outside it; the commands unfold."""
+    body = [f'<h1>Regressions</h1><p>{html.escape(", ".join(f"{n}: {v}" for n, v in data["totals"].items()))}</p>']
+    for file in data['files']:
+        body.append(f'<h2>{html.escape(file["file"])}</h2><p>{html.escape(file["title"])}</p><table><tr>')
+        body += [f'<th>{name}</th>' for name in [*HEADER, 'commands']]
+        for condition in file['conditions']:
+            commands = html.escape('\n'.join(condition['commands']))
+            unfolding = f'<details><summary>{len(condition["commands"])}</summary><pre>{commands}</pre></details>'
+            for score in condition['scores']:
+                cells = ''.join(
+                    f'<td>{html.escape(cell)}</td>' for cell in [condition['name'], *_cells(score, condition)]
+                )
+                kind = score['status'].split()[0].lower()
+                body.append(f'<tr class="{kind}">{cells}<td>{unfolding}</td></tr>')
+        body.append('</table>' + ''.join(f'<p>{html.escape(text)}</p>' for text in _reasons(file)))
+    items = ''.join(f'<li>{html.escape(f"{n}: {v}")}</li>' for n, v in data['environment'].items())
+    return f'<!doctype html><meta charset="utf-8"><title>Regressions</title><style>{_STYLE}</style>' + '\n'.join(
+        [*body, f'<h2>Environment</h2><ul>{items}</ul>\n']
+    )
+
+
+_INTRODUCTION = (
+    'Written by `python -m pyserini_repbert.regression --all --report regressions/REPORT.md`; the entries '
+    'are those of the YAML files.\n\nPASS: all published digits agree. PASS within tolerance: the YAML file says how '
+    "much and why. FAIL: also a gain beyond the tolerance. RECORDED: a figure of the source's own hardware or of a "
+    'kind that nothing here measures, compared with nothing.'
+)
+_STYLE = (
+    'body{font:14px sans-serif;margin:2em}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd}'
+    'tr.fail{background:#fcc}tr.pass{background:#dfd}tr.not{color:#666}'
+)
+
+
+def _score(score: Score) -> dict[str, Any]:
+    expected = score.expected
+    return {
+        'measure': measure_text(expected),
+        'expected': expected.text,
+        'measured': score.measured,
+        'status': score.status.value,
+        'source': source_text(expected),
+        'cell': expected.cell,
+        'tolerance': expected.tolerance.value if expected.tolerance else None,
+        'reason': expected.tolerance.reason if expected.tolerance else '',
+    }
+
+
+def _cells(score: dict[str, Any], condition: dict[str, Any]) -> list[str]:
+    measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
+    status = score['status']
+    if status == Status.NOT_RUN.value and condition['missing']:
+        status += f': {", ".join(one["name"] for one in condition["missing"])}'
+    return [score['measure'], score['expected'], measured, status, score['source']]
+
+
+def _reasons(file: dict[str, Any]) -> list[str]:
+    return [f'{one["status"]} {one["name"]}: {one["why"]}' for one in file['conditions'] if one['why']]
+
+
+def _missing(data: dict[str, Any]) -> list[list[str]]:
+    """A row for each resource that is not here: name, files that need it, what it is, its size, how to get it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    files: dict[tuple[str, str], dict[str, None]] = {}
+    for file in data['files']:
+        for one in [one for condition in file['conditions'] for one in condition['missing']]:
+            key = (one['name'], one['get'])
+            found[key] = [one['what'], one['size'], _get(one['get'])]
+            files.setdefault(key, {})[file['file'].removesuffix('.yaml')] = None
+    return [[key[0], ', '.join(files[key]), *row] for key, row in found.items()]
+
+
+def _get(text: str) -> str:
+    return f'`{text}`' if text.startswith(('curl ', 'pip ', 'hf ', 'python ')) else text
+
+
+def _left_aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [list(header), ['---'] * len(header), *([cell.replace('|', '\\|') for cell in row] for row in rows)]
+    return '\n'.join(f'| {" | ".join(line)} |' for line in lines)

@@ -1,0 +1,195 @@
+"""Conditions run and judged: PASS, PASS within tolerance, FAIL, NOT RUN."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.regression import resources
+from pyserini_repbert.regression.resources import Missing
+from pyserini_repbert.regression.schema import Condition, Expected
+from pyserini_repbert.regression.workshop import CommandFailedError, Workshop, remember, remembered
+
+_SLACK = 1e-9  # of floating point, beside the published digits
+
+
+class Status(StrEnum):
+    """What became of a score or a condition; RECORDED: a figure of the source's own machine, compared with nothing."""
+
+    PASS = 'PASS'
+    WITHIN = 'PASS within tolerance'
+    FAIL = 'FAIL'
+    NOT_RUN = 'NOT RUN'
+    RECORDED = 'RECORDED'
+
+
+_WORST_FIRST = (Status.FAIL, Status.NOT_RUN, Status.WITHIN, Status.PASS)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """An expected score and the measured one, None where there is none."""
+
+    expected: Expected
+    status: Status
+    measured: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a condition.
+
+    Attributes
+    ----------
+    why : of a FAIL without scores, or of a condition that was left out
+    seconds : that it took, now or when its remembered result was made
+    """
+
+    condition: Condition
+    status: Status
+    scores: Sequence[Score]
+    missing: Sequence[Missing] = ()
+    why: str = ''
+    seconds: float = 0.0
+    remembered: bool = False
+    commands: Sequence[str] = field(default_factory=list)
+
+
+def judge(expected: Expected, measured: float) -> Status:
+    """Compare a score: also a gain beyond the tolerance is a FAIL, since something else than expected was measured."""
+    if math.isnan(measured):
+        return Status.FAIL
+    difference = abs(measured - expected.value)
+    if difference <= expected.rounding + _SLACK:
+        return Status.PASS
+    tolerance = expected.tolerance.value if expected.tolerance else 0.0
+    return Status.WITHIN if difference <= tolerance + _SLACK else Status.FAIL
+
+
+def commands_of(condition: Condition, workshop: Workshop) -> list[str]:
+    """Every command of a condition, as a user would type it: its builds', its own, and the evaluation."""
+    listed = [command for build in workshop.builds(condition.needs) for command in build.commands]
+    listed += [*condition.commands, *_evaluation(condition)]
+    return [workshop.shown(command) for command in listed]
+
+
+def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = False) -> Outcome:
+    """Run a condition, or say what is missing; a failure of its commands is its outcome, never raised."""
+    commands = commands_of(condition, workshop)
+    recorded = [Score(own, Status.RECORDED) for own in condition.recorded]
+
+    def outcome(status: Status, why: str = '', absent: Sequence[Missing] = ()) -> Outcome:
+        scores = [Score(own, status) for own in condition.expected]
+        return Outcome(condition, status, [*scores, *recorded], absent, why, commands=commands)
+
+    if not condition.expected:
+        return outcome(Status.RECORDED)
+    needed = [workshop.regression.resources[name] for name in workshop.needed(condition.needs)]
+    found = [resources.missing(resource, workshop.places) for resource in needed]
+    absent = [one for one in found if one is not None]
+    if absent:
+        return outcome(Status.NOT_RUN, absent=absent)
+    if condition.heavy and not heavy_too:
+        return outcome(Status.NOT_RUN, f'takes {condition.heavy}: --all runs it')
+    start = time.perf_counter()
+    try:
+        measured, seconds = _measured(condition, workshop)
+    except PyseriniRepbertError as error:
+        return outcome(Status.FAIL, str(error))
+    scores = []
+    for number, expected in enumerate(condition.expected):
+        value = measured[number]
+        scores.append(Score(expected, Status.FAIL if value is None else judge(expected, value), value))
+    status = next(one for one in _WORST_FIRST if any(score.status is one for score in scores))
+    why = 'no score was measured' if any(score.measured is None for score in scores) else ''
+    taken = time.perf_counter() - start if seconds is None else seconds
+    return Outcome(condition, status, [*scores, *recorded], (), why, taken, seconds is not None, commands)
+
+
+def run_all(
+    work: Sequence[tuple[Condition, Workshop]],
+    jobs: int = 1,
+    heavy_too: bool = False,
+    on_outcome: Callable[[Workshop, Outcome], object] | None = None,
+) -> list[Outcome]:
+    """The outcomes of conditions in their order, `jobs` of them at a time."""
+
+    def one(pair: tuple[Condition, Workshop]) -> Outcome:
+        outcome = run_condition(*pair, heavy_too)
+        if on_outcome is not None:
+            on_outcome(pair[1], outcome)
+        return outcome
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, work))
+
+
+def _evaluation(condition: Condition) -> list[str]:
+    if not condition.run:
+        return []
+    measures = dict.fromkeys(expected.measure for expected in condition.expected)
+    return [
+        f'python -m pyserini_repbert.evaluate --qrels {condition.qrels} {condition.run} '
+        f'--json --quiet --measures {shlex.join(measures)}'
+    ]
+
+
+def _measured(condition: Condition, workshop: Workshop) -> tuple[list[float | None], float | None]:
+    """The measured scores, in the order of the expected ones; and the seconds of a remembered result, else None."""
+    evaluation = _evaluation(condition)
+    wanted = [[own.measure, sorted(own.where.items())] for own in condition.expected]
+    asked = [*condition.commands, *evaluation, condition.table, json.dumps(wanted)]
+    key = workshop.key(asked, condition.needs)
+    note = workshop.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
+    known = remembered(note)
+    if known and known.get('key') == key:
+        return known['measured'], known['seconds']
+    start = time.perf_counter()
+    for name in condition.needs:
+        if name in workshop.regression.builds:
+            workshop.build(name)
+    for command in condition.commands:
+        workshop.run(command)
+    if condition.run:
+        means = _means(workshop.run(evaluation[0]), evaluation[0])
+        measured = [_number(means.get(expected.measure)) for expected in condition.expected]
+    else:
+        measured = [_looked_up(Path(workshop.words(condition.table)[0]), own) for own in condition.expected]
+    if None not in measured:
+        remember(note, {'key': key, 'measured': measured, 'seconds': time.perf_counter() - start})
+    return measured, None
+
+
+def _means(printed: str, command: str) -> Mapping[str, Any]:
+    try:
+        return dict(json.loads(printed)['runs'][0]['measures'])
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise CommandFailedError(f"'{command}' printed no scores: {printed.strip()[-200:]}") from error
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _looked_up(table: Path, expected: Expected) -> float | None:
+    """The column `value`, or the measure's own, of the only row that agrees with `where`."""
+    if not table.is_file():
+        return None
+    with open(table, encoding='utf-8', newline='') as stream:
+        delimiter = '\t' if table.suffix == '.tsv' else ','
+        rows = [row for row in csv.DictReader(stream, delimiter=delimiter) if expected.where.items() <= row.items()]
+    try:
+        return _number(float(rows[0].get('value', rows[0].get(expected.measure, '')))) if len(rows) == 1 else None
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,137 @@
+"""What a regression file says: resources, builds, and conditions with the scores that are expected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+MEASURE = 'measure'
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a score comes from.
+
+    Attributes
+    ----------
+    text : the paper and its table, or 'this project'
+    cells : the table's path in the list of published figures, '' for this project's own
+    commit : of this project, for its own figures
+    hardware : that a latency was measured on
+    """
+
+    text: str
+    cells: str = ''
+    commit: str = ''
+    hardware: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """By how much a score may differ from the expected one, and why."""
+
+    value: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One expected score.
+
+    Attributes
+    ----------
+    measure : as ir_measures writes it, or what a recorded figure is
+    text : the value as published, whose digits tell its precision
+    cell : of the list of published figures, '' for this project's own
+    place : row and column of the source, for readers
+    where : column -> value, the row of the condition's table that holds the score
+    unit : of a figure that is recorded only
+    """
+
+    measure: str
+    text: str
+    source: Source
+    tolerance: Tolerance | None
+    cell: str = ''
+    place: str = ''
+    where: Mapping[str, str] = field(default_factory=dict)
+    unit: str = ''
+
+    @property
+    def value(self) -> float:
+        """The expected score."""
+        return float(self.text)
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last digit that is published: closer than that, a score agrees with all digits."""
+        mantissa, _, exponent = self.text.lower().partition('e')
+        return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition('.')[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that conditions need and that no command here makes.
+
+    Attributes
+    ----------
+    path : where it is expected; `{data}`, `{downloads}` and `{pyserini}` stand for folders
+    catalog : or its kind and name in the catalog, 'rerankers/epic'
+    checksum : ('md5' or 'sha256', hexadecimal), or None
+    get : how to get it: a command, or a sentence
+    """
+
+    name: str
+    what: str
+    path: str = ''
+    catalog: str = ''
+    size: str = ''
+    checksum: tuple[str, str] | None = None
+    get: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A file or folder that commands make, shared by conditions."""
+
+    name: str
+    path: str
+    commands: Sequence[str]
+    needs: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One line of a table: commands, and the scores expected of what they make.
+
+    Attributes
+    ----------
+    needs : names of resources and builds, besides those in braces in commands
+    run, qrels : the run file to evaluate, and the judgments
+    table : or a CSV file that the commands write, with the scores in a column `value` or of the measure's name
+    heavy : why it is left out unless asked for ('40 minutes of CPU'), '' for the others
+    recorded : figures that are kept for reference and not compared
+    """
+
+    name: str
+    line: int
+    commands: Sequence[str] = ()
+    needs: Sequence[str] = ()
+    run: str = ''
+    qrels: str = ''
+    table: str = ''
+    heavy: str = ''
+    expected: Sequence[Expected] = ()
+    recorded: Sequence[Expected] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """One file."""
+
+    path: str
+    name: str
+    title: str
+    resources: Mapping[str, Resource]
+    builds: Mapping[str, Build]
+    conditions: Sequence[Condition]

@@ -1,0 +1,156 @@
+"""Commands run, artefacts built once, and what they gave remembered by the hash of all that it depends on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.files import atomic_file
+from pyserini_repbert.regression import resources
+from pyserini_repbert.regression.located import filled
+from pyserini_repbert.regression.schema import Build, Regression
+
+LAST_LINES = 5
+
+
+class CommandFailedError(PyseriniRepbertError):
+    """A command of a condition, or of a build it needs, ended with an error."""
+
+
+_locks: dict[str, threading.Lock] = {}
+_locks_lock = threading.Lock()
+
+
+def _lock(target: str) -> threading.Lock:
+    """The lock of an artefact: conditions, also of other files, that need it wait until it is made."""
+    with _locks_lock:
+        return _locks.setdefault(target, threading.Lock())
+
+
+class Workshop:
+    """Where one regression's commands run.
+
+    Parameters
+    ----------
+    regression : the file
+    folder : for what its commands make
+    data : the folder of collections and run files
+    version : of the code and of the packages below it; other results than its own are not taken
+    """
+
+    def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
+        self.regression = regression
+        self.folder = folder / regression.name
+        self._root = folder
+        self.places = {**resources.folders(data), 'out': str(self.folder), 'shared': str(folder / 'shared')}
+        for name, resource in regression.resources.items():
+            self.places[name] = resources.location(resource, self.places)
+        for name, build in regression.builds.items():
+            self.places[name] = filled(build.path, self.places)
+        self._version = version
+        self._failed: dict[str, str] = {}
+
+    def needed(self, needs: Sequence[str]) -> list[str]:
+        """All resources below these needs, in order."""
+        found: list[str] = []
+        for name in needs:
+            build = self.regression.builds.get(name)
+            found += self.needed(build.needs) if build else [name]
+        return list(dict.fromkeys(found))
+
+    def builds(self, needs: Sequence[str]) -> list[Build]:
+        """All builds below these needs, each after those that it needs."""
+        found: dict[str, Build] = {}
+        for name in needs:
+            if build := self.regression.builds.get(name):
+                found |= {own.name: own for own in self.builds(build.needs)} | {name: build}
+        return list(found.values())
+
+    def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
+        """The hash of commands, code and everything beneath them. Raises DamagedResourceError."""
+        parts = [self._version, *commands]
+        for name in needs:
+            build = self.regression.builds.get(name)
+            if build is not None:
+                parts.append(self.key(build.commands, build.needs))
+            else:
+                parts.append(resources.fingerprint(self.regression.resources[name], self.places))
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def build(self, name: str) -> None:
+        """Make an artefact and those that it needs, unless they are there from the same hash."""
+        build = self.regression.builds[name]
+        for other in build.needs:
+            if other in self.regression.builds:
+                self.build(other)
+        target = Path(self.places[name])
+        with _lock(str(target)):
+            if name in self._failed:
+                raise CommandFailedError(self._failed[name])
+            key = self.key(build.commands, build.needs)
+            note = target.parent / '.builds' / f'{name}.json'
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if remembered(note) == {'key': key} and target.exists():
+                return
+            self._remove(target)
+            try:
+                for command in build.commands:
+                    self.run(command)
+                if not target.exists():
+                    raise CommandFailedError(f"'{build.commands[-1]}' ended well but did not write {target}")
+            except CommandFailedError as error:
+                self._failed[name] = str(error)
+                raise
+            remember(note, {'key': key})
+
+    def run(self, command: str) -> str:
+        """What a command prints. Raises CommandFailedError with its last lines."""
+        words = self.words(command)
+        root = str(Path(__file__).resolve().parents[2])
+        paths = [root, *filter(None, [os.environ.get('PYTHONPATH')])]
+        environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
+        if done.returncode:
+            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
+            raise CommandFailedError(f"'{shlex.join(words)}' ended with status {done.returncode}: {' | '.join(lines)}")
+        return done.stdout
+
+    def words(self, command: str) -> list[str]:
+        """A command's words, with every name in braces replaced."""
+        return [filled(word, self.places) for word in shlex.split(command)]
+
+    def shown(self, command: str) -> str:
+        """A command as a user would type it."""
+        return shlex.join(self.words(command))
+
+    def _remove(self, target: Path) -> None:
+        if self._root.resolve() in target.resolve().parents:  # never what a user brought
+            if target.is_dir():
+                shutil.rmtree(target)
+            target.unlink(missing_ok=True)
+
+
+def remembered(note: Path) -> Any:
+    """What a note holds; None where it is absent or no JSON."""
+    try:
+        return json.loads(note.read_text(encoding='utf-8'))
+    except (OSError, ValueError):
+        return None
+
+
+def remember(note: Path, value: Mapping[str, Any]) -> None:
+    """Write a note; a folder that cannot be written only costs time."""
+    with contextlib.suppress(OSError), atomic_file(note) as stream:
+        json.dump(value, stream)

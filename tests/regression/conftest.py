@@ -1,0 +1,72 @@
+"""A small regression on two run files: what tests change in it has to turn the runner red."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.workshop import Workshop
+
+TEXT = """\
+name: small
+title: Two runs interleaved
+resources:
+  a: {what: a run, path: '{data}/a.txt', size: 60 B, get: 'https://example.org/a.txt'}
+  b: {what: another run, path: '{data}/b.txt', get: write it}
+  qrels: {what: judgments, path: '{data}/qrels.txt', get: write them}
+sources:
+  here: {text: this project, commit: '0123456'}
+tolerances:
+  none: {value: 0, reason: nothing can differ}
+  some: {value: 0.2, reason: for the test}
+conditions:
+  - name: '{first}+{second}'
+    grid: {first: [a, b], second: [a, b]}
+    only: different
+    commands:
+      - python -m pyserini_repbert.fusion --runs {{first}} {{second}} --output {out}/{first}+{second}.txt
+    run: '{out}/{first}+{second}.txt'
+    qrels: '{qrels}'
+    expected:
+      - measure: RR@10
+        source: here
+        tolerance: none
+        values: {a: {b: 0.3333}, b: {a: 0.25}}
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Run a ranks x, y; run b ranks w, z; y is relevant: third in a+b (x, w, y, z), fourth in b+a."""
+    folder = tmp_path / 'data'
+    folder.mkdir()
+    (folder / 'a.txt').write_text('1 Q0 x 1 9 a\n1 Q0 y 2 8 a\n', encoding='utf-8')
+    (folder / 'b.txt').write_text('1 Q0 w 1 9 b\n1 Q0 z 2 8 b\n', encoding='utf-8')
+    (folder / 'qrels.txt').write_text('1 0 y 1\n', encoding='utf-8')
+    return folder
+
+
+@pytest.fixture
+def regression_file(tmp_path: Path) -> Callable[..., Path]:
+    """make(old='', new='') -> the small regression, with a text in it replaced."""
+
+    def make(old: str = '', new: str = '') -> Path:
+        path = tmp_path / 'small.yaml'
+        assert old in TEXT
+        path.write_text(TEXT.replace(old, new) if old else TEXT, encoding='utf-8')
+        return path
+
+    return make
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, data: Path) -> Callable[..., Workshop]:
+    """make(path, version='1') -> where a regression's commands run."""
+
+    def make(path: Path, version: str = '1') -> Workshop:
+        return Workshop(read_regression(path), tmp_path / 'work', str(data), version)
+
+    return make
