@@ -9,7 +9,7 @@ RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 INSTALLED = $(VENV)/.installed
 
-.PHONY: demo demo-bm25 test test-all lint regressions clean
+.PHONY: demo test test-all lint regressions clean
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,7 @@ test-all: $(INSTALLED)
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 
 regressions: $(INSTALLED)

@@ -83,7 +83,7 @@ def recall_depth_main(arguments: Sequence[str]) -> int | None:
 
 def rerank_depth_main(arguments: Sequence[str]) -> int | None:
     """RepBERT Table 2 and Figure 1b."""
-    made = _parser('rerank-depth', "Rerank the first hits of each first stage by given scores; the rest stays below.")
+    made = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
     _add_runs(made, qrels=True, measures=True)
     made.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.command import parser, progress
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.subcommands import SUBCOMMANDS
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.measures import Evaluation
@@ -138,8 +139,8 @@ def _as_json(
 def _parser() -> argparse.ArgumentParser:
     made = parser(
         'evaluate',
-        'Evaluate run files with ir_measures. With a word in front, an analysis instead: fusion-table, consistency, '
-        'recall-depth, rerank-depth, tradeoff, layers, split-folds, join-folds (each has its own --help).',
+        'Evaluate run files with ir_measures. With a word in front, an analysis instead: '
+        f'{", ".join(word for word in SUBCOMMANDS if word != "measures")} (each has its own --help).',
     )
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     made.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')

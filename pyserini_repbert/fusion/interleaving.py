@@ -9,6 +9,7 @@ from pyserini_repbert.errors import InputError
 
 _FILLING = ' '  # stands behind the end of shorter rankings; a docid has no white space
 
+
 def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[str]:
     """Alternate between rankings, keep each document's highest position, truncate (RepBERT eq. 6).
 

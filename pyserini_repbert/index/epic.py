@@ -88,9 +88,7 @@ class EpicShard(Shard):
         found[owners, here] = stored
         return found
 
-    def _find(
-        self, rows: NDArray[np.int64], terms: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _find(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Where the weights of terms in rows are, int64 (m, n), and which exist: binary searches in step."""
         at = (terms >> BLOCK_BITS)[:, None] + rows * (n_blocks(self._vocabulary) + 1)
         begin = self.blocks.take(at)

@@ -110,9 +110,7 @@ def _counts_below(vectors: TermVectors, blocks: int) -> NDArray[np.int64]:
     return found
 
 
-def _check_finite(
-    stored: NDArray[Any], vectors: TermVectors, passages: Sequence[Passage], dtype: str
-) -> None:
+def _check_finite(stored: NDArray[Any], vectors: TermVectors, passages: Sequence[Passage], dtype: str) -> None:
     if not np.isfinite(stored).all():
         row = int(np.searchsorted(vectors.offsets, np.flatnonzero(~np.isfinite(stored))[0], side='right')) - 1
         raise DamagedFileError(

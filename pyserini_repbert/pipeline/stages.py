@@ -68,8 +68,7 @@ def apply_stage(
     reranked = stage.reranker.rerank_many(queries, heads, on_progress=on_progress)
     seconds = time.perf_counter() - start
     joined = [
-        over(head, [] if drop_rest else candidates[stage.k :])
-        for head, candidates in zip(reranked, lists, strict=True)
+        over(head, [] if drop_rest else candidates[stage.k :]) for head, candidates in zip(reranked, lists, strict=True)
     ]
     return joined, cost_since(before, stage, heads, seconds)
 

@@ -115,9 +115,7 @@ class EpicReranker(Reranker):
         """A query's vector (EPIC eq. 1), for `rerank_with`: it can be made before there are candidates."""
         return self.encoder.encode_query(query)
 
-    def rerank_with(
-        self, query: TermVector, candidates: Sequence[Candidate], k: int | None = None
-    ) -> list[Candidate]:
+    def rerank_with(self, query: TermVector, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
         """`rerank` for a query that is encoded already."""
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')

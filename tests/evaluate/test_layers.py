@@ -73,9 +73,7 @@ def test_command(files, tiny_cedr, capsys):
     whole = CedrReranker('cedr-knrm').rerank('cat sat', [Candidate(docid, text=text) for docid, text in TEXTS.items()])
     fish = CedrReranker('cedr-knrm').rerank('fish', [Candidate(docid, text=text) for docid, text in TEXTS.items()])
     gain = {0: 1.0, 1: 0.6309, 2: 0.5}
-    expected = sum(
-        gain[[item.docid for item in ranked].index(docid)] for ranked, docid in ((whole, 'a'), (fish, 'c'))
-    )
+    expected = sum(gain[[item.docid for item in ranked].index(docid)] for ranked, docid in ((whole, 'a'), (fish, 'c')))
     assert float(csv[2].split(',')[-1]) == pytest.approx(expected / 2, abs=1e-4)
     for name in ('layers.png', 'lengths.png'):
         assert (files / name).read_bytes()[:4] == b'\x89PNG'

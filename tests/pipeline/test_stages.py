@@ -55,9 +55,7 @@ def test_a_run_is_a_first_stage(world):
     texts = CorpusTexts(open_corpus(world.corpus), (f'd{number}' for number in range(20)))
     pipeline = Pipeline(world.run, [Stage(mono, 10), Stage(duo, 3)], texts)
     found = pipeline.batch_search([query.text for query in world.queries], [query.qid for query in world.queries])
-    with_text = [
-        Candidate(docid, 0.0, texts.texts([docid])[0]) for docid in world.run['q1'].docids[:10]
-    ]
+    with_text = [Candidate(docid, 0.0, texts.texts([docid])[0]) for docid in world.run['q1'].docids[:10]]
     first = mono.rerank('red cat', with_text)
     expected = docids(duo.rerank('red cat', first[:3])) + docids(first[3:]) + world.run['q1'].docids[10:]
     assert docids(found['q1']) == expected
