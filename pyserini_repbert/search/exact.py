@@ -18,6 +18,7 @@ from torch import Tensor
 
 BLOCK_ROWS = {'cpu': 16384, 'cuda': 262144}
 QUERY_GROUP = 1024  # queries multiplied with a block together
+_SAMPLE = 4096  # scores of the first block that a threshold is guessed from
 _BUFFER = 4  # times k scores a query are kept before the thresholds rise
 
 
@@ -131,26 +132,28 @@ class _Kept:
 
     def _first_thresholds(self, scores: Tensor) -> Tensor:
         """From a first block: a score that about k rows of the whole index reach, or (not optimistic) at least k do."""
-        n, width = scores.shape
         rank = self.k
         if self.optimistic:
-            expected = self.k * width / self.n_rows
+            scores = scores[:, :: max(1, scores.shape[1] // _SAMPLE)]
+            expected = self.k * scores.shape[1] / self.n_rows
             rank = min(self.k, math.ceil(expected + 3 * math.sqrt(expected)) + 1)
-        if rank >= width:
-            return torch.full((n,), -math.inf, device=scores.device)
+        if rank >= scores.shape[1]:
+            return torch.full((len(scores),), -math.inf, device=scores.device)
         return torch.topk(scores, rank, dim=1, sorted=False).values.min(dim=1).values
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """All that is held as (n_queries, widest) scores and rows, filled up with -inf and -1."""
-        owners, rows, values = (np.concatenate(column) for column in zip(*self.parts, strict=True))
-        order = np.argsort(owners, kind='stable')
-        owners, rows, values = owners[order], rows[order], values[order]
-        counts = np.bincount(owners, minlength=self.n_queries)
-        places = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        counts = np.zeros(self.n_queries, np.int64)
+        placed = []
+        for owners, _, _ in self.parts:  # each in the order of its owners
+            own = np.bincount(owners, minlength=self.n_queries)
+            placed.append(np.arange(len(owners)) + np.repeat(counts - np.cumsum(own) + own, own))
+            counts += own
         widest = max(int(counts.max()), 1)
         score_table = np.full((self.n_queries, widest), -np.inf, np.float32)
         row_table = np.full((self.n_queries, widest), -1, np.int64)
-        score_table[owners, places], row_table[owners, places] = values, rows
+        for (owners, rows, values), places in zip(self.parts, placed, strict=True):
+            score_table[owners, places], row_table[owners, places] = values, rows
         return score_table, row_table
 
     def _raise(self, thresholds: Tensor) -> None:
@@ -166,14 +169,14 @@ class _Kept:
         self.held = len(owners)
 
     def results(self) -> list[TopRows]:
-        """Each query's k best and what ties with the last of them, best first, lower rows first among equals."""
+        """Each query's k best and what ties with the last of them, best first."""
         score_table, row_table = self._table()
         width = min(self.k + 1, score_table.shape[1])
         values, places = torch.topk(torch.from_numpy(score_table), width, dim=1)
-        best, columns = values.numpy(), places.numpy()
+        best, best_rows = values.numpy(), np.take_along_axis(row_table, places.numpy(), axis=1)
         found = []
         for query in range(self.n_queries):
-            scores, rows = best[query], row_table[query, columns[query]]
+            scores, rows = best[query], best_rows[query]
             if width > self.k:
                 if scores[self.k] == scores[self.k - 1] and rows[self.k] >= 0:
                     everything = np.flatnonzero(score_table[query] >= scores[self.k - 1])
@@ -181,6 +184,7 @@ class _Kept:
                     scores, rows = score_table[query, everything], row_table[query, everything]
                 else:
                     scores, rows = scores[: self.k], rows[: self.k]
-            real = rows >= 0
-            found.append(TopRows(scores[real], rows[real]))
+            if rows[-1] < 0:  # fewer than asked for
+                scores, rows = scores[rows >= 0], rows[rows >= 0]
+            found.append(TopRows(scores, rows))
         return found
