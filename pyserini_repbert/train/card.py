@@ -6,15 +6,12 @@ import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyserini_repbert
 from pyserini_repbert.models.checkpoint import Checkpoint
 from pyserini_repbert.train.recipe import Recipe, Source
+from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.saving import base_reference
-
-if TYPE_CHECKING:
-    from pyserini_repbert.train.training import Trained
 
 
 def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:

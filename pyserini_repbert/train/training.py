@@ -8,34 +8,18 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingDependencyError
 from pyserini_repbert.files import StrPath, atomic_file, atomic_folder
 from pyserini_repbert.train.inputs import load_any_topics, source_topics
 from pyserini_repbert.train.leakage import TEST_SETS, Guard
 from pyserini_repbert.train.recipe import Recipe, System
+from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 
 RECIPE = 'recipe.yaml'
 _CHECKPOINT = re.compile(r'checkpoint-(\d+)$')
-
-
-class Trained(NamedTuple):
-    """What came of a training.
-
-    Attributes
-    ----------
-    folder : the checkpoint
-    steps : done, fewer than asked for where training stopped early
-    loss : mean over all steps of this run
-    best : the validation measure of the model that was kept, if there was a validation
-    """
-
-    folder: Path
-    steps: int
-    loss: float
-    best: float | None
 
 
 def train(
