@@ -15,7 +15,7 @@ from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.manifest import Manifest, Settings
 from pyserini_repbert.passages import Passage
 
-SHARD_SIZE = 65536  # passages: 200 MB of 768 float32, an hour or less of a CPU's work lost by a kill
+SHARD_SIZE = 65536  # passages: 200 MB of 768 float32; a kill loses at most one shard's work
 WINDOW = 4096  # passages tokenised and sorted by length together
 
 

@@ -12,7 +12,7 @@ from pyserini_repbert.models.inputs import TokenSequence
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import PASSAGE_TYPE, RepBert
 
-PASSAGE_LENGTH = 77  # tokens: the mean of an MS MARCO passage with [CLS] and [SEP]
+PASSAGE_LENGTH = 77  # tokens: about the 55 words of an MS MARCO passage (Multi-Stage section 4.1), [CLS] and [SEP]
 _SAMPLE = 64
 
 

@@ -1,8 +1,8 @@
 """BERT (Devlin et al., 2019), the body of every model here.
 
 The modules carry the names of Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers.
-It is written anew because it starts in a third of the time, returns any hidden layer, and skips the work that ranking
-does not need: attention runs without a mask where a batch has no padding.
+It is written anew because it starts without importing transformers, returns any hidden layer, and skips the work that
+ranking does not need: attention runs without a mask where a batch has no padding.
 """
 
 from __future__ import annotations

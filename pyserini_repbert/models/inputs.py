@@ -12,7 +12,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_TOKENISED_AT_ONCE = 256  # texts: what the tokenizer makes of one takes ten times the memory of its ids
+_TOKENISED_AT_ONCE = 256  # texts: what the tokenizer makes of them holds more than ids, and is let go after each part
 _SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 
