@@ -44,11 +44,11 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     texts = texts_of_msmarco_lengths(options.passages)
-    entry = catalog.get('encoders', 'repbert-demo')
+    entry = catalog.get('encoders', 'minilm')
     peer = SentenceTransformer(str(catalog.package_folder(entry)), device='cpu')
     peer.max_seq_length = 258
-    ours = RepBertDocumentEncoder('repbert-demo')
-    default = RepBertDocumentEncoder('repbert-demo', precision='auto')
+    ours = RepBertDocumentEncoder('minilm')
+    default = RepBertDocumentEncoder('minilm', precision='auto')
     times = best_times(
         {
             'sentence-transformers, float32': lambda: peer.encode(texts, show_progress_bar=False),

@@ -35,7 +35,7 @@ def make_checkpoint(folder: Path) -> Path:
     save_file(RepBert(BertConfig.from_dict(config)).state_dict(), folder / 'model.safetensors')
     ranking = {'system': 'repbert', 'max_doc_length': 256}
     (folder / 'config.json').write_text(json.dumps(config | {'model_type': 'bert', 'ranking': ranking}))
-    source = catalog.package_folder(catalog.get('encoders', 'repbert-demo'))
+    source = catalog.package_folder(catalog.get('encoders', 'minilm'))
     shutil.copyfile(source / 'tokenizer.json', folder / 'tokenizer.json')
     return folder
 

@@ -57,7 +57,7 @@ def random_encoder(folder: Path) -> EpicEncoder:
     config |= {'intermediate_size': 8, 'model_type': 'bert'}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'config.json').write_text(json.dumps(config | {'ranking': {'system': 'epic'}}), encoding='utf-8')
-    pieces = catalog.package_folder(catalog.get('encoders', 'repbert-demo')) / 'vocab.txt'
+    pieces = catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
     shutil.copyfile(pieces, folder / 'vocab.txt')
     torch.manual_seed(0)
     save_file(Epic(BertConfig.from_dict(config)).state_dict(), folder / 'model.safetensors')

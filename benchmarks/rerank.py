@@ -35,7 +35,7 @@ TOP = 10
 
 def checkpoint(folder: Path, system: str) -> Path:
     """MiniLM's body, its pooler and a seeded classifier of two labels (one for sentence-transformers)."""
-    source = catalog.package_folder(catalog.get('encoders', 'repbert-demo'))
+    source = catalog.package_folder(catalog.get('encoders', 'minilm'))
     target = folder / system
     target.mkdir()
     for name in ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json'):

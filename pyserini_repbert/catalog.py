@@ -13,6 +13,7 @@ from typing import Any
 
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
 
+RESOURCES = Path(__file__).parent / 'resources'
 KINDS = ('bases', 'encoders', 'rerankers', 'sparse', 'collections', 'indexes', 'topics', 'qrels')
 
 
@@ -68,6 +69,13 @@ def get(kind: str, name: str) -> Entry:
     return entry
 
 
+def base(entry: Entry) -> Entry | None:
+    """The entry of the checkpoint that an adapter's entry names as its base; None for what is no adapter."""
+    name = entry.values.get('base')
+    found = (find(kind, name) for kind in ('encoders', 'rerankers', 'bases') if name)
+    return next((one for one in found if one is not None), None)
+
+
 def file(kind: str, name: str) -> Path | None:
     """The file of an entry that ships with this package, or None where the catalog has no such name."""
     entry = find(kind, name)
@@ -75,10 +83,20 @@ def file(kind: str, name: str) -> Path | None:
 
 
 def resource(entry: Entry) -> Path:
-    """The path of an entry's `resource`. Raises MissingResourceError where the installation lacks it."""
-    path = Path(__file__).parent / 'resources' / str(entry.values['resource'])
-    if not path.is_file():
-        raise MissingResourceError(f"'{entry.name}' should be at {path} but is not: install pyserini-repbert again")
+    """The path of an entry's `resource`: a file, or a checkpoint folder, whose files' checksums are verified.
+
+    Raises
+    ------
+    MissingResourceError
+        where the installation lacks it
+    DamagedFileError
+        where a file is not the pinned one
+    """
+    path = RESOURCES / str(entry.values['resource'])
+    again = 'install pyserini-repbert again'
+    if not path.exists():
+        raise MissingResourceError(f"'{entry.name}' should be at {path} but is not: {again}")
+    _verify(entry, path, again)
     return path
 
 
@@ -92,8 +110,6 @@ def package_folder(entry: Entry) -> Path:
     DamagedFileError
         where a file is not the pinned one
     """
-    from pyserini_repbert.files import remembered_digest
-
     source = entry.values['package']
     spec = importlib.util.find_spec(source['module'])
     if spec is None or not spec.submodule_search_locations:
@@ -102,10 +118,17 @@ def package_folder(entry: Entry) -> Path:
             f'pip install {source["pip"]}'
         )
     folder = Path(spec.submodule_search_locations[0]) / str(source['folder'])
-    for name, sha256 in entry.values['sha256'].items():
+    _verify(entry, folder, f'pip install --force-reinstall {source["pip"]}')
+    return folder
+
+
+def _verify(entry: Entry, folder: Path, advice: str) -> None:
+    """Compare the files of a folder with the checksums that the entry pins (remembered while a file stays as it is)."""
+    from pyserini_repbert.files import remembered_digest
+
+    for name, sha256 in entry.values.get('sha256', {}).items():
         if not (folder / name).is_file() or remembered_digest(folder / name, cache_folder()) != sha256:
             raise DamagedFileError(
                 f"{folder / name} is not the file that '{entry.name}' was measured with (sha256 {sha256[:12]}…): "
-                f'pip install --force-reinstall {source["pip"]}'
+                f'{advice}'
             )
-    return folder

@@ -16,19 +16,28 @@ _PREFIX = 'base_model.model.'
 _UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alpha_pattern')
 
 
+def scale_of(config_path: Path) -> float:
+    """By what an adapter's low-rank updates are multiplied, from its adapter_config.json.
+
+    Raises DamagedFileError for an adapter that is not a plain LoRA.
+    """
+    try:
+        config = json.loads(config_path.read_text(encoding='utf-8'))
+        scale = config['lora_alpha'] / (math.sqrt(config['r']) if config.get('use_rslora') else config['r'])
+    except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise DamagedFileError(f'{config_path} is not the configuration of a LoRA adapter ({error!r})') from error
+    used = [name for name in _UNSUPPORTED if config.get(name)]
+    if used:
+        raise DamagedFileError(f'{config_path} uses {", ".join(used)}: only plain LoRA adapters are supported')
+    return float(scale)
+
+
 def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Path) -> dict[str, Tensor]:
     """The base's tensors with the adapter's low-rank updates added, and its other tensors (heads) put in.
 
     Raises DamagedFileError for an adapter that is not a plain LoRA, or that adapts a tensor which the base lacks.
     """
-    try:
-        config = json.loads(config_path.read_text(encoding='utf-8'))
-        scale = config['lora_alpha'] / (math.sqrt(config['r']) if config.get('use_rslora') else config['r'])
-    except (ValueError, KeyError) as error:
-        raise DamagedFileError(f'{config_path} is not the configuration of a LoRA adapter ({error!r})') from error
-    used = [name for name in _UNSUPPORTED if config.get(name)]
-    if used:
-        raise DamagedFileError(f'{config_path} uses {", ".join(used)}: only plain LoRA adapters are supported')
+    scale = scale_of(config_path)
     result = dict(base)
     for name, value in adapter.items():
         target = name.removeprefix(_PREFIX)

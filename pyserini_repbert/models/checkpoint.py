@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.checkpoint_folder import WEIGHTS, Checkpoint, load_strictly
+from pyserini_repbert.models.checkpoint_folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint, load_strictly
 
 __all__ = ['WEIGHTS', 'Checkpoint', 'load_strictly', 'open_checkpoint']
 
@@ -18,20 +18,33 @@ def open_checkpoint(
 ) -> Checkpoint:
     """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
 
+    An adapter comes with the checkpoint that it adapts, which may be an adapter itself.
+
     Raises
     ------
     UnknownNameError
         for what is neither, with the nearest names
     MissingResourceError
         offline, or where its pip package is not installed
+    DamagedFileError
+        where a file is not the pinned one, or an adapter does not name a base other than itself
     """
+    return _open(name, kind, on_progress, ())
+
+
+def _open(
+    name: str | Path, kind: str, on_progress: Callable[[int], object] | None, above: tuple[Path, ...]
+) -> Checkpoint:
+    """`above` are the folders of the adapters over this checkpoint."""
     entry = catalog.find(kind, str(name))
     if entry is None and Path(name).is_dir():
         folder = Path(name)
-        return Checkpoint.open(folder, str(name), base=_base_of(folder, kind))
+        return Checkpoint.open(folder, str(name), base=_base_of(folder, kind, above))
     entry = entry or catalog.get(kind, str(name))
     if 'package' in entry.values:
         folder = catalog.package_folder(entry)
+    elif 'resource' in entry.values:
+        folder = catalog.resource(entry)
     elif 'hub' in entry.values:
         from pyserini_repbert.models.hub import hub_checkpoint
 
@@ -40,17 +53,20 @@ def open_checkpoint(
         from pyserini_repbert.models.conversion import downloaded_checkpoint
 
         folder = downloaded_checkpoint(entry, on_progress)
-    return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind))
+    return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above))
 
 
-def _base_of(folder: Path, kind: str) -> Checkpoint | None:
+def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | None:
     """The checkpoint that an adapter in `folder` adapts, named by its adapter_config.json."""
-    path = folder / 'adapter_config.json'
+    path = folder / ADAPTER_CONFIG
     if not path.is_file():
         return None
     try:
-        name = json.loads(path.read_text(encoding='utf-8'))['base_model_name_or_path']
-    except (ValueError, KeyError) as error:
+        name = str(json.loads(path.read_text(encoding='utf-8'))['base_model_name_or_path'])
+    except (ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(f'{path} does not name its base ({error!r}): fetch the adapter again') from error
+    own = folder.resolve()
+    if own in above:
+        raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')
     known = (one for one in (kind, 'encoders', 'rerankers', 'bases') if catalog.find(one, name))
-    return open_checkpoint(name, next(known, kind))
+    return _open(name, next(known, kind), None, (*above, own))

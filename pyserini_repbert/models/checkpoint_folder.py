@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
+ADAPTER_CONFIG = 'adapter_config.json'
 HOLDS_HEADS = 'adapter_holds_heads'  # in config.json: the heads of the base are not the adapter's
 _IGNORED = ('position_ids',)  # a buffer that older BERT checkpoints carry
 
@@ -78,15 +79,21 @@ class Checkpoint:
     @property
     def is_adapter(self) -> bool:
         """Whether the folder holds a PEFT adapter."""
-        return (self.folder / 'adapter_config.json').is_file()
+        return (self.folder / ADAPTER_CONFIG).is_file()
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Checksum of the weights: of model.safetensors itself, or over all weight files with those of the base."""
+        """Checksum of the weights: of model.safetensors itself; over all weight files where there are several; for an
+        adapter over its file, the scale at which it is merged, and its base's weights.
+        """
         files = self._weight_files()
         if len(files) == 1 and self.base is None:
             return digest(files[0])
-        parts = [digest(file) for file in files] + ([self.base.weights_sha256] if self.base else [])
+        parts = [digest(file) for file in files]
+        if self.base is not None:
+            from pyserini_repbert.models.adapter import scale_of
+
+            parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
         return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
     def _weight_files(self) -> list[Path]:
@@ -123,7 +130,7 @@ class Checkpoint:
             base = self.base.tensors()
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
-            return merged(base, found, self.folder / 'adapter_config.json')
+            return merged(base, found, self.folder / ADAPTER_CONFIG)
         if not any(name.startswith('bert.') for name in found):
             found = {f'bert.{name}' if _is_body(name) else name: value for name, value in found.items()}
         return {_new_name(name): value for name, value in found.items() if not name.endswith(_IGNORED)}

@@ -31,6 +31,6 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
 def uncased_vocabulary() -> Path:
     """bert-base-uncased's vocab.txt. Raises MissingResourceError where the package that carries it is not installed."""
     try:
-        return catalog.package_folder(catalog.get('encoders', 'repbert-demo')) / 'vocab.txt'
+        return catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
     except MissingResourceError as error:
         raise MissingResourceError(f'the checkpoint has no vocab.txt: give --vocabulary, or {error}') from error

@@ -48,7 +48,8 @@ def location(resource: Resource, places: Mapping[str, str]) -> str:
 def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
     """None where the resource is here."""
     if resource.catalog:
-        return _missing_entry(resource)
+        kind, _, name = resource.catalog.partition('/')
+        return _missing_entry(resource, catalog.get(kind, name))
     path = location(resource, places)
     if resource.path and Path(path).exists():
         return None
@@ -72,7 +73,8 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
 
     if resource.catalog:
         kind, _, name = resource.catalog.partition('/')
-        return f'{resource.catalog} {sorted(catalog.get(kind, name).values.items())}'
+        entry = catalog.get(kind, name)
+        return f'{resource.catalog} {" over ".join(str(sorted(one.values.items())) for one in _with_bases(entry))}'
     path = Path(location(resource, places))
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
@@ -88,13 +90,18 @@ def _curl(path: str, address: str) -> str:
     return f"curl -L --create-dirs -o {shlex.quote(path)} '{address}'"
 
 
-def _missing_entry(resource: Resource) -> Missing | None:
+def _with_bases(entry: catalog.Entry) -> list[catalog.Entry]:
+    base = catalog.base(entry)
+    return [entry, *(_with_bases(base) if base else [])]
+
+
+def _missing_entry(resource: Resource, entry: catalog.Entry) -> Missing | None:
     from pyserini_repbert.download import downloads_folder
 
-    kind, _, name = resource.catalog.partition('/')
-    entry = catalog.get(kind, name)
+    if (base := catalog.base(entry)) is not None and (missing_base := _missing_entry(resource, base)) is not None:
+        return missing_base
     values = entry.values
-    ready = catalog.cache_folder() / 'checkpoints' / name
+    ready = catalog.cache_folder() / 'checkpoints' / entry.name
     if 'resource' in values or ready.is_dir():
         return None
     if 'package' in values:

@@ -28,7 +28,7 @@ def requirements(named: NamedIndex, device: str = 'cpu') -> str:
     dtype = named.entry.values['vectors']
     config = _BERT_BASE
     parts = []
-    if encoder is not None and 'package' in encoder.values:
+    if encoder is not None and not {'package', 'resource'}.isdisjoint(encoder.values):
         from pyserini_repbert.models.checkpoint import open_checkpoint
 
         config = BertConfig.from_dict(open_checkpoint(encoder.name).config)

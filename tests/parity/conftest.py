@@ -45,7 +45,7 @@ def checkpoint_folder(tmp_path: Path) -> MakeCheckpoint:
                 if target is not None:
                     tensors[target] = value.float()
         save_file(tensors, folder / 'model.safetensors')
-        vocabulary = catalog.package_folder(catalog.get('encoders', 'repbert-demo')) / 'vocab.txt'
+        vocabulary = catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
         shutil.copyfile(vocabulary, folder / 'vocab.txt')
         return folder
 

@@ -22,7 +22,7 @@ def inputs() -> dict:
 
 @pytest.mark.parametrize('weights', ['tiny', 'minilm'])
 def test_embeddings_and_scores_equal_the_originals(weights, inputs, checkpoint_folder):
-    name = checkpoint_folder('repbert') if weights == 'tiny' else 'repbert-demo'
+    name = checkpoint_folder('repbert') if weights == 'tiny' else 'minilm'
     golden = np.load(HERE / 'repbert' / ('golden.npz' if weights == 'tiny' else 'golden_minilm.npz'))
     queries = RepBertQueryEncoder(name).encode_batch([query['text'] for query in inputs['queries']])
     passages = RepBertDocumentEncoder(name).encode([passage['text'] for passage in inputs['passages']])
@@ -45,7 +45,7 @@ def test_token_ids_equal_the_originals(inputs, checkpoint_folder):
 def test_wordpieces_equal_those_of_hugging_face(source, checkpoint_folder):
     from pyserini_repbert.models.checkpoint import open_checkpoint
 
-    folder = open_checkpoint('repbert-demo').folder
+    folder = open_checkpoint('minilm').folder
     pieces = (
         WordPieces.from_folder(folder) if source == 'tokenizer.json' else WordPieces.from_vocabulary(folder / source)
     )
