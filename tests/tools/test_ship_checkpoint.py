@@ -1,0 +1,82 @@
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pyserini_repbert import catalog
+from pyserini_repbert.command import run
+
+SCRIPT = Path(__file__).parents[2] / 'tools' / 'ship_checkpoint.py'
+
+
+@pytest.fixture
+def main():
+    spec = importlib.util.spec_from_file_location('ship_checkpoint', SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.main
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalog, 'RESOURCES', tmp_path / 'resources')
+    return tmp_path / 'resources/checkpoints'
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A folder as `train` leaves it, its recipe with a path."""
+    folder = tmp_path / 'out'
+    folder.mkdir()
+    recipe = {'name': 'a-demo', 'description': 'What it is.', 'licence': 'Apache-2.0', 'data': ['/far/data/x.tsv']}
+    (folder / 'recipe.yaml').write_text(yaml.safe_dump(recipe))
+    (folder / 'README.md').write_text('# a-demo\n\n- data: topics /far/data/x.tsv, see https://example.org/x\n')
+    (folder / 'adapter_config.json').write_text(json.dumps({'base_model_name_or_path': 'minilm'}))
+    ranking = {'system': 'repbert', 'max_query_length': 20}
+    (folder / 'config.json').write_text(json.dumps({'hidden_size': 16, 'ranking': ranking}))
+    (folder / 'log.csv').write_text('step,loss\n')
+    (folder / 'adapter_model.safetensors').write_bytes(b'weights')
+    return folder
+
+
+def test_paths_are_replaced_and_the_entry_is_printed(main, trained, shipped, capsys):
+    assert run(main, [str(trained), '--replace', '/far/data=${DATA}']) == 0
+    assert yaml.safe_load((shipped / 'a-demo/recipe.yaml').read_text())['data'] == ['${DATA}/x.tsv']
+    assert '/far' not in (shipped / 'a-demo/README.md').read_text()
+    entry = yaml.safe_load(capsys.readouterr().out)['a-demo']
+    assert entry['ranking'] == {'system': 'repbert', 'max_query_length': 20}
+    assert (entry['base'], entry['resource'], entry['dimension']) == ('minilm', 'checkpoints/a-demo', 16)
+    assert catalog.resource(catalog.Entry('encoders', 'a-demo', entry)) == shipped / 'a-demo'
+
+
+def test_paths_of_the_machine_are_refused(main, trained, shipped, capsys):
+    assert run(main, [str(trained)]) == 2
+    assert "names a path of this machine, '- data: topics /far/data/x.tsv" in capsys.readouterr().err
+    assert not shipped.exists()
+
+
+def test_a_base_that_nobody_else_has_is_refused(main, trained, shipped, capsys):
+    (trained / 'adapter_config.json').write_text(json.dumps({'base_model_name_or_path': '/far/base'}))
+    arguments = [str(trained), '--replace', '/far/data=${DATA}']
+    assert run(main, [*arguments, '--replace', '/far/base=elsewhere']) == 2
+    assert "an adapter over 'elsewhere', which is not in the catalog" in capsys.readouterr().err
+    assert run(main, [*arguments, '--replace', '/far/base=minilm']) == 0
+    assert json.loads((shipped / 'a-demo/adapter_config.json').read_text())['base_model_name_or_path'] == 'minilm'
+
+
+def test_one_that_is_there_stays_unless_told(main, trained, shipped, capsys):
+    arguments = [str(trained), '--replace', '/far/data=${DATA}']
+    assert run(main, arguments) == 0
+    (trained / 'adapter_model.safetensors').write_bytes(b'others')
+    assert run(main, arguments) == 2
+    assert (shipped / 'a-demo/adapter_model.safetensors').read_bytes() == b'weights'
+    assert run(main, [*arguments, '--overwrite']) == 0
+    assert (shipped / 'a-demo/adapter_model.safetensors').read_bytes() == b'others'
+
+
+def test_a_folder_that_lacks_a_part_is_refused(main, trained, shipped, capsys):
+    (trained / 'log.csv').unlink()
+    assert run(main, [str(trained), '--replace', '/far/data=${DATA}']) == 2
+    assert 'log.csv does not exist' in capsys.readouterr().err

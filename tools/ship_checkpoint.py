@@ -1,0 +1,108 @@
+"""Put trained adapters among the checkpoints that ship with the package, and print their catalog entries.
+
+    python tools/ship_checkpoint.py runs/train/repbert-demo --replace FOLDER='${MEDQUAD}' --replace OTHER='${RUNS}'
+
+A card and a recipe that ship name no folder of the machine that trained: --replace says what stands there instead, an
+adapter's base (a folder where it was trained) too. The name is the recipe's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from pyserini_repbert import catalog, command
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import atomic_folder, digest, existing_file, human_size
+
+TEXTS = ('README.md', 'adapter_config.json', 'config.json', 'log.csv', 'recipe.yaml')
+WEIGHTS = 'adapter_model.safetensors'
+LARGEST = 16_000_000  # bytes, of all shipped checkpoints
+DATA_LICENCES = 'trained on text under CC BY-SA (Wikipedia) and CC BY (MedQuAD)'
+ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')  # a path from the root; no address, no variable before it
+KINDS = ('encoders', 'rerankers', 'bases')
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the script."""
+    parser = command.Parser(description='Ship trained adapters; prints their entries for catalog.yaml.')
+    parser.add_argument('folders', nargs='+', metavar='FOLDER', help='a checkpoint folder that `train` made')
+    parser.add_argument('--replace', action='append', default=[], metavar='TEXT=WITH', help='in card, recipe and base')
+    parser.add_argument('--overwrite', action='store_true', help='replace checkpoints of these names')
+    options = parser.parse_args(arguments)
+    replacements = [pair.partition('=') for pair in options.replace]
+    if bad := [text for text, equals, _ in replacements if not (text and equals)]:
+        raise command.usage(f"--replace '{bad[0]}': TEXT=WITH was expected")
+    for folder in options.folders:
+        made = ship(Path(folder), {old: new for old, _, new in replacements}, options.overwrite)
+        print(entry_text(made))
+    total = sum(file.stat().st_size for file in (catalog.RESOURCES / 'checkpoints').rglob('*') if file.is_file())
+    print(f'shipped checkpoints take {human_size(total)} of {human_size(LARGEST)}', file=sys.stderr)
+    return int(total > LARGEST)
+
+
+def ship(folder: Path, replacements: dict[str, str], overwrite: bool) -> Path:
+    """Copy a checkpoint into the package; its folder there.
+
+    Raises InputError for a folder that is no adapter with card, recipe and log, a base that is not in the catalog, a
+    path that nothing stands for, or a name that is there already.
+    """
+    import yaml
+
+    texts = {}
+    for name in TEXTS:
+        texts[name] = existing_file(folder / name, 'checkpoint file').read_text(encoding='utf-8')
+        for old, new in replacements.items():
+            texts[name] = texts[name].replace(old, new)
+        if found := next((line for line in texts[name].splitlines() if ROOTED.search(line)), None):
+            raise InputError(f"{folder / name} names a path of this machine, '{found.strip()}': give --replace PATH=…")
+    existing_file(folder / WEIGHTS, 'checkpoint file')
+    base = json.loads(texts['adapter_config.json'])['base_model_name_or_path']
+    if not any(catalog.find(kind, base) for kind in KINDS):
+        raise InputError(
+            f"{folder} is an adapter over '{base}', which is not in the catalog: give --replace {base}=NAME"
+        )
+    target = catalog.RESOURCES / 'checkpoints' / yaml.safe_load(texts['recipe.yaml'])['name']
+    if target.exists():
+        if not overwrite:
+            raise InputError(f'{target} is there already: pass --overwrite')
+        shutil.rmtree(target)
+    with atomic_folder(target) as made:
+        for name, text in texts.items():
+            (made / name).write_text(text, encoding='utf-8')
+        shutil.copyfile(folder / WEIGHTS, made / WEIGHTS)
+    return target
+
+
+def entry_text(folder: Path) -> str:
+    """The lines of catalog.yaml for a shipped checkpoint."""
+    import yaml
+
+    config, adapter = (
+        json.loads((folder / name).read_text(encoding='utf-8')) for name in ('config.json', 'adapter_config.json')
+    )
+    recipe = yaml.safe_load((folder / 'recipe.yaml').read_text(encoding='utf-8'))
+    ranking = ', '.join(
+        f'{key}: {json.dumps(value) if not isinstance(value, str) else value}'
+        for key, value in config['ranking'].items()
+    )
+    dimension = [f'    dimension: {config["hidden_size"]}'] if config['ranking']['system'] == 'repbert' else []
+    return '\n'.join(
+        [
+            f'  {folder.name}:',
+            f'    description: {recipe["description"].rstrip(".")}',
+            *dimension,
+            f'    licence: {recipe["licence"]}; {DATA_LICENCES}',
+            f'    ranking: {{{ranking}}}',
+            f'    base: {adapter["base_model_name_or_path"]}',
+            f'    resource: checkpoints/{folder.name}',
+            f'    sha256: {{{WEIGHTS}: {digest(folder / WEIGHTS)}}}',
+        ]
+    )
+
+
+if __name__ == '__main__':
+    sys.exit(command.run(main))
