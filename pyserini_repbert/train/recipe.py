@@ -106,6 +106,7 @@ class Training:
     schedule, warmup_steps : 'linear' (up, then down to 0) or 'constant' (after the warm-up)
     weight_decay : of Adam, decoupled, not for biases and layer norms
     max_grad_norm : to which gradients are clipped; 0 for no clipping
+    dropout : of hidden states and attention while training; default: the base's own (0.1 in BERT)
     precision : 'float32', 'bfloat16' or 'float16', of the computation; weights stay in float32
     seed : of everything that is drawn
     loss : for EPIC and CEDR, a `PairLoss`
@@ -126,6 +127,7 @@ class Training:
     warmup_steps: int = 0
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0
+    dropout: float | None = None
     precision: str = 'float32'
     seed: int = 42
     loss: str = 'cross_entropy'

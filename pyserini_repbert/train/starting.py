@@ -26,7 +26,7 @@ _TASKS = {
     System.CEDR: ('cedr', 'CedrTask'),
     System.MLM: ('pretraining', 'PreTrainingTask'),
 }
-_KINDS = ('bases', 'encoders', 'rerankers')
+BASE_KINDS = ('bases', 'encoders', 'rerankers')
 _BODY = 'bert.'
 _POOLER = 'bert.pooler.'
 LORA = 'lora_'
@@ -34,7 +34,7 @@ LORA = 'lora_'
 
 def open_base(name: str) -> Checkpoint:
     """The checkpoint that a recipe starts from: a name among the catalog's bases, encoders, rerankers, or a folder."""
-    kind = next((kind for kind in _KINDS if catalog.find(kind, name)), _KINDS[0])
+    kind = next((kind for kind in BASE_KINDS if catalog.find(kind, name)), BASE_KINDS[0])
     return open_checkpoint(name, kind)
 
 
@@ -52,6 +52,8 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     kind: type[Task] = getattr(importlib.import_module(f'pyserini_repbert.train.tasks.{module}'), name)
     torch.manual_seed(recipe.training.seed)
     config = kind.body_config(base.config)
+    if (dropout := recipe.training.dropout) is not None:
+        config |= {'hidden_dropout_prob': dropout, 'attention_probs_dropout_prob': dropout}
     task = kind(recipe, base.word_pieces(), sources, config)  # type: ignore[call-arg, arg-type]
     start_from(task.ranker, base.tensors(), base.name)
     if recipe.adapter is not None:

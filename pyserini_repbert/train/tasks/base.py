@@ -6,16 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import collate
+from pyserini_repbert.models.batching import Forward, collate
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.inputs import TokenSequence, WordPieces
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
 
 Batch = dict[str, Tensor]
+GROUP = 8
 
 
 class Task(nn.Module, ABC):
@@ -89,6 +92,30 @@ def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Ba
     ids, types, mask = collate(sequences, pad, 'cpu')
     batch = {f'{prefix}input_ids': ids, f'{prefix}token_type_ids': types}
     return batch if mask is None else {**batch, f'{prefix}attention_mask': mask}
+
+
+def in_length_groups(
+    model: Forward, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, rows: int = GROUP
+) -> Tensor:
+    """The model's result for padded sequences. A CPU runs groups of sequences of like length, with little padding.
+
+    Parameters
+    ----------
+    model : sequences to a result (n, h), or (n, length, h), which is then 0 beyond a group's longest sequence
+    rows : sequences in a group
+    """
+    if attention_mask is None or input_ids.device.type != 'cpu' or len(input_ids) <= rows:
+        return model(input_ids, token_type_ids, attention_mask)
+    width = input_ids.shape[1]
+    lengths = (attention_mask * torch.arange(1, width + 1)).amax(dim=1)
+    order = lengths.argsort(stable=True)
+    found = []
+    for group in torch.split(order, rows):
+        longest = int(lengths[group[-1]])
+        mask = attention_mask[group, :longest]
+        out = model(input_ids[group, :longest], token_type_ids[group, :longest], None if bool(mask.all()) else mask)
+        found.append(functional.pad(out, (0, 0, 0, width - longest)) if out.dim() == 3 else out)
+    return torch.cat(found)[order.argsort()]
 
 
 def limit(recipe: Recipe, name: str, default: int, most: int | None = None) -> int:

@@ -16,7 +16,7 @@ from pyserini_repbert.models.inputs import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of
+from pyserini_repbert.train.tasks.base import GROUP, Batch, Task, check_ranking, config_of
 
 
 class CedrTask(Task):
@@ -41,19 +41,33 @@ class CedrTask(Task):
         return cast(CedrRanker, self.ranker).settings.ranking()
 
     def collate(self, instances: Sequence[Instance]) -> Batch:
-        """The pairs of query and relevant document, then those of query and other document."""
+        """The pairs of query and relevant document and those of query and other document, in groups of like length.
+
+        A group's tensors are named after its first place; `places` says where the relevant documents are, then the
+        others.
+        """
         queries, positives, negatives = self.queries_and_passages(instances)
         pairs = [
             self.layout.cut(query, text)
             for texts in (positives, negatives)
             for query, text in zip(queries, texts, strict=True)
         ]
-        batch = self.layout.collate(pairs)
-        tensors = {own.name: getattr(batch, own.name) for own in fields(PairBatch)}
-        return {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        order = sorted(range(len(pairs)), key=lambda place: self.layout.cost(pairs[place]))
+        size = len(pairs) if torch.cuda.is_available() else GROUP
+        batch = {'places': torch.tensor(order).argsort()}
+        for start in range(0, len(order), size):
+            group = self.layout.collate([pairs[place] for place in order[start : start + size]])
+            tensors = {f'{start}.{own.name}': getattr(group, own.name) for own in fields(PairBatch)}
+            batch |= {name: tensor for name, tensor in tensors.items() if tensor is not None}
+        return batch
 
     def forward(self, batch: Batch) -> Tensor:
         """The recipe's loss over CEDR's scores."""
-        scores: Tensor = self.ranker(PairBatch(**{'attention_mask': cast(Tensor, None), **batch}))
-        positive, negative = torch.chunk(scores, 2)
+        groups: dict[str, dict[str, Any]] = {}
+        for name, tensor in batch.items():
+            start, _, field = name.partition('.')
+            if field:
+                groups.setdefault(start, {'attention_mask': None})[field] = tensor
+        scores = torch.cat([self.ranker(PairBatch(**group)) for group in groups.values()])
+        positive, negative = torch.chunk(scores[batch['places']], 2)
         return pair_loss(positive, negative, self.recipe.training.loss)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ from pyserini_repbert.models.monobert import MonoBert
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
 
 _KNOWN = ('layout', 'max_query_length', 'max_length')
 
@@ -44,8 +44,8 @@ class CrossEncoderTask(Task):
 
     def forward(self, batch: Batch) -> Tensor:
         """Mean cross-entropy."""
-        logits = self.ranker(batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask'))
-        return relevance_cross_entropy(cast(Tensor, logits), batch['relevant'])
+        inputs = batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask')
+        return relevance_cross_entropy(in_length_groups(self.ranker, *inputs), batch['relevant'])
 
     def _batch(self, relevant: list[TokenSequence], others: list[TokenSequence]) -> Batch:
         targets = torch.tensor([1] * len(relevant) + [0] * len(others))

@@ -22,7 +22,7 @@ from pyserini_repbert.models.inputs import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
 
 _SPECIAL_TOKENS = 2
 
@@ -111,8 +111,8 @@ class EpicTask(Task):
 
     def _contextual(self, batch: Batch, prefix: str) -> tuple[Tensor, Tensor]:
         """The texts' wordpieces (total, h), one text after the other, and their mean [CLS] (n, h)."""
-        names = ('input_ids', 'token_type_ids', 'attention_mask')
-        hidden: Tensor = self.ranker(*(batch.get(f'{prefix}{name}') for name in names))
+        mask = batch.get(f'{prefix}attention_mask')
+        hidden = in_length_groups(self.ranker, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
         tokens = hidden.flatten(0, 1)[batch[f'{prefix}places']]
         parts = torch.split(hidden[:, 0], batch[f'{prefix}chunks'].tolist())
         return tokens, torch.stack([part.mean(dim=0) for part in parts])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
@@ -21,7 +21,7 @@ from pyserini_repbert.models.repbert import (
 from pyserini_repbert.train.losses import multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
 from pyserini_repbert.train.texts import docid_key
 
 _SPECIAL_TOKENS = 2
@@ -105,7 +105,7 @@ class RepBertTask(Task):
 
     def _embed(self, batch: Batch, prefix: str) -> Tensor:
         mask = batch.get(f'{prefix}attention_mask')
-        return cast(Tensor, self.ranker(batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask))
+        return in_length_groups(self.ranker, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """With a learnt scale s, the last layer norm gives vectors that are the square root of s times as long."""

@@ -1,0 +1,73 @@
+"""What the trainer runs: batches in groups of like length, dropout as the recipe says."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.sources import InstanceStream, TrainingSource
+from pyserini_repbert.train.starting import new_task, open_base
+from pyserini_repbert.train.tasks import cedr
+from pyserini_repbert.train.tasks.base import in_length_groups
+
+TINY = {'vocab_size': 30, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 16}
+
+
+def task_and_instances(recipe, n):
+    base = open_base(recipe.base)
+    source = TrainingSource(recipe.data[0], 0, Guard(), 'data.0')
+    stream = InstanceStream([source], recipe.training.seed, 100).from_position(0)
+    return new_task(recipe, base, [source]).train(), [next(stream) for _ in range(n)]
+
+
+@pytest.mark.parametrize('what', ['pooled', 'hidden'])
+def test_groups_of_like_length_change_no_result(what):
+    torch.manual_seed(3)
+    bert = Bert(BertConfig(**TINY)).eval()
+    lengths = torch.tensor([3, 9, 1, 5, 9, 2, 7])
+    mask = torch.arange(9) < lengths[:, None]
+    ids = torch.randint(1, 30, mask.shape) * mask
+    seen = []
+
+    def model(ids, types, mask=None):
+        seen.append(tuple(ids.shape))
+        hidden = bert(ids, types, mask)
+        return hidden[:, 0] if what == 'pooled' else hidden
+
+    grouped = in_length_groups(model, ids, torch.zeros_like(ids), mask, rows=3)
+    assert seen == [(3, 3), (3, 9), (1, 9)]
+    whole = model(ids, torch.zeros_like(ids), mask)
+    if what == 'hidden':
+        grouped, whole = grouped * mask[..., None], whole * mask[..., None]
+    torch.testing.assert_close(grouped, whole, atol=1e-6, rtol=0)
+
+
+def test_a_mask_with_holes_keeps_what_lies_behind_them():
+    mask = torch.tensor([[True, False, False, True], [True, True, False, False], [True, False, False, False]])
+    ids = torch.arange(12).view(3, 4)
+    found = in_length_groups(lambda ids, types, mask=None: ids[..., None].float(), ids, ids, mask, rows=1)
+    assert found[0, :, 0].tolist() == [0, 1, 2, 3]
+    assert found[1, :, 0].tolist() == [4, 5, 0, 0]
+
+
+@pytest.mark.parametrize('architecture', ['vanilla', 'knrm', 'pacrr', 'drmm'])
+def test_cedr_in_groups_has_the_same_loss(architecture, tiny_recipe, monkeypatch):
+    ranking = {'architecture': architecture, 'max_query_length': 6, 'max_doc_length': 40}
+    task, instances = task_and_instances(tiny_recipe('cedr', ranking=ranking, training={'dropout': 0}), 6)
+    texts = task.sources[0].texts
+    task.sources[0].texts = lambda ids: [' '.join(texts([own]) * (1 + len(own) % 3)) for own in ids]
+    found = []
+    for size in (2, 100):
+        monkeypatch.setattr(cedr, 'GROUP', size)
+        found.append(task.eval()(task.collate(instances)))
+    torch.testing.assert_close(*found, atol=1e-5, rtol=0)
+
+
+def test_dropout_is_the_recipes_or_else_the_bases(tiny_recipe):
+    for dropout, repeats in ((0.0, True), (None, False)):
+        recipe = tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}, training={'dropout': dropout})
+        task, instances = task_and_instances(recipe, 2)
+        batch = task.collate(instances)
+        assert torch.equal(task(batch), task(batch)) == repeats
