@@ -67,7 +67,8 @@ def test_cedr_in_groups_has_the_same_loss(architecture, tiny_recipe, monkeypatch
 
 def test_dropout_is_the_recipes_or_else_the_bases(tiny_recipe):
     for dropout, repeats in ((0.0, True), (None, False)):
-        recipe = tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}, training={'dropout': dropout})
+        lengths = {'max_query_length': 8, 'max_length': 48}
+        recipe = tiny_recipe('monobert', ranking=lengths, training={'dropout': dropout})
         task, instances = task_and_instances(recipe, 2)
         batch = task.collate(instances)
         assert torch.equal(task(batch), task(batch)) == repeats
