@@ -1,0 +1,222 @@
+"""Making the run files of demo_results.py, each once, by the package's own commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from demo_runs import DUO_DEPTH, Collection, Kind, System
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
+from pyserini_repbert.files import atomic_file, digest
+from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.runs import RankedList, Run, write_run
+
+HITS = 1000
+SHARD = 4096  # passages: an encoding that is stopped loses no more
+Command = Callable[[Sequence[str]], None]
+
+
+class CommandFailed(PyseriniRepbertError):
+    """A command of the package ended with an error."""
+
+
+def package_command(words: Sequence[str]) -> None:
+    """Run `python -m pyserini_repbert.WORDS`; what it prints goes to stderr. Raises CommandFailed."""
+    print('$ python -m pyserini_repbert.' + ' '.join(words), file=sys.stderr, flush=True)
+    done = subprocess.run([sys.executable, '-m', f'pyserini_repbert.{words[0]}', *words[1:]], stdout=sys.stderr)
+    if done.returncode:
+        raise CommandFailed(f'`{words[0]}` failed with status {done.returncode}: its message is on stderr')
+
+
+@dataclass(frozen=True)
+class Made:
+    """A run that is there: its file, and the checkpoints that it and the runs under it come from, with checksums."""
+
+    path: Path
+    weights: Mapping[str, str]
+
+
+class Workshop:
+    """The runs of one collection, in a folder of their own.
+
+    A run is made where it is missing, or where its note (`RUN.json`) says that it was made by other settings, from
+    other runs, or with other weights. A reranking or an encoding that was stopped goes on.
+
+    Parameters
+    ----------
+    collection : with its data folder put in
+    folder : where runs and indexes are kept
+    systems : by name
+    checkpoints : folders of checkpoints that are not the catalog's, by name
+    groups : systems whose runs may be made; of others, those that are there are taken
+    command : runs a command of the package
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        folder: Path,
+        systems: Mapping[str, System],
+        checkpoints: Mapping[str, str],
+        groups: Sequence[str],
+        command: Command = package_command,
+    ) -> None:
+        self.collection, self.folder, self.systems = collection, folder, systems
+        self.checkpoints, self.groups, self.command = checkpoints, groups, command
+        self._opened: dict[str, Checkpoint] = {}
+        self._made: dict[str, Made | PyseriniRepbertError] = {}
+
+    def run(self, name: str) -> Made:
+        """The run of a system. Raises PyseriniRepbertError where it cannot be had; the same again when asked again."""
+        if name not in self._made:
+            try:
+                self._made[name] = self._run(self.systems[name])
+            except PyseriniRepbertError as error:
+                self._made[name] = error
+        found = self._made[name]
+        if isinstance(found, PyseriniRepbertError):
+            raise found
+        return found
+
+    def _run(self, system: System) -> Made:
+        under = [self.run(name) for name in system.needs]
+        weights = {key: value for made in under for key, value in made.weights.items()}
+        ranking = {}
+        if system.checkpoint:
+            opened = self._checkpoint(system.checkpoint)
+            weights[system.checkpoint], ranking = opened.weights_sha256, opened.config.get('ranking', {})
+        output = self.folder / f'{system.name}.txt'
+        note = {
+            'settings': [system.kind, system.method, HITS, self._depth(system), ranking, *self.collection.fields],
+            'runs': {made.path.name: digest(made.path) for made in under},
+            'weights': weights,
+        }
+        if self._is_current(system, output, note):
+            return Made(output, weights)
+        if system.group not in self.groups:
+            raise MissingResourceError('not asked for by --systems, and not made before')
+        begun = _read(_note(output)) == note
+        output.unlink(missing_ok=True)
+        with atomic_file(_note(output)) as stream:
+            stream.write(json.dumps(note, indent=1) + '\n')
+        self._make(system, output, begun, [made.path for made in under])
+        return Made(output, weights)
+
+    def _is_current(self, system: System, output: Path, note: Mapping[str, Any]) -> bool:
+        kept = system.kind is not Kind.PAIRS or _pairs(output).is_file()
+        return output.is_file() and kept and _read(_note(output)) == note
+
+    def _make(self, system: System, output: Path, begun: bool, under: Sequence[Path]) -> None:
+        own, written = self.collection, ['--output', str(output)]
+        topics = ['--topics', own.topics, '--hits', str(HITS)]
+        encoder = self.checkpoints.get(system.checkpoint, system.checkpoint)
+        if system.kind is Kind.SPARSE:
+            self.command(['search', '--index', str(self._lucene()), '--sparse', system.name, *topics, *written])
+        elif system.kind is Kind.DENSE:
+            index = ['--index', str(self._dense(system.checkpoint))]
+            self.command(['search', *index, '--encoder', encoder, '--fp32', *topics, *written])
+        elif system.kind is Kind.COSINE:
+            from pyserini_repbert.pyserini_bridge.topics import load_topics
+
+            index_folder = self._dense(system.checkpoint)
+            write_run(output, cosine_run(index_folder, encoder, load_topics(own.topics)), tag=system.name)
+        elif system.kind is Kind.INTERLEAVE:
+            self.command(['fusion', '--runs', *map(str, under), '--hits', str(HITS), *written])
+        elif system.kind is Kind.REPLAY:
+            pairs = ['--from-pairs', str(_pairs(under[0])), '--k0', '0', '--method', system.method]
+            self.command(['rerank', *pairs, *written])
+        else:
+            stage = f'{encoder}@{self._depth(system)}' + (f':{system.method}' if system.method else '')
+            more = ['--pairs', str(_pairs(output))] if system.kind is Kind.PAIRS else []
+            if Path(f'{output}.part').exists():
+                more.append('--resume' if begun else '--overwrite')
+            passages = ['--corpus', own.corpus, *_fields(own)]
+            first = ['--run', str(under[0]), '--reranker', stage, '--fp32']
+            self.command(['rerank', *first, *topics, *passages, *more, *written])
+
+    def _depth(self, system: System) -> int:
+        """How many candidates a reranker takes; 0 where there is none."""
+        return {Kind.RERANK: self.collection.depth, Kind.PAIRS: DUO_DEPTH, Kind.REPLAY: DUO_DEPTH}.get(system.kind, 0)
+
+    def _checkpoint(self, name: str) -> Checkpoint:
+        """Opened by name: among the folders given, else in the catalog."""
+        if name not in self._opened:
+            kind = next((kind for kind in ('encoders', 'rerankers') if catalog.find(kind, name)), None)
+            if name not in self.checkpoints and kind is None:
+                raise MissingResourceError(f"'{name}' is not in the catalog: give --checkpoints {name}=FOLDER")
+            self._opened[name] = open_checkpoint(self.checkpoints.get(name, name), kind or 'rerankers')
+        return self._opened[name]
+
+    def _lucene(self) -> Path:
+        folder = self.folder / 'lucene'
+        if not folder.is_dir():
+            corpus = ['--corpus', self.collection.corpus, *_fields(self.collection)]
+            self.command(['index', 'lucene', *corpus, '--output', str(folder)])
+        return folder
+
+    def _dense(self, name: str) -> Path:
+        """The dense bundle of an encoder; one that is there is taken if it was made with the same weights."""
+        folder = self.folder / f'{name}.dense'
+        settings = (_read(folder / 'manifest.json') or {}).get('settings')
+        begun = _read(folder / 'encoding.json')
+        weights = self._checkpoint(name).weights_sha256
+        if settings and settings['weights_sha256'] == weights:
+            return folder
+        more = []
+        if folder.exists():
+            more = ['--overwrite' if settings or not begun or weights not in json.dumps(begun) else '--resume']
+        corpus = ['--corpus', self.collection.corpus, *_fields(self.collection)]
+        encoder = ['--encoder', self.checkpoints.get(name, name), '--fp32', '--shard-size', str(SHARD)]
+        self.command(['encode', *corpus, *encoder, '--output', str(folder), *more])
+        return folder
+
+
+def cosine_run(folder: Path, encoder: str, topics: Sequence[Query], hits: int = HITS) -> Run:
+    """Rankings by the cosine of query and passage vectors, ties by docid; a zero vector's cosine is 0."""
+    from pyserini_repbert.encode import RepBertQueryEncoder
+    from pyserini_repbert.index.dense import DenseBundle
+
+    bundle = DenseBundle(folder)
+    passages = _normalised(np.concatenate([np.asarray(block, np.float32) for _, block in bundle.blocks(SHARD)]))
+    queries = _normalised(RepBertQueryEncoder(encoder).encode_batch([query.text for query in topics]))
+    docids = [bundle.docid(row) for row in range(len(bundle))]
+    places = np.argsort(np.argsort(np.array(docids)))
+    run = {}
+    for query, vector in zip(topics, queries, strict=True):
+        scores = passages @ vector
+        best = np.lexsort((places, -scores))[:hits]
+        run[query.qid] = RankedList([docids[row] for row in best], scores[best].tolist())
+    return run
+
+
+def _normalised(vectors: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms == 0, 1, norms)
+
+
+def _fields(collection: Collection) -> list[str]:
+    return ['--fields', *collection.fields] if collection.fields else []
+
+
+def _note(output: Path) -> Path:
+    return output.with_suffix('.json')
+
+
+def _pairs(output: Path) -> Path:
+    return output.with_suffix('.npz')
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding='utf-8'))
+    except (OSError, ValueError):
+        return None
