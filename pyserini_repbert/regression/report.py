@@ -42,6 +42,7 @@ def as_data(
                     'missing': missing,
                     'commands': [plain(command) for command in outcome.commands],
                     'scores': [_score(score) for score in outcome.scores],
+                    'fingerprint': {plain(name): plain(value) for name, value in outcome.fingerprint.items()},
                 }
             )
         files.append({'file': Path(regression.path).name, 'title': regression.title, 'conditions': conditions})
@@ -91,7 +92,7 @@ def markdown(data: dict[str, Any]) -> str:
         parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, own), *_reasons(file)]
     header = ['resource', 'needed by', 'what', 'size', 'how to get it']
     parts += ['## Missing', 'What the conditions that were not run need.', _left_aligned(header, _missing(data))]
-    listed = [f'- {name}: {value}' for name, value in data['environment'].items()]
+    listed = [f'- {name}: {value}' for name, value in [*data['environment'].items(), *_checkpoints(data)]]
     return '\n\n'.join([*parts, '## Environment', '\n'.join(listed)]) + '\n'
 
 
@@ -111,7 +112,8 @@ def as_html(data: dict[str, Any]) -> str:
                 kind = score['status'].split()[0].lower()
                 body.append(f'<tr class="{kind}">{cells}<td>{unfolding}</td></tr>')
         body.append('</table>' + ''.join(f'<p>{html.escape(text)}</p>' for text in _reasons(file)))
-    items = ''.join(f'<li>{html.escape(f"{n}: {v}")}</li>' for n, v in data['environment'].items())
+    pairs = [*data['environment'].items(), *_checkpoints(data)]
+    items = ''.join(f'<li>{html.escape(f"{n}: {v}")}</li>' for n, v in pairs)
     return f'<!doctype html><meta charset="utf-8"><title>Regressions</title><style>{_STYLE}</style>' + '\n'.join(
         [*body, f'<h2>Environment</h2><ul>{items}</ul>\n']
     )
@@ -165,6 +167,12 @@ def _missing(data: dict[str, Any]) -> list[list[str]]:
             found[key] = [one['what'], one['size'], _get(one['get'])]
             files.setdefault(key, {})[file['file'].removesuffix('.yaml')] = None
     return [[key[0], ', '.join(files[key]), *row] for key, row in found.items()]
+
+
+def _checkpoints(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """What conditions ran beside the machine's own: each (name, value) once."""
+    conditions = [condition for file in data['files'] for condition in file['conditions']]
+    return list(dict.fromkeys(pair for condition in conditions for pair in condition['fingerprint'].items()))
 
 
 def _get(text: str) -> str:

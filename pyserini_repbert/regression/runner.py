@@ -17,6 +17,7 @@ from typing import Any
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression import resources
+from pyserini_repbert.regression.checkpoints import condition_fingerprint
 from pyserini_repbert.regression.resources import Missing
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workshop import CommandFailedError, Workshop, remember, remembered
@@ -54,6 +55,7 @@ class Outcome:
     ----------
     why : of a FAIL without scores, or of a condition that was left out
     seconds : that it took, now or when its remembered result was made
+    fingerprint : checkpoints and precision that its scores come from, see `checkpoints.condition_fingerprint`
     """
 
     condition: Condition
@@ -64,6 +66,7 @@ class Outcome:
     seconds: float = 0.0
     remembered: bool = False
     commands: Sequence[str] = field(default_factory=list)
+    fingerprint: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge(expected: Expected, measured: float) -> Status:
@@ -79,9 +82,12 @@ def judge(expected: Expected, measured: float) -> Status:
 
 def commands_of(condition: Condition, workshop: Workshop) -> list[str]:
     """Every command of a condition, as a user would type it: its builds', its own, and the evaluation."""
-    listed = [command for build in workshop.builds(condition.needs) for command in build.commands]
-    listed += [*condition.commands, *_evaluation(condition)]
+    listed = [*_own_commands(condition, workshop), *_evaluation(condition)]
     return [workshop.shown(command) for command in listed]
+
+
+def _own_commands(condition: Condition, workshop: Workshop) -> list[str]:
+    return [own for build in workshop.builds(condition.needs) for own in build.commands] + [*condition.commands]
 
 
 def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = False) -> Outcome:
@@ -104,7 +110,7 @@ def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = Fa
         return outcome(Status.NOT_RUN, f'takes {condition.heavy}: --all runs it')
     start = time.perf_counter()
     try:
-        measured, seconds = _measured(condition, workshop)
+        measured, seconds, fingerprint = _measured(condition, workshop)
     except PyseriniRepbertError as error:
         return outcome(Status.FAIL, str(error))
     scores = []
@@ -114,7 +120,7 @@ def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = Fa
     status = next(one for one in _WORST_FIRST if any(score.status is one for score in scores))
     why = 'no score was measured' if any(score.measured is None for score in scores) else ''
     taken = time.perf_counter() - start if seconds is None else seconds
-    return Outcome(condition, status, [*scores, *recorded], (), why, taken, seconds is not None, commands)
+    return Outcome(condition, status, [*scores, *recorded], (), why, taken, seconds is not None, commands, fingerprint)
 
 
 def run_all(
@@ -145,16 +151,18 @@ def _evaluation(condition: Condition) -> list[str]:
     ]
 
 
-def _measured(condition: Condition, workshop: Workshop) -> tuple[list[float | None], float | None]:
-    """The measured scores, in the order of the expected ones; and the seconds of a remembered result, else None."""
+def _measured(condition: Condition, workshop: Workshop) -> tuple[list[float | None], float | None, Mapping[str, str]]:
+    """The measured scores, in the order of the expected ones; the seconds of a remembered result, else None; and the
+    fingerprint of what was run.
+    """
     evaluation = _evaluation(condition)
     wanted = [[own.measure, sorted(own.where.items())] for own in condition.expected]
     asked = [*condition.commands, *evaluation, condition.table, json.dumps(wanted)]
     key = workshop.key(asked, condition.needs)
     note = workshop.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
     known = remembered(note)
-    if known and known.get('key') == key:
-        return known['measured'], known['seconds']
+    if known and known.get('key') == key and 'fingerprint' in known:
+        return known['measured'], known['seconds'], known['fingerprint']
     start = time.perf_counter()
     for name in condition.needs:
         if name in workshop.regression.builds:
@@ -166,9 +174,11 @@ def _measured(condition: Condition, workshop: Workshop) -> tuple[list[float | No
         measured = [_number(means.get(expected.measure)) for expected in condition.expected]
     else:
         measured = [_looked_up(Path(workshop.words(condition.table)[0]), own) for own in condition.expected]
+    seconds = time.perf_counter() - start
+    fingerprint = condition_fingerprint([workshop.words(own) for own in _own_commands(condition, workshop)])
     if None not in measured:
-        remember(note, {'key': key, 'measured': measured, 'seconds': time.perf_counter() - start})
-    return measured, None
+        remember(note, {'key': key, 'measured': measured, 'seconds': seconds, 'fingerprint': fingerprint})
+    return measured, None, fingerprint
 
 
 def _means(printed: str, command: str) -> Mapping[str, Any]:

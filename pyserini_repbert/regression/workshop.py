@@ -47,9 +47,17 @@ class Workshop:
     folder : for what its commands make
     data : the folder of collections and run files
     version : of the code and of the packages below it; other results than its own are not taken
+    environment : variables that its commands see beside those of this process
     """
 
-    def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
+    def __init__(
+        self,
+        regression: Regression,
+        folder: Path,
+        data: str,
+        version: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.regression = regression
         self.folder = folder / regression.name
         self._root = folder
@@ -59,6 +67,7 @@ class Workshop:
         for name, build in regression.builds.items():
             self.places[name] = filled(build.path, self.places)
         self._version = version
+        self._environment = dict(environment or {})
         self._failed: dict[str, str] = {}
 
     def needed(self, needs: Sequence[str]) -> list[str]:
@@ -79,7 +88,7 @@ class Workshop:
 
     def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
         """The hash of commands, code and everything beneath them. Raises DamagedResourceError."""
-        parts = [self._version, *commands]
+        parts = [self._version, *(f'{name}={value}' for name, value in self._environment.items()), *commands]
         for name in needs:
             build = self.regression.builds.get(name)
             if build is not None:
@@ -119,7 +128,7 @@ class Workshop:
         words = self.words(command)
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get('PYTHONPATH')])]
-        environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+        environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths), **self._environment}
         self.folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
         if done.returncode:

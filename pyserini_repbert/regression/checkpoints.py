@@ -1,0 +1,96 @@
+"""The fingerprint of a condition: the checkpoints that its commands run, by checksum, and their precision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.catalog import cache_folder
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.files import remembered_digest
+from pyserini_repbert.regression.environment import SHORT
+from pyserini_repbert.regression.model_commands import Model, command_name, models, values
+
+if TYPE_CHECKING:
+    from pyserini_repbert.models.checkpoint import Checkpoint
+
+
+def condition_fingerprint(commands: Sequence[Sequence[str]]) -> dict[str, str]:
+    """What these commands (lists of words) depend on beside the machine; nothing for those without a model.
+
+    Returns
+    -------
+    'NAME weights', 'NAME tokenizer' and 'NAME settings' -> SHA-256, its first 16 digits; 'COMMAND precision' -> as
+    asked, and what that comes to here; 'COMMAND threads' -> as asked
+    """
+    found: dict[str, str] = {}
+    asked: dict[str, dict[str, None]] = {}
+    for words in commands:
+        own = models(words)
+        for model in own:
+            if f'{model.name} weights' not in found:
+                found |= {f'{model.name} {part}': value for part, value in checksums(model).items()}
+        if own:
+            asked.setdefault(f'{command_name(words)} precision', {})[_precisions(words, own)] = None
+        if threads := values(words, '--threads'):
+            asked.setdefault(f'{command_name(words)} threads', {})[threads[-1]] = None
+    return found | {name: '; '.join(own) for name, own in asked.items()}
+
+
+def checksums(model: Model) -> dict[str, str]:
+    """'weights', 'tokenizer' and 'settings' of a checkpoint -> SHA-256, 16 digits of it, or why it cannot be read."""
+    from pyserini_repbert.models.checkpoint import open_checkpoint
+
+    try:
+        checkpoint = open_checkpoint(model.name, model.kind)
+        return {
+            'weights': checkpoint.weights_sha256[:SHORT],
+            'tokenizer': _tokenizer(checkpoint),
+            'settings': _settings(checkpoint),
+        }
+    except PyseriniRepbertError as error:
+        return {'weights': f'unread: {error}'}
+
+
+def _tokenizer(checkpoint: Checkpoint) -> str:
+    """The checksum of the files that its tokenizer is read from: its own, or its base's."""
+    whole = checkpoint.folder / 'tokenizer.json'
+    files = (
+        [whole] if whole.is_file() else [checkpoint.folder / name for name in ('vocab.txt', 'tokenizer_config.json')]
+    )
+    found = [remembered_digest(file, cache_folder()) for file in files if file.is_file()]
+    if not found and checkpoint.base is not None:
+        return _tokenizer(checkpoint.base)
+    return _over(found)
+
+
+def _settings(checkpoint: Checkpoint) -> str:
+    return _over([json.dumps(checkpoint.config, sort_keys=True)])
+
+
+def _over(parts: Sequence[str]) -> str:
+    """The checksum of one file as it is, of several over their checksums."""
+    if len(parts) == 1 and len(parts[0]) == 64:
+        return parts[0][:SHORT]
+    return hashlib.sha256('\n'.join(parts).encode()).hexdigest()[:SHORT]
+
+
+def _precisions(words: Sequence[str], own: Sequence[Model]) -> str:
+    found = []
+    for name in dict.fromkeys(model.precision for model in own):
+        here = dtype(words, name)
+        found.append(name if here == name else f'{name}: {here}')
+    return ', '.join(found)
+
+
+def dtype(words: Sequence[str], precision: str) -> str:
+    """What 'auto' comes to on the device that a command asks for, where that is here; any other precision is itself."""
+    from pyserini_repbert.models.precision import Precision, usable_device
+
+    try:
+        device = usable_device(next(iter(values(words, '--device')), 'cpu'))
+    except PyseriniRepbertError:
+        return precision
+    return str(Precision(precision).dtype(device)).removeprefix('torch.')
