@@ -72,7 +72,8 @@ def section(collection: Collection, workshop: Workshop) -> tuple[str, bool]:
             made = workshop.run(name)
         except PyseriniRepbertError as error:
             failed[name] = ' '.join(str(error).split())
-            print(f'{collection.name}: {system.label} NOT RUN, {error}', file=sys.stderr)
+            if system.group in workshop.groups:
+                print(f'{collection.name}: {system.label} NOT RUN, {failed[name]}', file=sys.stderr)
             continue
         found[name] = evaluate(read_run(made.path), qrels, measures)
         weights |= made.weights
@@ -109,8 +110,9 @@ def section_text(
     if weights:
         shown = ', '.join(f'{name} {sha256[:12]}' for name, sha256 in weights.items())
         text += f'\nWeights (sha256, with those of the base): {shown}.\n'
-    if failed:
-        text += '\n' + '\n'.join(f'- **Not run**: {systems[name].label}: {why}' for name, why in failed.items()) + '\n'
+    for why in dict.fromkeys(failed.values()):
+        missing = '; '.join(systems[name].label for name in failed if failed[name] == why)
+        text += f'\n**Not run**: {missing}. {why[0].upper()}{why[1:]}.\n'
     return text
 
 

@@ -45,7 +45,7 @@ class Collection:
 
 
 USUAL = ('nDCG@10', 'MRR@10', 'AP', 'R@100')
-UNSEEN = 'Nothing of it, and nothing like it, was trained on.'
+UNSEEN = 'The checkpoints saw nothing of it in training.'
 COLLECTIONS = (
     Collection(
         'demo',

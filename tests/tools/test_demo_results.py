@@ -184,8 +184,7 @@ def test_a_section_has_means_differences_and_what_is_missing(tools, workshop):
     assert ['BM25, cedr-knrm-demo', 'BM25, vanilla-demo'] in against
     assert ['repbert-demo', 'minilm (before training), cosine'] in against
     assert (
-        "- **Not run**: BM25, epic-demo: 'epic-demo' is not in the catalog: give --checkpoints epic-demo=FOLDER"
-        in lines
+        "**Not run**: BM25, epic-demo. 'epic-demo' is not in the catalog: give --checkpoints epic-demo=FOLDER." in lines
     )
     assert lacks and 'Rerankers take the best 12 of BM25' in text and '3 judged topics' in text
     assert 'repbert-demo ' + shop.run('repbert-demo').weights['repbert-demo'][:12] in text
@@ -196,7 +195,8 @@ def test_systems_that_were_not_asked_for_are_shown_if_made_before(tools, worksho
     workshop()[0].run('repbert-demo')
     shop, commands = workshop(['bm25'])
     text, lacks = demo_results.section(shop.collection, shop)
-    assert '| repbert-demo ' in text and '- **Not run**: BM25, monobert-demo: not asked for by --systems' in text
+    assert '| repbert-demo ' in text and ' SUM; BM25, monobert-demo, duobert-demo BINARY; ' in text
+    assert '. Not asked for by --systems, and not made before.' in text
     assert not lacks
     assert {words[0] for words in commands} == {'index', 'search'}
 
