@@ -1,4 +1,5 @@
 import gzip
+import itertools
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from pyserini_repbert import run_blocks
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.run_scores import ties_restored
 from pyserini_repbert.runs import (
     RankedList,
     RunFormat,
@@ -324,6 +326,15 @@ def test_small_and_large_scores_change_as_little_as_needed(scores, large):
 def test_scores_that_already_decrease_stay():
     assert strictly_decreasing([3.25, 1.5, -0.0]) == [3.25, 1.5, 0.0]
     assert strictly_decreasing([]) == []
+
+
+@given(st.lists(st.integers(-2000, 2000), max_size=20), st.sampled_from([0.01, 0.1, 10.0]))
+def test_ties_are_restored_from_what_was_written(numbers, scale):
+    scores = sorted((number * scale for number in [*numbers, *numbers[:9]]), reverse=True)
+    restored = ties_restored(strictly_decreasing(scores))
+    equal = [[after == before for before, after in itertools.pairwise(values)] for values in (scores, restored)]
+    assert equal[0] == equal[1]
+    assert restored == sorted(restored, reverse=True)
 
 
 def test_scores_that_increase_are_lowered():
