@@ -18,7 +18,9 @@ def make_parser() -> command.Parser:
     parser.add_argument('--output', help='the checkpoint folder; default: runs/NAME')
     parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
     parser.add_argument('--threads', type=command.positive_int, help="CPU threads; by default PyTorch's own number")
-    parser.add_argument('--logs', default='csv', choices=('csv', 'tensorboard'), help='the CSV log is always written')
+    parser.add_argument(
+        '--logs', default='csv', choices=('csv', 'tensorboard'), help='event files too, in tensorboard/ beside log.csv'
+    )
     parser.add_argument('--offline', action='store_true', help='never download')
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a training that was stopped')

@@ -8,8 +8,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pyserini_repbert
+from pyserini_repbert.models.cedr import CedrSettings
 from pyserini_repbert.models.checkpoint import Checkpoint
-from pyserini_repbert.train.recipe import Recipe, Source
+from pyserini_repbert.train.recipe import Recipe, Source, System
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.saving import base_reference
 
@@ -20,6 +21,11 @@ def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:
     results = [f'- steps: {done.steps} of {recipe.training.steps}', f'- mean training loss: {done.loss:.4f}']
     if recipe.validation is not None and done.best is not None:
         results.append(f'- validation, {recipe.validation.measure}: {done.best:.4f}')
+        if done.cutoff is not None:
+            results.append(
+                f'- best cut-off on the validation topics: {done.cutoff} hits reranked, '
+                f'{recipe.validation.measure}: {done.at_cutoff:.4f}'
+            )
     versions = ', '.join(f'{name} {metadata.version(name)}' for name in ('torch', 'transformers', 'accelerate'))
     return '\n'.join(
         [
@@ -33,7 +39,7 @@ def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:
             '',
             recipe.description or f'{recipe.system} trained with pyserini_repbert.',
             '',
-            f'- system: {recipe.system}',
+            f'- system: {system_of(recipe)}',
             f'- base: {base_reference(base)}, {kind}',
             f'- licence: {recipe.licence}',
             f'- code: pyserini_repbert {pyserini_repbert.__version__}, commit {commit()}',
@@ -55,6 +61,16 @@ def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:
             '',
         ]
     )
+
+
+def system_of(recipe: Recipe) -> str:
+    """The system, and of CEDR what turns similarities into a score."""
+    if recipe.system is not System.CEDR:
+        return str(recipe.system)
+    settings = CedrSettings.from_ranking(recipe.ranking)
+    if settings.joint:
+        return f'{recipe.system}, {settings.architecture}'
+    return f'{recipe.system}, {settings.architecture} without [CLS] (joint: false; "BERT (fine-tuned)" in CEDR Table 1)'
 
 
 def described(source: Source) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from pyserini_repbert import catalog
 from pyserini_repbert.models.checkpoint_folder import ADAPTER, HOLDS_HEADS, WEIGHTS, Checkpoint
 from pyserini_repbert.train.recipe import Adapter
-from pyserini_repbert.train.starting import LORA, lora_config
+from pyserini_repbert.train.starting import BASE_KINDS, LORA, lora_config
 from pyserini_repbert.train.tasks.base import Task
 
 _PEFT_PREFIX = 'base_model.model.'
@@ -46,8 +47,9 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
 
 
 def base_reference(base: Checkpoint) -> str:
-    """How an adapter names its base: by its catalog name, or by its whole path."""
-    return str(Path(base.name).resolve()) if Path(base.name).is_dir() else base.name
+    """How an adapter names its base: by its catalog name, which comes before a folder's, or by its whole path."""
+    named = any(catalog.find(kind, base.name) for kind in BASE_KINDS)
+    return base.name if named else str(Path(base.name).resolve())
 
 
 def _adapter_tensors(tensors: dict[str, Tensor], trained_in_body: tuple[str, ...]) -> dict[str, Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 from collections.abc import Iterator
@@ -21,16 +20,12 @@ from transformers import (
     TrainingArguments,
 )
 
-from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.train.logs import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, CsvLog, EventLog
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, InstanceStream
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
-
-METRIC = 'eval_measure'
-LOG = 'log.csv'
-_COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC)
 
 
 class StreamDataset(IterableDataset[Instance]):
@@ -51,41 +46,6 @@ class StreamDataset(IterableDataset[Instance]):
                 yield from part
 
 
-class CsvLog(TrainerCallback):  # type: ignore[misc]
-    """Writes losses, learning rates and validation results to a CSV file; a resumed training goes on where it was."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Keep the lines of the steps that are not done again."""
-        if not state.is_world_process_zero:
-            return
-        kept = (
-            [row for row in read_log(self.path) if int(row['step']) <= state.global_step] if state.global_step else []
-        )
-        with atomic_file(self.path) as stream:
-            writer = csv.DictWriter(stream, _COLUMNS, lineterminator='\n')
-            writer.writeheader()
-            writer.writerows(kept)
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """One line."""
-        known = {name: value for name, value in (logs or {}).items() if name in _COLUMNS}
-        if not state.is_world_process_zero or not known:
-            return
-        with open(self.path, 'a', encoding='utf-8', newline='') as stream:
-            csv.DictWriter(stream, _COLUMNS, lineterminator='\n').writerow({'step': state.global_step, **known})
-
-
-def read_log(path: Path) -> list[dict[str, str]]:
-    """The lines of a training's log, none where there is no log yet."""
-    if not path.is_file():
-        return []
-    with open(path, encoding='utf-8', newline='') as stream:
-        return list(csv.DictReader(stream))
-
-
 class RankingTrainer(Trainer):  # type: ignore[misc]
     """The Trainer for a task.
 
@@ -98,7 +58,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
     folder : for checkpoints and logs
     device : 'cpu', or 'auto' for whatever there is
     quiet : no progress bar
-    tensorboard : write TensorBoard's logs too
+    tensorboard : write TensorBoard's event files too
     """
 
     def __init__(
@@ -117,10 +77,12 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         self.restored: Path | None = None
         self.optimizer: torch.optim.Optimizer | None
         self.control: Any
-        args = training_arguments(recipe, task, folder, device, quiet, tensorboard)
+        args = training_arguments(recipe, task, folder, device, quiet)
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         self.stream_data = StreamDataset(stream, args.per_device_train_batch_size * args.world_size)
         callbacks: list[TrainerCallback] = [CsvLog(folder / LOG)]
+        if tensorboard:
+            callbacks.append(EventLog(folder / EVENTS))
         if recipe.validation is not None and recipe.validation.patience:
             callbacks.append(EarlyStoppingCallback(recipe.validation.patience))
         super().__init__(
@@ -179,23 +141,25 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
                 lr=settings.learning_rate,
                 betas=(0.9, 0.999),
                 eps=1e-8,
+                fused=True,
             )
         return self.optimizer
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Rank the validation topics."""
+        """Rank the validation topics; for the best model so far, find how many hits it should rerank too."""
         metrics: dict[str, float] = {}
         if self.validator is not None:
             task = self.accelerator.unwrap_model(self.model)
             metrics = {METRIC: self.validator.measure(task, self.base, self.recipe.adapter)}
+            before = self.state.best_metric
+            if (before is None or metrics[METRIC] > before) and (tuned := self.validator.cutoff()):
+                metrics |= {CUTOFF: tuned.best, AT_CUTOFF: tuned.values[tuned.best]}
             self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
 
-def training_arguments(
-    recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool, tensorboard: bool
-) -> TrainingArguments:
+def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
     """The Trainer's arguments for a recipe; where there is a validation, checkpoints are written when it runs."""
     settings, validation = recipe.training, recipe.validation
     every = {'eval_strategy': 'no', 'save_steps': settings.save_every}
@@ -229,7 +193,7 @@ def training_arguments(
         accelerator_config={'dispatch_batches': False, 'split_batches': False},
         dataloader_num_workers=settings.workers,
         ddp_find_unused_parameters=recipe.system in ('epic', 'cedr'),
-        report_to=['tensorboard'] if tensorboard else 'none',
+        report_to='none',
         use_cpu=device == 'cpu',
         disable_tqdm=quiet,
         **every,

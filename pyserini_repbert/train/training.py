@@ -40,7 +40,7 @@ def train(
     overwrite : remove an earlier output, and the state of an earlier training
     device : 'cpu', or 'auto' for a GPU where there is one
     quiet : no progress bar
-    tensorboard : write TensorBoard's logs too
+    tensorboard : write TensorBoard's event files too, in the folder `tensorboard` of the state, then of the output
 
     Raises
     ------
@@ -54,9 +54,10 @@ def train(
     from transformers.utils import logging
 
     from pyserini_repbert.train.card import model_card
+    from pyserini_repbert.train.logs import AT_CUTOFF, CUTOFF, EVENTS, LOG
     from pyserini_repbert.train.saving import write_checkpoint
     from pyserini_repbert.train.starting import new_task, open_base
-    from pyserini_repbert.train.trainer import LOG, RankingTrainer
+    from pyserini_repbert.train.trainer import RankingTrainer
     from pyserini_repbert.train.validation import Validator
 
     logging.set_verbosity_error()
@@ -79,8 +80,10 @@ def train(
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
     trainer = RankingTrainer(task, recipe, stream, validator, base, work, device, quiet, tensorboard)
     metrics = trainer.run(checkpoint)
-    best = trainer.state.best_metric
-    done = Trained(target, trainer.state.global_step, metrics['train_loss'], None if best is None else float(best))
+    state = trainer.state
+    best = None if state.best_metric is None else float(state.best_metric)
+    tuned: dict[str, Any] = next((row for row in reversed(state.log_history) if CUTOFF in row), {})
+    done = Trained(target, state.global_step, metrics['train_loss'], best, tuned.get(CUTOFF), tuned.get(AT_CUTOFF))
     if not trainer.is_world_process_zero():
         return done
     trained = trainer.accelerator.unwrap_model(trainer.model)
@@ -90,6 +93,8 @@ def train(
         write_checkpoint(made, trained, base, recipe.adapter)
         for name in (LOG, RECIPE):
             shutil.copyfile(work / name, made / name)
+        if (work / EVENTS).is_dir():
+            shutil.copytree(work / EVENTS, made / EVENTS)
         with atomic_file(made / 'README.md') as stream_out:
             stream_out.write(model_card(recipe, base, done))
     shutil.rmtree(work)
@@ -158,7 +163,7 @@ def check_machine(recipe: Recipe, device: str, tensorboard: bool) -> None:
     for package in ('transformers', 'accelerate'):
         if importlib.util.find_spec(package) is None:
             raise MissingDependencyError.of(package, 'training', "'pyserini-repbert[train]'")
-    if tensorboard and not any(importlib.util.find_spec(name) for name in ('tensorboard', 'tensorboardX')):
+    if tensorboard and importlib.util.find_spec('tensorboard') is None:
         raise MissingDependencyError.of('tensorboard', "TensorBoard's log", "'pyserini-repbert[train]'")
     import torch
 

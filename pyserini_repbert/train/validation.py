@@ -11,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.cutoff import Cutoff, tune_cutoff
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.pipeline.texts import open_texts
 from pyserini_repbert.ranking import Candidate, Query
-from pyserini_repbert.runs import RankedList, iter_run
+from pyserini_repbert.runs import RankedList, Run, iter_run, reciprocal_scores
 from pyserini_repbert.train.inputs import load_any_qrels, read_corpus
 from pyserini_repbert.train.recipe import Adapter, System, Validation
 from pyserini_repbert.train.saving import write_checkpoint
@@ -48,6 +49,7 @@ class Validator:
         if not self.topics:
             raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
         self.shared: list[Candidate] = []
+        self.ranked: Run = {}
         self.lists = self._all_passages() if settings.run is None else self._hits(settings.run)
 
     def _all_passages(self) -> list[list[Candidate]]:
@@ -81,12 +83,23 @@ class Validator:
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base, adapter)
             scores = self._scores(open_checkpoint(folder), device)
-        run = {}
+        self.ranked = {}
         for query, candidates, own in zip(self.topics, self.lists, scores, strict=True):
             docids = np.asarray([candidate.docid for candidate in candidates])
             order = np.lexsort((docids, -np.asarray(own, dtype=np.float64)))[: self.settings.depth]
-            run[query.qid] = RankedList(docids[order].tolist(), np.asarray(own)[order].tolist())
-        return evaluate(run, self.qrels, self.measures).means[self.settings.measure]
+            self.ranked[query.qid] = RankedList(docids[order].tolist(), np.asarray(own)[order].tolist())
+        return evaluate(self.ranked, self.qrels, self.measures).means[self.settings.measure]
+
+    def cutoff(self) -> Cutoff | None:
+        """How many hits the model that was measured last should rerank (EPIC section 3); None without a run of hits."""
+        if self.settings.run is None or not self.ranked:
+            return None
+        first: Run = {}
+        for query, candidates in zip(self.topics, self.lists, strict=True):
+            docids = [candidate.docid for candidate in candidates]
+            first[query.qid] = RankedList(docids, reciprocal_scores(len(docids)))
+        deepest = max(map(len, self.lists))
+        return tune_cutoff(first, self.ranked, self.qrels, self.measures[0], range(deepest + 1))
 
     def _scores(self, model: Checkpoint, device: str) -> Scores:
         queries = [query.text for query in self.topics]

@@ -75,7 +75,7 @@ def test_one_seed_gives_the_same_losses_and_another_does_not(tiny_recipe, tmp_pa
 @pytest.mark.parametrize('system', ['repbert', 'epic'])
 def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp_path, world, monkeypatch):
     """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and best model continue."""
-    from pyserini_repbert.train.trainer import CsvLog, read_log
+    from pyserini_repbert.train.logs import CsvLog, read_log
 
     validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
     recipe = tiny_recipe(
@@ -84,7 +84,7 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
         training={'steps': 8, 'accumulate': 2, 'warmup_steps': 3},
         validation=validation | {'sample': 6, 'every': 2, 'patience': 3},
     )
-    train(recipe, tmp_path / 'whole', device='cpu')
+    first = train(recipe, tmp_path / 'whole', device='cpu')
     original = CsvLog.on_log
 
     def dies(self, args, state, control, logs=None, **kwargs):
@@ -99,7 +99,8 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
     assert not (tmp_path / 'resumed').exists()
     with pytest.raises(InputError, match='pass --resume'):
         train(recipe, tmp_path / 'resumed', device='cpu')
-    train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
+    done = train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
+    assert (done.cutoff, done.at_cutoff, done.best) == pytest.approx((first.cutoff, first.at_cutoff, first.best))
     whole, resumed = (read_log(tmp_path / name / 'log.csv') for name in ('whole', 'resumed'))
     assert [row['step'] for row in whole] == [row['step'] for row in resumed]
     for one, other in zip(whole, resumed, strict=True):
@@ -211,6 +212,72 @@ def test_cedr_starts_from_vanilla_bert_and_adapters_stand_on_adapters(tiny_recip
     recipe = tiny_recipe('cedr', ranking=SYSTEMS['cedr'], adapter=adapter, training={'seed': 3})
     train(recipe, tmp_path / 'other', device='cpu')
     assert (scores('cedr', tmp_path / 'knrm') != scores('cedr', tmp_path / 'other')).any()
+
+
+@pytest.mark.parametrize('joint', [True, False])
+def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_recipe, tmp_path, world, monkeypatch):
+    """KNRM with and without [CLS] over Vanilla BERT; killed at step 3 of 6, after the state of step 2."""
+    from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.train.logs import CsvLog
+
+    adapter = {'rank': 2, 'alpha': 4}
+    vanilla = tiny_recipe('cedr', ranking={'architecture': 'vanilla', 'max_query_length': 6}, adapter=adapter)
+    train(vanilla, tmp_path / 'vanilla', device='cpu')
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
+    ranking = SYSTEMS['cedr'] | {'joint': joint}
+    recipe = tiny_recipe('cedr', ranking=ranking, adapter=adapter, base=str(tmp_path / 'vanilla'), validation=settings)
+    first = train(recipe, tmp_path / 'whole', device='cpu')
+    original = CsvLog.on_log
+
+    def dies(self, args, state, control, logs=None, **kwargs):
+        original(self, args, state, control, logs, **kwargs)
+        if state.global_step == 3:
+            raise Killed
+
+    monkeypatch.setattr(CsvLog, 'on_log', dies)
+    with pytest.raises(Killed):
+        train(recipe, tmp_path / 'out', device='cpu')
+    monkeypatch.undo()
+    done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert done.best == pytest.approx(first.best)
+    np.testing.assert_allclose(scores('cedr', tmp_path / 'whole'), scores('cedr', tmp_path / 'out'), atol=1e-5)
+    opened = open_checkpoint(tmp_path / 'out')
+    assert (opened.base.name, opened.base.base.name) == (str(tmp_path / 'vanilla'), str(tmp_path / 'base'))
+    assert opened.config['ranking']['joint'] is joint
+    columns = opened.tensors()['combine.weight'].shape[1]
+    assert columns == 3 * 11 + (16 if joint else 0)  # two layers and the embeddings, 11 kernels each; [CLS]
+    card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
+    assert ('system: cedr, knrm without [CLS]' in card) is not joint
+    assert f'- base: {tmp_path / "vanilla"}, LoRA adapter (rank 2)' in card
+
+
+def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path, world, monkeypatch):
+    """The validation run has each topic's relevant passage first: a model that puts it last is best left out."""
+    from pyserini_repbert.train import validation as module
+    from pyserini_repbert.train.logs import read_log
+
+    monkeypatch.setattr(
+        module.Validator, '_scores', lambda self, *_: [-np.arange(len(own), 0.0, -1) for own in self.lists]
+    )
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
+    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 3})
+    done = train(recipe, tmp_path / 'out', device='cpu')
+    assert (done.cutoff, done.at_cutoff, done.best) == (0, 1.0, pytest.approx(1 / 6))
+    assert [row['eval_cutoff'] for row in read_log(tmp_path / 'out/log.csv') if row['eval_measure']] == ['0', '']
+    card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
+    assert '- best cut-off on the validation topics: 0 hits reranked, MRR@10: 1.0000' in card
+
+
+def test_a_base_is_named_as_it_was_found(tiny_checkpoint, tmp_path, monkeypatch):
+    """A folder that has the name of something in the catalog does not stand in for it."""
+    from pyserini_repbert.models.checkpoint import Checkpoint
+    from pyserini_repbert.train.saving import base_reference
+
+    monkeypatch.chdir(tmp_path)
+    for name in ('minilm', 'mine'):
+        tiny_checkpoint(name)
+    assert base_reference(Checkpoint.open(tmp_path / 'minilm', 'minilm')) == 'minilm'
+    assert base_reference(Checkpoint.open(tmp_path / 'mine', 'mine')) == str(tmp_path / 'mine')
 
 
 def test_a_base_with_other_heads_and_old_names(tiny_recipe, tmp_path):
