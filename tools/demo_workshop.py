@@ -104,6 +104,7 @@ class Workshop:
             return Made(output, weights)
         if system.group not in self.groups:
             raise MissingResourceError('not asked for by --systems, and not made before')
+        note['checkpoint'] = self._reference(system.checkpoint)  # a reranking goes on under the same name only
         begun = _read(_note(output)) == note
         output.unlink(missing_ok=True)
         with atomic_file(_note(output)) as stream:
@@ -113,12 +114,13 @@ class Workshop:
 
     def _is_current(self, system: System, output: Path, note: Mapping[str, Any]) -> bool:
         kept = system.kind is not Kind.PAIRS or _pairs(output).is_file()
-        return output.is_file() and kept and _read(_note(output)) == note
+        before = _read(_note(output)) or {}
+        return output.is_file() and kept and {key: before.get(key) for key in note} == note
 
     def _make(self, system: System, output: Path, begun: bool, under: Sequence[Path]) -> None:
         own, written = self.collection, ['--output', str(output)]
         topics = ['--topics', own.topics, '--hits', str(HITS)]
-        encoder = self.checkpoints.get(system.checkpoint, system.checkpoint)
+        encoder = self._reference(system.checkpoint)
         if system.kind is Kind.SPARSE:
             self.command(['search', '--index', str(self._lucene()), '--sparse', system.name, *topics, *written])
         elif system.kind is Kind.DENSE:
@@ -147,13 +149,17 @@ class Workshop:
         """How many candidates a reranker takes; 0 where there is none."""
         return {Kind.RERANK: self.collection.depth, Kind.PAIRS: DUO_DEPTH, Kind.REPLAY: DUO_DEPTH}.get(system.kind, 0)
 
+    def _reference(self, name: str) -> str:
+        """What commands are given for a checkpoint: its folder where one was given, else its catalog name."""
+        return self.checkpoints.get(name, name)
+
     def _checkpoint(self, name: str) -> Checkpoint:
         """Opened by name: among the folders given, else in the catalog."""
         if name not in self._opened:
             kind = next((kind for kind in ('encoders', 'rerankers') if catalog.find(kind, name)), None)
             if name not in self.checkpoints and kind is None:
                 raise MissingResourceError(f"'{name}' is not in the catalog: give --checkpoints {name}=FOLDER")
-            self._opened[name] = open_checkpoint(self.checkpoints.get(name, name), kind or 'rerankers')
+            self._opened[name] = open_checkpoint(self._reference(name), kind or 'rerankers')
         return self._opened[name]
 
     def _lucene(self) -> Path:
@@ -173,9 +179,10 @@ class Workshop:
             return folder
         more = []
         if folder.exists():
-            more = ['--overwrite' if settings or not begun or weights not in json.dumps(begun) else '--resume']
+            same = begun and (begun['encoder'], begun['weights_sha256']) == (self._reference(name), weights)
+            more = ['--resume' if same and not settings else '--overwrite']
         corpus = ['--corpus', self.collection.corpus, *_fields(self.collection)]
-        encoder = ['--encoder', self.checkpoints.get(name, name), '--fp32', '--shard-size', str(SHARD)]
+        encoder = ['--encoder', self._reference(name), '--fp32', '--shard-size', str(SHARD)]
         self.command(['encode', *corpus, *encoder, '--output', str(folder), *more])
         return folder
 

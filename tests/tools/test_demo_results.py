@@ -137,7 +137,9 @@ def test_other_weights_make_what_rests_on_them_again(workshop, checkpoints):
     assert '--overwrite' in commands[0]
 
 
-def test_a_reranking_that_was_stopped_goes_on(workshop, tmp_path, monkeypatch):
+@pytest.fixture
+def stopped(workshop, monkeypatch):
+    """A workshop whose monoBERT was killed after its first window, twice."""
     from pyserini_repbert.pipeline.partial import PartFile
 
     shop, _ = workshop()
@@ -152,9 +154,32 @@ def test_a_reranking_that_was_stopped_goes_on(workshop, tmp_path, monkeypatch):
         with pytest.raises(PyseriniRepbertError, match='killed'):
             shop.run(MONO)
     monkeypatch.undo()
+    return shop
+
+
+def moved(checkpoints):
+    """monoBERT's checkpoint in another folder, as when it ships."""
+    checkpoints['monobert-demo'] = shutil.copytree(checkpoints['monobert-demo'], checkpoints['monobert-demo'] + '.new')
+
+
+def test_a_reranking_that_was_stopped_goes_on(workshop, stopped):
     shop, commands = workshop()
     assert shop.run(MONO).path.is_file()
     assert ['--resume' in words for words in commands] == [True]
+
+
+def test_a_reranking_by_a_checkpoint_that_moved_begins_again(workshop, stopped, checkpoints):
+    moved(checkpoints)
+    shop, commands = workshop()
+    assert shop.run(MONO).path.is_file()
+    assert ['--overwrite' in words for words in commands] == [True]
+
+
+def test_a_finished_run_does_not_mind_where_its_checkpoint_lies(workshop, checkpoints):
+    made = workshop()[0].run(MONO).path.read_bytes()
+    moved(checkpoints)
+    shop, commands = workshop()
+    assert shop.run(MONO).path.read_bytes() == made and commands == []
 
 
 def test_cosine_is_the_order_of_normalised_vectors(tools, workshop, checkpoints):
