@@ -45,9 +45,16 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
         return Path(index)
     entry = catalog.get('indexes', index)
     chosen = encoder or str(entry.values['encoder'])
-    named = catalog.find('encoders', chosen) is not None
-    label = chosen if named else Path(chosen).resolve().as_posix().strip('/').replace('/', '-')
-    return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{label}')
+    return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{_label(chosen)}')
+
+
+def _label(encoder: str) -> str:
+    """What tells an encoder's indexes from others'; one that ships is another when a release trains it anew."""
+    entry = catalog.find('encoders', encoder)
+    if entry is None:
+        return Path(encoder).resolve().as_posix().strip('/').replace('/', '-')
+    pinned = ''.join(entry.values.get('sha256', {}).values()) if 'resource' in entry.values else ''
+    return f'{encoder}.{pinned[:8]}' if pinned else encoder
 
 
 def existing_folder(index: str, encoder: str | None = None) -> Path:

@@ -13,6 +13,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, MismatchError, MissingResourceError
 from pyserini_repbert.files import digest
+from pyserini_repbert.index.named import NamedIndex, locate
 from pyserini_repbert.models.checkpoint import open_checkpoint
 from pyserini_repbert.passages import open_corpus
 from pyserini_repbert.ranking import Candidate
@@ -57,6 +58,7 @@ def resources(tmp_path, tiny_checkpoint, tiny_cedr, monkeypatch):
         }
 
     shipped = {
+        'indexes': {'small': {'encoder': 'demo'}},
         'encoders': {
             'tiny': {'description': 'tiny', 'resource': 'checkpoints/tiny'},
             'demo': adapter('demo', 'tiny', 1, REPBERT),
@@ -141,3 +143,11 @@ def test_the_base_of_a_catalog_entry(resources):
     assert catalog.base(catalog.get('rerankers', 'knrm')) == catalog.get('rerankers', 'vanilla')
     assert catalog.base(catalog.get('rerankers', 'vanilla')) == catalog.get('encoders', 'tiny')
     assert catalog.base(catalog.get('encoders', 'tiny')) is None
+
+
+def test_a_catalog_index_belongs_to_the_weights_that_ship(resources):
+    """What an earlier release's checkpoint encoded is not taken for an index of this one's."""
+    sha256 = catalog.get('encoders', 'demo').values['sha256']['adapter_model.safetensors']
+    found = locate('small')
+    assert isinstance(found, NamedIndex) and found.folder.name == f'small.demo.{sha256[:8]}'
+    assert locate('small', 'tiny').folder.name == 'small.tiny'
