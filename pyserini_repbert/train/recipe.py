@@ -84,12 +84,17 @@ class Validation:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning: rank, scale, dropout, and the layers it adapts."""
+    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning: rank, scale, dropout, and the layers it adapts.
+
+    `start` names a checkpoint whose adapter, of this rank and scale over the same base, training goes on from, heads
+    included; by default it begins with a new one.
+    """
 
     rank: int = 16
     alpha: int = 32
     dropout: float = 0.0
     targets: tuple[str, ...] = ('query', 'key', 'value', 'dense')
+    start: str | None = None
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from torch import Tensor
 from pyserini_repbert import catalog
 from pyserini_repbert.models.checkpoint_folder import ADAPTER, HOLDS_HEADS, WEIGHTS, Checkpoint
 from pyserini_repbert.train.recipe import Adapter
-from pyserini_repbert.train.starting import BASE_KINDS, LORA, lora_config
+from pyserini_repbert.train.starting import BASE_KINDS, LORA, PEFT_PREFIX, lora_config
 from pyserini_repbert.train.tasks.base import Task
 
-_PEFT_PREFIX = 'base_model.model.'
 _TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
 _NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking', HOLDS_HEADS)
 
@@ -57,9 +56,9 @@ def _adapter_tensors(tensors: dict[str, Tensor], trained_in_body: tuple[str, ...
     kept = {}
     for name, value in tensors.items():
         if LORA in name:
-            kept[_PEFT_PREFIX + name.replace('.default.', '.')] = value
+            kept[PEFT_PREFIX + name.replace('.default.', '.')] = value
         elif not name.startswith('bert.') or name.startswith(trained_in_body):
-            kept[_PEFT_PREFIX + name.replace('.base_layer.', '.')] = value
+            kept[PEFT_PREFIX + name.replace('.base_layer.', '.')] = value
     return kept
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import DamagedFileError, MissingDependencyError
+from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
 from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
 from pyserini_repbert.train.tasks.base import Task
@@ -30,6 +31,7 @@ BASE_KINDS = ('bases', 'encoders', 'rerankers')
 _BODY = 'bert.'
 _POOLER = 'bert.pooler.'
 LORA = 'lora_'
+PEFT_PREFIX = 'base_model.model.'
 
 
 def open_base(name: str) -> Checkpoint:
@@ -58,6 +60,8 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     start_from(task.ranker, base.tensors(), base.name)
     if recipe.adapter is not None:
         add_adapter(task, recipe.adapter)
+        if recipe.adapter.start is not None:
+            go_on_from(task, recipe.adapter, open_base(recipe.adapter.start), base)
     return task
 
 
@@ -99,6 +103,41 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
     for name, parameter in task.ranker.named_parameters():
         own = LORA in name or not name.startswith(_BODY) or name.startswith(task.trained_in_body)
         parameter.requires_grad_(own)
+
+
+@torch.no_grad()
+def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint) -> None:
+    """Copy a trained adapter, its heads and what else it trained; token types that it lacks keep the base's.
+
+    Raises InputError for a checkpoint that is no adapter, or not one of this kind over this base.
+    """
+    from safetensors.torch import load_file
+
+    from pyserini_repbert.models.checkpoint_folder import ADAPTER
+
+    file = start.folder / ADAPTER
+    if not file.is_file() or start.base is None:
+        raise InputError(f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it")
+    settings = json.loads((start.folder / 'adapter_config.json').read_text(encoding='utf-8'))
+    given = (settings['r'], settings['lora_alpha'], start.base.weights_sha256)
+    if given != (adapter.rank, adapter.alpha, base.weights_sha256):
+        raise InputError(
+            f"adapter.start '{start.name}' has rank {given[0]}, alpha {given[1]} and base {start.base.name}: "
+            f'expected rank {adapter.rank}, alpha {adapter.alpha} and base {base.name}'
+        )
+    own = task.ranker.state_dict()
+    for name, value in load_file(file).items():
+        key = (
+            name.removeprefix(PEFT_PREFIX)
+            .replace('.lora_A.', '.lora_A.default.')
+            .replace('.lora_B.', '.lora_B.default.')
+        )
+        place = own.get(key)
+        if place is not None and key.endswith('token_type_embeddings.weight') and len(value) < len(place):
+            place = place[: len(value)]
+        if place is None or place.shape != value.shape:
+            raise InputError(f"adapter.start '{start.name}' does not fit: {key} is not part of this model")
+        place.copy_(value)
 
 
 def lora_config(adapter: Adapter) -> Any:

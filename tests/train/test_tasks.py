@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.checkpoint import open_checkpoint
 from pyserini_repbert.train.leakage import Guard
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.starting import new_task, open_base
 from pyserini_repbert.train.tasks import cedr
 from pyserini_repbert.train.tasks.base import in_length_groups
+from pyserini_repbert.train.training import train
 
 TINY = {'vocab_size': 30, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 16}
 
@@ -72,3 +76,31 @@ def test_dropout_is_the_recipes_or_else_the_bases(tiny_recipe):
         task, instances = task_and_instances(recipe, 2)
         batch = task.collate(instances)
         assert torch.equal(task(batch), task(batch)) == repeats
+
+
+def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):
+    """duoBERT from monoBERT's adapter: its low-rank updates, pooler and classifier, and a third type of its own."""
+    adapter, lengths = {'rank': 2, 'alpha': 4}, {'max_query_length': 8, 'max_length': 48}
+    train(tiny_recipe('monobert', ranking=lengths, adapter=adapter), tmp_path / 'mono', device='cpu')
+    started = tiny_recipe('duobert', ranking=lengths, adapter={**adapter, 'start': str(tmp_path / 'mono')})
+    mono = open_checkpoint(tmp_path / 'mono').tensors()
+    duo, _ = task_and_instances(started, 1)
+    own = duo.ranker.state_dict()
+    kept = load_file(tmp_path / 'mono/adapter_model.safetensors')
+    update = 'bert.encoder.layer.0.attention.self.query.lora_B'
+    assert kept[f'base_model.model.{update}.weight'].abs().max() > 0
+    torch.testing.assert_close(own[f'{update}.default.weight'], kept[f'base_model.model.{update}.weight'])
+    for name in ('classifier.weight', 'bert.pooler.dense.weight'):
+        torch.testing.assert_close(own[name], mono[name])
+    assert len(own['bert.embeddings.token_type_embeddings.weight']) == 3
+
+
+def test_an_adapter_that_does_not_fit_is_refused(tiny_recipe, tmp_path):
+    train(tiny_recipe('repbert', adapter={'rank': 2}, ranking={'max_query_length': 8}), tmp_path / 'a', device='cpu')
+    for adapter, start, words in (
+        ({'rank': 4}, 'a', 'expected rank 4'),
+        ({'rank': 2}, 'base', 'is no adapter checkpoint'),
+    ):
+        recipe = tiny_recipe('repbert', adapter={**adapter, 'start': str(tmp_path / start)})
+        with pytest.raises(InputError, match=words):
+            task_and_instances(recipe, 1)
