@@ -109,7 +109,8 @@ def test_every_run_is_made_once(workshop):
     assert commands == []
 
 
-def test_duobert_reranks_the_best_ten_of_monobert(workshop, checkpoints):
+def test_duobert_reranks_the_best_of_monobert(tools, workshop, checkpoints):
+    depth = tools[0].DUO_DEPTH
     shop, _ = workshop()
     mono = read_run(shop.run(MONO).path)
     texts = {passage.docid: passage.text for passage in open_corpus(shop.collection.corpus)}
@@ -119,8 +120,8 @@ def test_duobert_reranks_the_best_ten_of_monobert(workshop, checkpoints):
         reranker = DuoBertReranker(checkpoints['duobert-demo'], method=method)
         found = read_run(shop.run(f'{DUO}.{method}').path)
         for qid, query in TOPICS.items():
-            candidates = [Candidate(docid, 0.0, texts[docid]) for docid in mono[qid].docids[:10]]
-            expected = [item.docid for item in reranker.rerank(query, candidates)] + mono[qid].docids[10:]
+            candidates = [Candidate(docid, 0.0, texts[docid]) for docid in mono[qid].docids[:depth]]
+            expected = [item.docid for item in reranker.rerank(query, candidates)] + mono[qid].docids[depth:]
             assert found[qid].docids == expected
 
 
@@ -255,7 +256,7 @@ def test_prose_around_the_tables_stays(tools, tmp_path):
     [
         (['--only', 'robust04'], "collection 'robust04' is unknown: expected demo, liveqa, cacm, vaswani"),
         (['--systems', 'colbert'], "system 'colbert' is unknown"),
-        (['--depth', 'demo=5'], "--depth '5': a whole number of at least 10"),
+        (['--depth', 'demo=1'], "--depth '1': a whole number of at least"),
         (['--depth', 'robust04=50'], "--depth 'robust04=50': NAME=VALUE was expected, demo, liveqa"),
         (['--checkpoints', 'folder'], "--checkpoints 'folder': NAME=VALUE was expected"),
     ],
