@@ -18,6 +18,8 @@ from pyserini_repbert.train.saving import base_reference
 def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:
     """The card, in Markdown with the head that Hugging Face's hub reads."""
     kind = f'LoRA adapter (rank {recipe.adapter.rank})' if recipe.adapter else 'full fine-tuning'
+    if recipe.adapter and recipe.adapter.start:
+        kind += f', which goes on from {recipe.adapter.start}'
     results = [f'- steps: {done.steps} of {recipe.training.steps}', f'- mean training loss: {done.loss:.4f}']
     if recipe.validation is not None and done.best is not None:
         results.append(f'- validation, {recipe.validation.measure}: {done.best:.4f}')

@@ -93,6 +93,9 @@ def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):
     for name in ('classifier.weight', 'bert.pooler.dense.weight'):
         torch.testing.assert_close(own[name], mono[name])
     assert len(own['bert.embeddings.token_type_embeddings.weight']) == 3
+    train(started, tmp_path / 'duo', device='cpu')
+    card = (tmp_path / 'duo/README.md').read_text(encoding='utf-8')
+    assert f'LoRA adapter (rank 2), which goes on from {tmp_path / "mono"}' in card
 
 
 def test_an_adapter_that_does_not_fit_is_refused(tiny_recipe, tmp_path):
