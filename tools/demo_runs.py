@@ -12,7 +12,7 @@ BASE, DENSE, BM25 = 'minilm', 'repbert-demo', 'bm25'
 MONO, DUO, VANILLA = 'monobert-demo', 'duobert-demo', 'vanilla-demo'
 RERANKERS = ('epic-demo', MONO, VANILLA, 'cedr-knrm-demo', 'cedr-pacrr-demo', 'cedr-drmm-demo')
 METHODS = ('sum', 'binary', 'min', 'max')  # Multi-Stage eq. 3-6
-DUO_DEPTH = 10
+DUO_DEPTH = 3  # k (k - 1) inputs for each topic, each as long as two passages
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ COLLECTIONS = (
         'demo',
         'Demo collection',
         *('demo', 'demo', 'demo'),
-        20,
+        5,
         ('nDCG@10', 'MRR@10', 'R@100'),
         'Checkpoints were trained on other questions about these passages; none of the test questions was among them.',
     ),
@@ -61,7 +61,7 @@ COLLECTIONS = (
         '{data}/medquad/corpus.jsonl.gz',
         '{data}/medquad/liveqa.topics.tsv',
         '{data}/medquad/liveqa.qrels.txt',
-        50,
+        20,
         ('nDCG@10', 'MRR(rel=2)@10', 'AP(rel=2)@1000', 'R(rel=2)@100'),
         "Checkpoints were trained on MedQuAD's own questions to these answers, not on LiveQA-Med's. Grades are 0 to 3; "
         'rel=2 counts 2 and 3 as relevant. The answer alone is searched.',
@@ -73,7 +73,7 @@ COLLECTIONS = (
         '{data}/cacm/cacm.tar.gz',
         '{data}/cacm/topics.cacm.txt',
         '{data}/cacm/qrels.cacm.txt',
-        50,
+        5,
         USUAL,
         UNSEEN,
     ),
@@ -83,7 +83,7 @@ COLLECTIONS = (
         '{data}/vaswani/doc-text.trec.gz',
         '{data}/vaswani/query-text.trec',
         '{data}/vaswani/qrels',
-        50,
+        5,
         USUAL,
         UNSEEN,
     ),

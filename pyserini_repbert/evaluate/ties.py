@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
+from pyserini_repbert.run_scores import ties_restored
 from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
 from pyserini_repbert.topics import Qrels
 
@@ -28,6 +29,11 @@ def tie_intervals(run: Run, qrels: Qrels, measures: Sequence[NamedMeasure]) -> d
     orders = [_ordered(run, qrels, best) for best in (False, None, True)]
     worst, given, best = (evaluate(own, qrels, measures).means for own in orders)
     return {one.name: Interval(worst[one.name], given[one.name], best[one.name]) for one in measures}
+
+
+def ties_as_scored(run: Run) -> Run:
+    """A run that this package wrote, whose scores strictly decrease, with its ties put back: see `ties_restored`."""
+    return {qid: RankedList(own.docids, ties_restored(own.scores)) for qid, own in run.items()}
 
 
 def tied_share(run: Run) -> float:

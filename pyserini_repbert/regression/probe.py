@@ -149,14 +149,13 @@ def _ties(condition: Condition, workshop: Workshop) -> list[Tried]:
     """The run's ties broken for the worst and for the best. Raises InputError for a condition without a run."""
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.measures_command import load_judgments
-    from pyserini_repbert.evaluate.ties import tie_intervals, tied_share
-    from pyserini_repbert.run_scores import ties_restored
-    from pyserini_repbert.runs import RankedList, read_run
+    from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
+    from pyserini_repbert.runs import read_run
 
     if not condition.run:
         raise InputError('its scores come from a table, not from a run')
     path, qrels = (workshop.words(text)[0] for text in (condition.run, condition.qrels))
-    run = {qid: RankedList(own.docids, ties_restored(own.scores)) for qid, own in read_run(path).items()}
+    run = ties_as_scored(read_run(path))
     if not tied_share(run):
         raise InputError('no two hits of a query have the same score')
     measures = parse_measures([own.measure for own in condition.expected])
