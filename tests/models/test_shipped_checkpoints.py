@@ -60,7 +60,7 @@ def test_card_recipe_and_log_say_how_it_was_made(kind, name):
     assert json.loads(texts['adapter_config.json'])['base_model_name_or_path'] == base
     for text in texts.values():
         assert not re.search(r'(?<![^\s\'"=\[(,:])/\w', text), 'a path of the machine that trained'
-    recipe = read_recipe(folder / 'recipe.yaml', tuple(f'variables.{key}=/x' for key in ('MEDQUAD', 'RUNS')))
+    recipe = read_recipe(folder / 'recipe.yaml', tuple(f'variables.{key}=/x' for key in ('MEDQUAD', 'RUNS', 'START')))
     assert (recipe.name, recipe.base) == (name, base)
     assert not recipe.allow_test_topics and any('liveqa' in topics for topics in recipe.test_topics)
     rows = list(csv.DictReader(texts['log.csv'].splitlines()))
