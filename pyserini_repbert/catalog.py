@@ -14,7 +14,8 @@ from typing import Any
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
 
 RESOURCES = Path(__file__).parent / 'resources'
-KINDS = ('bases', 'encoders', 'rerankers', 'sparse', 'collections', 'indexes', 'topics', 'qrels')
+CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
+KINDS = (*CHECKPOINT_KINDS, 'sparse', 'collections', 'indexes', 'topics', 'qrels')
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,16 @@ def get(kind: str, name: str) -> Entry:
     return entry
 
 
+def checkpoint_kind(name: str) -> str | None:
+    """The kind under which the catalog has a checkpoint of this name, or None."""
+    return next((kind for kind in CHECKPOINT_KINDS if find(kind, name)), None)
+
+
 def base(entry: Entry) -> Entry | None:
     """The entry of the checkpoint that an adapter's entry names as its base; None for what is no adapter."""
     name = entry.values.get('base')
-    found = (find(kind, name) for kind in ('encoders', 'rerankers', 'bases') if name)
-    return next((one for one in found if one is not None), None)
+    kind = checkpoint_kind(name) if name else None
+    return find(kind, name) if name and kind else None
 
 
 def file(kind: str, name: str) -> Path | None:

@@ -23,7 +23,6 @@ WEIGHTS = 'adapter_model.safetensors'
 LARGEST = 16_000_000  # bytes, of all shipped checkpoints
 DATA_LICENCES = 'trained on text under CC BY-SA (Wikipedia) and CC BY (MedQuAD)'
 ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')  # a path from the root; no address, no variable before it
-KINDS = ('encoders', 'rerankers', 'bases')
 
 
 def main(arguments: list[str]) -> int | None:
@@ -31,20 +30,21 @@ def main(arguments: list[str]) -> int | None:
     parser = command.Parser(description='Ship trained adapters; prints their entries for catalog.yaml.')
     parser.add_argument('folders', nargs='+', metavar='FOLDER', help='a checkpoint folder that `train` made')
     parser.add_argument('--replace', action='append', default=[], metavar='TEXT=WITH', help='in card, recipe and base')
+    parser.add_argument('--half', action='store_true', help='keep weights in float16: half the size')
     parser.add_argument('--overwrite', action='store_true', help='replace checkpoints of these names')
     options = parser.parse_args(arguments)
     replacements = [pair.partition('=') for pair in options.replace]
     if bad := [text for text, equals, _ in replacements if not (text and equals)]:
         raise command.usage(f"--replace '{bad[0]}': TEXT=WITH was expected")
     for folder in options.folders:
-        made = ship(Path(folder), {old: new for old, _, new in replacements}, options.overwrite)
+        made = ship(Path(folder), {old: new for old, _, new in replacements}, options.overwrite, options.half)
         print(entry_text(made))
     total = sum(file.stat().st_size for file in (catalog.RESOURCES / 'checkpoints').rglob('*') if file.is_file())
     print(f'shipped checkpoints take {human_size(total)} of {human_size(LARGEST)}', file=sys.stderr)
     return int(total > LARGEST)
 
 
-def ship(folder: Path, replacements: dict[str, str], overwrite: bool) -> Path:
+def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool = False) -> Path:
     """Copy a checkpoint into the package; its folder there.
 
     Raises InputError for a folder that is no adapter with card, recipe and log, a base that is not in the catalog, a
@@ -61,7 +61,7 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool) -> Path:
             raise InputError(f"{folder / name} names a path of this machine, '{found.strip()}': give --replace PATH=…")
     existing_file(folder / WEIGHTS, 'checkpoint file')
     base = json.loads(texts['adapter_config.json'])['base_model_name_or_path']
-    if not any(catalog.find(kind, base) for kind in KINDS):
+    if catalog.checkpoint_kind(base) is None:
         raise InputError(
             f"{folder} is an adapter over '{base}', which is not in the catalog: give --replace {base}=NAME"
         )
@@ -74,7 +74,19 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool) -> Path:
         for name, text in texts.items():
             (made / name).write_text(text, encoding='utf-8')
         shutil.copyfile(folder / WEIGHTS, made / WEIGHTS)
+        if half:
+            halve(made / WEIGHTS)
     return target
+
+
+def halve(file: Path) -> None:
+    """Write a safetensors file's floating-point tensors as float16."""
+    from safetensors.torch import load_file, save_file
+
+    mode = file.stat().st_mode
+    tensors = {name: value.half() if value.is_floating_point() else value for name, value in load_file(file).items()}
+    save_file(tensors, file, metadata={'format': 'pt'})
+    file.chmod(mode)  # safetensors makes files for their owner only
 
 
 def entry_text(folder: Path) -> str:

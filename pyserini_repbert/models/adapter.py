@@ -12,7 +12,7 @@ from pyserini_repbert.errors import DamagedFileError
 if TYPE_CHECKING:
     from torch import Tensor
 
-_PREFIX = 'base_model.model.'
+PREFIX = 'base_model.model.'  # of the names in PEFT's files
 _UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alpha_pattern')
 
 
@@ -40,10 +40,10 @@ def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Pat
     scale = scale_of(config_path)
     result = dict(base)
     for name, value in adapter.items():
-        target = name.removeprefix(_PREFIX)
+        target = name.removeprefix(PREFIX)
         if target.endswith('.lora_A.weight'):
             stem = target.removesuffix('.lora_A.weight')
-            other = adapter.get(f'{_PREFIX}{stem}.lora_B.weight')
+            other = adapter.get(f'{PREFIX}{stem}.lora_B.weight')
             if f'{stem}.weight' not in base or other is None:
                 raise DamagedFileError(f'{config_path.parent}: the adapter of {stem} does not fit its base')
             result[f'{stem}.weight'] = base[f'{stem}.weight'].float() + scale * (other.float() @ value.float())

@@ -68,5 +68,4 @@ def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | N
     own = folder.resolve()
     if own in above:
         raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')
-    known = (one for one in (kind, 'encoders', 'rerankers', 'bases') if catalog.find(one, name))
-    return _open(name, next(known, kind), None, (*above, own))
+    return _open(name, catalog.checkpoint_kind(name) or kind, None, (*above, own))

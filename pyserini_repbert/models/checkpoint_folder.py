@@ -135,12 +135,17 @@ class Checkpoint:
             found = {f'bert.{name}' if _is_body(name) else name: value for name, value in found.items()}
         return {_new_name(name): value for name, value in found.items() if not name.endswith(_IGNORED)}
 
+    @property
+    def tokenizer_folder(self) -> Path:
+        """Where its tokenizer lies: with it, or with its base."""
+        own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
+        return self.folder if own or self.base is None else self.base.tokenizer_folder
+
     def word_pieces(self) -> WordPieces:
-        """The tokenizer: the folder's own, or the base's."""
+        """The tokenizer in `tokenizer_folder`."""
         from pyserini_repbert.models.inputs import WordPieces
 
-        own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
-        return WordPieces.from_folder(self.folder) if own or self.base is None else self.base.word_pieces()
+        return WordPieces.from_folder(self.tokenizer_folder)
 
 
 def _new_name(name: str) -> str:

@@ -56,14 +56,10 @@ def checksums(model: Model) -> dict[str, str]:
 
 def _tokenizer(checkpoint: Checkpoint) -> str:
     """The checksum of the files that its tokenizer is read from: its own, or its base's."""
-    whole = checkpoint.folder / 'tokenizer.json'
-    files = (
-        [whole] if whole.is_file() else [checkpoint.folder / name for name in ('vocab.txt', 'tokenizer_config.json')]
-    )
-    found = [remembered_digest(file, cache_folder()) for file in files if file.is_file()]
-    if not found and checkpoint.base is not None:
-        return _tokenizer(checkpoint.base)
-    return _over(found)
+    folder = checkpoint.tokenizer_folder
+    whole = folder / 'tokenizer.json'
+    files = [whole] if whole.is_file() else [folder / name for name in ('vocab.txt', 'tokenizer_config.json')]
+    return _over([remembered_digest(file, cache_folder()) for file in files if file.is_file()])
 
 
 def _settings(checkpoint: Checkpoint) -> str:

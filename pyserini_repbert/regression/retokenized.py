@@ -42,7 +42,7 @@ def from_vocabulary(checkpoint: Checkpoint) -> Tokenizer:
     """From vocab.txt, where tokenizer.json is what counts."""
     from pyserini_repbert.models.inputs import WordPieces
 
-    folder = _folder(checkpoint)
+    folder = checkpoint.tokenizer_folder
     if not ((folder / 'tokenizer.json').is_file() and (folder / 'vocab.txt').is_file()):
         raise InputError(f"checkpoint '{checkpoint.name}' has not both tokenizer.json and vocab.txt")
     settings = folder / 'tokenizer_config.json'
@@ -56,7 +56,7 @@ def of_transformers(checkpoint: Checkpoint) -> Tokenizer:
 
     from pyserini_repbert.models.inputs import WordPieces
 
-    folder = _folder(checkpoint)
+    folder = checkpoint.tokenizer_folder
     try:
         return WordPieces(AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer).tokenizer
     except (OSError, ValueError, AttributeError, KeyError) as error:
@@ -97,12 +97,6 @@ def retokenized(checkpoint: Checkpoint, reading: str, folder: Path) -> None:
 def _parts(tokenizer: Tokenizer) -> dict[str, Any]:
     whole = json.loads(tokenizer.to_str())
     return {name: whole[name] for name in _READ}
-
-
-def _folder(checkpoint: Checkpoint) -> Path:
-    """Where its tokenizer lies: with it, or with its base."""
-    own = any((checkpoint.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
-    return checkpoint.folder if own or checkpoint.base is None else _folder(checkpoint.base)
 
 
 def _normalizer(checkpoint: Checkpoint) -> dict[str, Any]:

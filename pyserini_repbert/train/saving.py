@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert import catalog
+from pyserini_repbert.models.adapter import PREFIX
 from pyserini_repbert.models.checkpoint_folder import ADAPTER, HOLDS_HEADS, WEIGHTS, Checkpoint
 from pyserini_repbert.train.recipe import Adapter
-from pyserini_repbert.train.starting import BASE_KINDS, LORA, PEFT_PREFIX, lora_config
+from pyserini_repbert.train.starting import LORA, lora_config
 from pyserini_repbert.train.tasks.base import Task
 
 _TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
@@ -47,7 +48,7 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
 
 def base_reference(base: Checkpoint) -> str:
     """How an adapter names its base: by its catalog name, which comes before a folder's, or by its whole path."""
-    named = any(catalog.find(kind, base.name) for kind in BASE_KINDS)
+    named = catalog.checkpoint_kind(base.name) is not None
     return base.name if named else str(Path(base.name).resolve())
 
 
@@ -56,15 +57,13 @@ def _adapter_tensors(tensors: dict[str, Tensor], trained_in_body: tuple[str, ...
     kept = {}
     for name, value in tensors.items():
         if LORA in name:
-            kept[PEFT_PREFIX + name.replace('.default.', '.')] = value
+            kept[PREFIX + name.replace('.default.', '.')] = value
         elif not name.startswith('bert.') or name.startswith(trained_in_body):
-            kept[PEFT_PREFIX + name.replace('.base_layer.', '.')] = value
+            kept[PREFIX + name.replace('.base_layer.', '.')] = value
     return kept
 
 
 def _copy_tokenizer(base: Checkpoint, folder: Path) -> None:
-    found = [name for name in _TOKENIZER if (base.folder / name).is_file()]
-    if base.base is not None and not {'vocab.txt', 'tokenizer.json'} & set(found):
-        _copy_tokenizer(base.base, folder)
-    for name in found:
-        shutil.copyfile(base.folder / name, folder / name)
+    for name in _TOKENIZER:
+        if (base.tokenizer_folder / name).is_file():
+            shutil.copyfile(base.tokenizer_folder / name, folder / name)

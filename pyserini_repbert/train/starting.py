@@ -27,17 +27,14 @@ _TASKS = {
     System.CEDR: ('cedr', 'CedrTask'),
     System.MLM: ('pretraining', 'PreTrainingTask'),
 }
-BASE_KINDS = ('bases', 'encoders', 'rerankers')
 _BODY = 'bert.'
 _POOLER = 'bert.pooler.'
 LORA = 'lora_'
-PEFT_PREFIX = 'base_model.model.'
 
 
 def open_base(name: str) -> Checkpoint:
     """The checkpoint that a recipe starts from: a name among the catalog's bases, encoders, rerankers, or a folder."""
-    kind = next((kind for kind in BASE_KINDS if catalog.find(kind, name)), BASE_KINDS[0])
-    return open_checkpoint(name, kind)
+    return open_checkpoint(name, catalog.checkpoint_kind(name) or 'bases')
 
 
 def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
@@ -113,12 +110,13 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
     """
     from safetensors.torch import load_file
 
-    from pyserini_repbert.models.checkpoint_folder import ADAPTER
+    from pyserini_repbert.models.adapter import PREFIX
+    from pyserini_repbert.models.checkpoint_folder import ADAPTER, ADAPTER_CONFIG
 
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:
         raise InputError(f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it")
-    settings = json.loads((start.folder / 'adapter_config.json').read_text(encoding='utf-8'))
+    settings = json.loads((start.folder / ADAPTER_CONFIG).read_text(encoding='utf-8'))
     given = (settings['r'], settings['lora_alpha'], start.base.weights_sha256)
     if given != (adapter.rank, adapter.alpha, base.weights_sha256):
         raise InputError(
@@ -127,11 +125,7 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
         )
     own = task.ranker.state_dict()
     for name, value in load_file(file).items():
-        key = (
-            name.removeprefix(PEFT_PREFIX)
-            .replace('.lora_A.', '.lora_A.default.')
-            .replace('.lora_B.', '.lora_B.default.')
-        )
+        key = name.removeprefix(PREFIX).replace('.lora_A.', '.lora_A.default.').replace('.lora_B.', '.lora_B.default.')
         place = own.get(key)
         if place is not None and key.endswith('token_type_embeddings.weight') and len(value) < len(place):
             place = place[: len(value)]

@@ -80,3 +80,15 @@ def test_a_folder_that_lacks_a_part_is_refused(main, trained, shipped, capsys):
     (trained / 'log.csv').unlink()
     assert run(main, [str(trained), '--replace', '/far/data=${DATA}']) == 2
     assert 'log.csv does not exist' in capsys.readouterr().err
+
+
+def test_weights_in_half_the_size(main, trained, shipped):
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    save_file({'a': torch.tensor([1.0, 0.1]), 'n': torch.tensor([7])}, trained / 'adapter_model.safetensors')
+    assert run(main, [str(trained), '--replace', '/far/data=${DATA}', '--half']) == 0
+    kept = load_file(shipped / 'a-demo/adapter_model.safetensors')
+    assert kept['a'].dtype is torch.float16 and kept['n'].tolist() == [7]
+    torch.testing.assert_close(kept['a'].float(), torch.tensor([1.0, 0.1]), atol=1e-4, rtol=0)
+    assert load_file(trained / 'adapter_model.safetensors')['a'].dtype is torch.float32
