@@ -52,6 +52,27 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
     return functional.multilabel_margin_loss(similarities.float(), targets)
 
 
+def anchored(vectors: Tensor, anchors: Tensor) -> Tensor:
+    """Mean squared distance between vectors, in units of their mean length, and the unit vectors along the anchors.
+
+    It is 0 where all vectors are equally long and each points where its anchor does: their inner products then rank
+    as the cosine of the anchors. The length itself is free.
+
+    Parameters
+    ----------
+    vectors, anchors : (n, h); no gradient reaches the anchors
+
+    Returns
+    -------
+    float32 scalar
+    """
+    vectors = vectors.float()
+    length = vectors.detach().norm(dim=1).mean().clamp_min(torch.finfo(torch.float32).tiny)
+    targets = functional.normalize(anchors.detach().float(), dim=1)
+    away: Tensor = (vectors / length - targets).square().sum(dim=1).mean()
+    return away
+
+
 def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
     """Mean of -log p for relevant inputs and of -log(1 - p) for the others.
 

@@ -60,6 +60,9 @@ def check(recipe: Recipe, where: str) -> None:
     for name in ('steps', 'batch_size', 'accumulate', 'shuffle', 'log_every', 'save_every'):
         if getattr(training, name) < 1:
             raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 1 or more')
+    for name in ('scale', 'anchor'):
+        if getattr(training, name) < 0:
+            raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 0 or more')
     if training.schedule not in ('linear', 'constant'):
         raise InputError(f"{where}: training.schedule is '{training.schedule}', expected linear or constant")
     if training.precision not in ('float32', 'bfloat16', 'float16'):

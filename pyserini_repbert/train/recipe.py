@@ -117,6 +117,8 @@ class Training:
     loss : for EPIC and CEDR, a `PairLoss`
     scale : RepBERT: a learnt factor of the inner product, and where it begins, for a base that was trained for cosine;
         0 for none. It ends up in the weights.
+    anchor : RepBERT: weight of `losses.anchored`, which keeps vectors in the direction of the base's own and makes them
+        equally long, for a base that was trained for cosine; 0 for none
     gather : RepBERT: passages of all devices are negatives
     shuffle : instances that wait in the buffer from which the next one is drawn; 1 keeps the order
     workers : processes that prepare batches
@@ -137,6 +139,7 @@ class Training:
     seed: int = 42
     loss: str = 'cross_entropy'
     scale: float = 0.0
+    anchor: float = 0.0
     gather: bool = False
     shuffle: int = 10000
     workers: int = 0

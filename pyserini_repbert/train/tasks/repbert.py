@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from pyserini_repbert.models.repbert import (
     SYSTEM,
     RepBert,
 )
-from pyserini_repbert.train.losses import multi_label_margin
+from pyserini_repbert.train.losses import anchored, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
@@ -51,11 +52,17 @@ class RepBertTask(Task):
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale))) if scale > 0 else None
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = (self.last_norm,) if scale > 0 else ()
+        self._anchor: tuple[nn.Module, ...] = ()  # in a tuple: it is no part of what is trained and kept
 
     @property
     def inputs_per_instance(self) -> int:
         """Two pairs where sources give negatives, else one."""
         return 2 if any(source.source.triples or source.source.negatives for source in self.sources) else 1
+
+    def begun(self) -> None:
+        """Keep a copy of the base, where the recipe anchors vectors to its own."""
+        if self.recipe.training.anchor > 0:
+            self._anchor = (copy.deepcopy(self.ranker).eval().requires_grad_(False),)
 
     def ranking(self) -> dict[str, Any]:
         """System and lengths."""
@@ -92,8 +99,9 @@ class RepBertTask(Task):
         }
 
     def forward(self, batch: Batch) -> Tensor:
-        """RepBERT eq. 4, averaged over rows."""
-        queries, passages = self._embed(batch, 'query_'), self._embed(batch, 'passage_')
+        """RepBERT eq. 4, averaged over rows; with an anchor, plus its weight times how far vectors are off."""
+        queries, passages = self._embed(self.ranker, batch, 'query_'), self._embed(self.ranker, batch, 'passage_')
+        away = self._away_from_anchor(batch, queries, passages)
         keys, relevant = batch['passage_keys'], batch['relevant_keys'][batch['rows']]
         if self.recipe.training.gather:
             passages, keys = gathered(passages, keys)
@@ -101,11 +109,21 @@ class RepBertTask(Task):
             similarities = queries[batch['rows']].float() @ passages.float().T
             if self.log_scale is not None:
                 similarities = similarities * self.log_scale.exp()
-            return multi_label_margin(similarities, in_batch_labels(keys, relevant))
+            loss = multi_label_margin(similarities, in_batch_labels(keys, relevant))
+        return loss if away is None else loss + self.recipe.training.anchor * away
 
-    def _embed(self, batch: Batch, prefix: str) -> Tensor:
+    def _away_from_anchor(self, batch: Batch, queries: Tensor, passages: Tensor) -> Tensor | None:
+        if not self._anchor:
+            return None
+        base = self._anchor[0].to(queries.device)
+        with torch.no_grad():
+            own = [self._embed(base, batch, prefix) for prefix in ('query_', 'passage_')]
+        return (anchored(queries, own[0]) + anchored(passages, own[1])) / 2
+
+    @staticmethod
+    def _embed(model: nn.Module, batch: Batch, prefix: str) -> Tensor:
         mask = batch.get(f'{prefix}attention_mask')
-        return in_length_groups(self.ranker, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
+        return in_length_groups(model, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """With a learnt scale s, the last layer norm gives vectors that are the square root of s times as long."""
