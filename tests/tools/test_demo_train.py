@@ -1,0 +1,88 @@
+"""Training all demo checkpoints: which commands are run, in which order; the package's own part is played by a list."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.command import run
+from pyserini_repbert.train.reading import read_recipe, recipe_path
+
+TOOLS = Path(__file__).parents[2] / 'tools'
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    monkeypatch.syspath_prepend(str(TOOLS))
+    for name in ('demo_runs', 'demo_workshop', 'demo_train'):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module('demo_train')
+
+
+@pytest.fixture
+def data(tmp_path, tool):
+    (tmp_path / 'data/medquad').mkdir(parents=True)
+    for name in tool.MEDQUAD:
+        (tmp_path / 'data/medquad' / name).touch()
+    return tmp_path / 'data'
+
+
+@pytest.fixture
+def commands(tool, monkeypatch):
+    """The commands that were run; what one names with --output is then there."""
+    found = []
+
+    def command(words):
+        found.append(list(words))
+        output = Path(words[words.index('--output') + 1])
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.touch() if words[0] == 'search' else output.mkdir()
+
+    monkeypatch.setattr(tool.bm25_runs, '__defaults__', (command,))
+    monkeypatch.setattr(tool.train, '__defaults__', (command,))
+    return found
+
+
+def test_every_checkpoint_after_what_it_needs(tool, data, commands, tmp_path):
+    arguments = ['--data', str(data), '--work', str(tmp_path / 'work')]
+    assert run(tool.main, arguments) == 0
+    assert [words[0] for words in commands[:4]] == ['search', 'search', 'index', 'search']
+    trained = {words[1]: words for words in commands[4:]}
+    assert list(trained) == [training.recipe for training in tool.TRAININGS]
+    assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-duobert']
+    assert f'variables.VANILLA={tmp_path / "work/vanilla-demo"}' in trained['demo-cedr-drmm']
+    assert f'variables.MEDQUAD={data / "medquad"}' in trained['demo-epic']
+    assert run(tool.main, arguments) == 0
+    assert len(commands) == 4 + len(tool.TRAININGS)
+
+
+def test_the_recipes_have_the_variables_that_they_are_given(tool, tmp_path):
+    for training in tool.TRAININGS:
+        values = {'MEDQUAD': 'M', 'RUNS': 'R'} | ({training.variable: 'before'} if training.variable else {})
+        recipe = read_recipe(recipe_path(training.recipe), [f'variables.{name}={own}' for name, own in values.items()])
+        assert recipe.name == training.name
+        assert ('before' in recipe.text) == bool(training.variable)
+
+
+def test_a_training_that_was_stopped_goes_on(tool, data, commands, tmp_path):
+    (tmp_path / 'work/epic-demo.training').mkdir(parents=True)
+    arguments = ['--data', str(data), '--work', str(tmp_path / 'work'), '--only', 'epic-demo', '--device', 'cpu']
+    assert run(tool.main, arguments) == 0
+    assert commands[-1][:2] == ['train', 'demo-epic']
+    assert commands[-1][-5:] == ['--device', 'cpu', '--output', str(tmp_path / 'work/epic-demo'), '--resume']
+
+
+@pytest.mark.parametrize(
+    ('more', 'words'),
+    [
+        (['--only', 'duobert-demo'], 'duobert-demo goes on from monobert-demo: train that first'),
+        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-demo, epic-demo"),
+        (['--data', 'elsewhere'], '--data elsewhere: corpus.jsonl.gz, train.queries.tsv.gz'),
+    ],
+)
+def test_what_cannot_be_trained_is_said(more, words, tool, data, commands, tmp_path, capsys):
+    assert run(tool.main, ['--data', str(data), '--work', str(tmp_path / 'work'), *more]) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,109 @@
+"""Train the demo checkpoints by the recipes that ship: BM25's hits for the training questions first, then each model.
+
+    python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device cpu]
+
+What is there already is kept, and a training that was stopped goes on. `ship_checkpoint.py` ships a checkpoint folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo_runs import chosen
+from demo_workshop import Command, package_command
+
+from pyserini_repbert.command import Parser, run
+from pyserini_repbert.errors import InputError
+
+HITS = 50
+MEDQUAD = ('corpus.jsonl.gz', 'train.queries.tsv.gz', 'train.qrels.txt.gz', 'liveqa.topics.tsv')
+
+
+@dataclass(frozen=True)
+class Training:
+    """A checkpoint's name, its recipe, and the variable by which the recipe names the checkpoint that it needs."""
+
+    name: str
+    recipe: str
+    variable: str = ''
+    needs: str = ''
+
+
+TRAININGS = (
+    Training('repbert-demo', 'demo-repbert'),
+    Training('epic-demo', 'demo-epic'),
+    Training('monobert-first-demo', 'demo-monobert-first'),
+    Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),
+    Training('duobert-demo', 'demo-duobert', 'START', 'monobert-demo'),
+    Training('vanilla-demo', 'demo-vanilla'),
+    *(
+        Training(f'cedr-{name}-demo', f'demo-cedr-{name}', 'VANILLA', 'vanilla-demo')
+        for name in ('knrm', 'pacrr', 'drmm')
+    ),
+)
+
+
+def main(arguments: list[str]) -> int | None:
+    """Train what is missing."""
+    options = _parser().parse_args(arguments)
+    medquad, work = Path(options.data, 'medquad').resolve(), Path(options.work).resolve()
+    if absent := [name for name in MEDQUAD if not (medquad / name).is_file()]:
+        raise InputError(f'--data {options.data}: {", ".join(absent)} not found in its folder medquad')
+    known = {training.name: training for training in TRAININGS}
+    wanted = [known[name] for name in chosen(options.only, list(known), 'checkpoint')]
+    bm25_runs(medquad, work)
+    for training in TRAININGS:
+        if training in wanted:
+            train(training, medquad, work, options.device)
+    return None
+
+
+def bm25_runs(medquad: Path, work: Path, command: Command = package_command) -> None:
+    """BM25's hits for the training questions, from which negatives are drawn."""
+    index = work / 'medquad.lucene'
+    named = {
+        'demo-train': ('demo', 'demo-train'),
+        'demo-xquad': ('demo', 'demo-xquad'),
+        'medquad-train': (str(index), str(medquad / 'train.queries.tsv.gz')),
+    }
+    for name, (where, topics) in named.items():
+        output = work / 'runs' / f'{name}.txt'
+        if output.is_file():
+            continue
+        if where == str(index) and not index.is_dir():
+            corpus = ['--corpus', str(medquad / 'corpus.jsonl.gz'), '--fields', 'answer']
+            command(['index', 'lucene', *corpus, '--output', str(index)])
+        source = ['--index', where, '--sparse', 'bm25', '--topics', topics]
+        command(['search', *source, '--hits', str(HITS), '--output', str(output)])
+
+
+def train(training: Training, medquad: Path, work: Path, device: str, command: Command = package_command) -> None:
+    """Train one checkpoint, unless it is there; go on where a training of it was stopped."""
+    output = work / training.name
+    if output.is_dir():
+        return
+    variables = {'MEDQUAD': str(medquad), 'RUNS': str(work / 'runs')}
+    if training.variable:
+        before = work / training.needs
+        if not before.is_dir():
+            raise InputError(f'{training.name} goes on from {training.needs}: train that first, or leave out --only')
+        variables[training.variable] = str(before)
+    settings = [word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')]
+    more = ['--resume'] if output.with_name(f'{output.name}.training').is_dir() else []
+    command(['train', training.recipe, *settings, '--device', device, '--output', str(output), *more])
+
+
+def _parser() -> Parser:
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--data', required=True, help='the folder that holds medquad/')
+    parser.add_argument('--work', required=True, help='where runs and checkpoints are kept')
+    parser.add_argument('--only', metavar='NAMES', help='checkpoints, separated by commas; default: all')
+    parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(run(main))
