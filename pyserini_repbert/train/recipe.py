@@ -119,6 +119,7 @@ class Training:
         0 for none. It ends up in the weights.
     anchor : RepBERT: weight of `losses.anchored`, which keeps vectors in the direction of the base's own and makes them
         equally long, for a base that was trained for cosine; 0 for none
+    vanilla_head : CEDR-KNRM: begin with the scores of the base, a Vanilla BERT: its head, and no weight on the kernels
     gather : RepBERT: passages of all devices are negatives
     shuffle : instances that wait in the buffer from which the next one is drawn; 1 keeps the order
     workers : processes that prepare batches
@@ -140,6 +141,7 @@ class Training:
     loss: str = 'cross_entropy'
     scale: float = 0.0
     anchor: float = 0.0
+    vanilla_head: bool = False
     gather: bool = False
     shuffle: int = 10000
     workers: int = 0

@@ -54,8 +54,9 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     if (dropout := recipe.training.dropout) is not None:
         config |= {'hidden_dropout_prob': dropout, 'attention_probs_dropout_prob': dropout}
     task = kind(recipe, base.word_pieces(), sources, config)  # type: ignore[call-arg, arg-type]
-    start_from(task.ranker, base.tensors(), base.name)
-    task.begun()
+    tensors = base.tensors()
+    start_from(task.ranker, tensors, base.name)
+    task.begun(tensors)
     if recipe.adapter is not None:
         add_adapter(task, recipe.adapter)
         if recipe.adapter.start is not None:

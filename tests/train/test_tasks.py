@@ -9,8 +9,11 @@ from safetensors.torch import load_file
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import Bert, BertConfig
 from pyserini_repbert.models.checkpoint import open_checkpoint
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import CedrReranker
 from pyserini_repbert.train.leakage import Guard
 from pyserini_repbert.train.losses import anchored
+from pyserini_repbert.train.saving import write_checkpoint
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.starting import new_task, open_base
 from pyserini_repbert.train.tasks import cedr
@@ -139,3 +142,27 @@ def test_an_adapter_that_does_not_fit_is_refused(tiny_recipe, tmp_path):
         recipe = tiny_recipe('repbert', adapter={**adapter, 'start': str(tmp_path / start)})
         with pytest.raises(InputError, match=words):
             task_and_instances(recipe, 1)
+
+
+def test_knrm_begins_with_the_scores_of_the_vanilla_bert_it_starts_from(tiny_recipe, tmp_path):
+    sizes = {'max_query_length': 6, 'max_doc_length': 40}
+    train(tiny_recipe('cedr', ranking={**sizes, 'architecture': 'vanilla'}), tmp_path / 'vanilla', device='cpu')
+
+    def begun(**ranking):
+        training = {'vanilla_head': True}
+        return tiny_recipe('cedr', base=str(tmp_path / 'vanilla'), ranking={**sizes, **ranking}, training=training)
+
+    task, instances = task_and_instances(begun(architecture='knrm'), 3)
+    query, texts = 'cat mat', [task.sources[0].texts([one.positive])[0] for one in instances]
+    (tmp_path / 'knrm').mkdir()
+    write_checkpoint(tmp_path / 'knrm', task, open_base(str(tmp_path / 'vanilla')), None)
+    candidates = [Candidate(str(number), 0.0, text) for number, text in enumerate(texts)]
+    scores = [
+        [(one.docid, one.score) for one in CedrReranker(tmp_path / name).rerank(query, candidates)]
+        for name in ('vanilla', 'knrm')
+    ]
+    assert [docid for docid, _ in scores[0]] == [docid for docid, _ in scores[1]]
+    assert [score for _, score in scores[1]] == pytest.approx([score for _, score in scores[0]], abs=1e-5)
+    for ranking in ({'architecture': 'knrm', 'joint': False}, {'architecture': 'pacrr'}):
+        with pytest.raises(InputError, match='vanilla_head is for KNRM with'):
+            task_and_instances(begun(**ranking), 1)

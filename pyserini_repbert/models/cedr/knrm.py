@@ -64,5 +64,12 @@ class CedrKnrm(CedrRanker):
         scores: Tensor = self.combine(features)
         return scores.squeeze(1)
 
+    @torch.no_grad()
+    def begin_as_vanilla(self, weight: Tensor, bias: Tensor) -> None:
+        """Give the scores of a Vanilla BERT with this head, weight (1, h) and bias (1,): kernels get no weight."""
+        self.combine.weight.zero_()
+        self.combine.weight[:, -self.cls_size :] = weight
+        self.combine.bias.copy_(bias)
+
     def _keep_channels(self, n_channels: int) -> None:
         self.combine = keep_columns(self.combine, len(MEANS), self.channels, n_channels)

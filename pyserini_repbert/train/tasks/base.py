@@ -61,8 +61,8 @@ class Task(nn.Module, ABC):
     def ranking(self) -> dict[str, Any]:
         """The `ranking` object for config.json."""
 
-    def begun(self) -> None:
-        """Called once the model has its base's weights, before it has an adapter."""
+    def begun(self, base: Mapping[str, Tensor]) -> None:
+        """Called once the model has what it takes of the base's weights by their names, before it has an adapter."""
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights as they are kept, from those in training."""

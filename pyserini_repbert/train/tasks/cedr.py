@@ -9,7 +9,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.cedr import CedrSettings, new_ranker
+from pyserini_repbert.models.cedr.knrm import CedrKnrm
 from pyserini_repbert.models.cedr.layout import CedrLayout, PairBatch
 from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.inputs import WordPieces
@@ -35,6 +37,18 @@ class CedrTask(Task):
     def inputs_per_instance(self) -> int:
         """One pair."""
         return 1
+
+    def begun(self, base: Mapping[str, Tensor]) -> None:
+        """Begin with the scores of the base, where the recipe says so."""
+        if not self.recipe.training.vanilla_head:
+            return
+        ranker = cast(CedrRanker, self.ranker)
+        if not (isinstance(ranker, CedrKnrm) and ranker.settings.joint and 'cls.weight' in base):
+            raise InputError(
+                f"recipe '{self.recipe.name}': training.vanilla_head is for KNRM with [CLS] over a Vanilla BERT: "
+                'leave it out, or check ranking.architecture, ranking.joint and base'
+            )
+        ranker.begin_as_vanilla(base['cls.weight'], base['cls.bias'])
 
     def ranking(self) -> dict[str, Any]:
         """CEDR's settings."""

@@ -59,7 +59,7 @@ class RepBertTask(Task):
         """Two pairs where sources give negatives, else one."""
         return 2 if any(source.source.triples or source.source.negatives for source in self.sources) else 1
 
-    def begun(self) -> None:
+    def begun(self, base: Mapping[str, Tensor]) -> None:
         """Keep a copy of the base, where the recipe anchors vectors to its own."""
         if self.recipe.training.anchor > 0:
             self._anchor = (copy.deepcopy(self.ranker).eval().requires_grad_(False),)
