@@ -11,6 +11,7 @@ from pyserini_repbert.errors import InputError
 BASE, DENSE, BM25 = 'minilm', 'repbert-demo', 'bm25'
 MONO, DUO, VANILLA = 'monobert-demo', 'duobert-demo', 'vanilla-demo'
 RERANKERS = ('epic-demo', MONO, VANILLA, 'cedr-knrm-demo', 'cedr-pacrr-demo', 'cedr-drmm-demo')
+APART = '-apart'  # CEDR without [CLS]
 METHODS = ('sum', 'binary', 'min', 'max')  # Multi-Stage eq. 3-6
 DUO_DEPTH = 3  # k (k - 1) inputs for each topic, each as long as two passages
 
@@ -73,7 +74,7 @@ COLLECTIONS = (
         '{data}/cacm/cacm.tar.gz',
         '{data}/cacm/topics.cacm.txt',
         '{data}/cacm/qrels.cacm.txt',
-        5,
+        20,
         USUAL,
         UNSEEN,
     ),
@@ -83,7 +84,7 @@ COLLECTIONS = (
         '{data}/vaswani/doc-text.trec.gz',
         '{data}/vaswani/query-text.trec',
         '{data}/vaswani/qrels',
-        5,
+        20,
         USUAL,
         UNSEEN,
     ),
@@ -128,7 +129,10 @@ class System:
 
 
 def all_systems(extra: Sequence[str] = ()) -> dict[str, System]:
-    """The systems by name, in the order of the tables; `extra` are further rerankers, compared with Vanilla BERT."""
+    """The systems by name, in the order of the tables.
+
+    `extra` are further rerankers, compared with Vanilla BERT; `cedr-NAME-apart` with `cedr-NAME-demo` too.
+    """
     cosine = f'{BASE}.cosine'
     untrained = f'{BASE} (before training)'
     found = [
@@ -145,6 +149,9 @@ def all_systems(extra: Sequence[str] = ()) -> dict[str, System]:
     for name in (*RERANKERS, *extra):
         compared = name.startswith('cedr-') or name in extra
         against = (BM25, _reranked(VANILLA)) if compared else (BM25,)
+        joint = name.removesuffix(APART) + '-demo'
+        if joint != name and joint in RERANKERS:
+            against = (*against, _reranked(joint))
         found.append(System(_reranked(name), f'BM25, {name}', name, Kind.RERANK, name, (BM25,), against))
         if name == MONO:
             found += _duo()

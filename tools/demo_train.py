@@ -33,7 +33,8 @@ class Training:
 
 
 TRAININGS = (
-    Training('repbert-demo', 'demo-repbert'),
+    Training('repbert-first-demo', 'demo-repbert-first'),
+    Training('repbert-demo', 'demo-repbert', 'START', 'repbert-first-demo'),
     Training('epic-demo', 'demo-epic'),
     Training('monobert-first-demo', 'demo-monobert-first'),
     Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),

@@ -19,6 +19,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_folder, digest, existing_file, human_size
 
 TEXTS = ('README.md', 'adapter_config.json', 'config.json', 'log.csv', 'recipe.yaml')
+RECIPE_HEADING = '\n## Recipe\n'
+ROUNDED = '- weights kept in float16, trained in float32'
 WEIGHTS = 'adapter_model.safetensors'
 LARGEST = 16_000_000  # bytes, of all shipped checkpoints
 DATA_LICENCES = 'trained on text under CC BY-SA (Wikipedia) and CC BY (MedQuAD)'
@@ -76,6 +78,8 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool
         shutil.copyfile(folder / WEIGHTS, made / WEIGHTS)
         if half:
             halve(made / WEIGHTS)
+            card = texts['README.md'].replace(RECIPE_HEADING, f'{ROUNDED}\n{RECIPE_HEADING}', 1)
+            (made / 'README.md').write_text(card, encoding='utf-8')
     return target
 
 

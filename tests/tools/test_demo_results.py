@@ -266,8 +266,9 @@ def test_wrong_arguments(tools, given, message, capsys):
 
 def test_further_rerankers_are_compared_with_vanilla_bert(tools):
     demo_runs, _, _ = tools
-    own = demo_runs.all_systems(['cedr-knrm-apart'])['bm25.cedr-knrm-apart']
-    assert own.against == ('bm25', 'bm25.vanilla-demo')
+    own = demo_runs.all_systems(['cedr-knrm-apart', 'other'])
+    assert own['bm25.other'].against == ('bm25', 'bm25.vanilla-demo')
+    assert own['bm25.cedr-knrm-apart'].against == ('bm25', 'bm25.vanilla-demo', 'bm25.cedr-knrm-demo')
 
 
 def test_the_collections_topics_are_test_topics(tools):

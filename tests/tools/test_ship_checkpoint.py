@@ -32,7 +32,7 @@ def trained(tmp_path):
     folder.mkdir()
     recipe = {'name': 'a-demo', 'description': 'What it is.', 'licence': 'Apache-2.0', 'data': ['/far/data/x.tsv']}
     (folder / 'recipe.yaml').write_text(yaml.safe_dump(recipe))
-    (folder / 'README.md').write_text('# a-demo\n\n- data: topics /far/data/x.tsv, see https://example.org/x\n')
+    (folder / 'README.md').write_text('# a-demo\n\n- data: topics /far/data/x.tsv, see https://example.org/x\n\n## Recipe\n')
     (folder / 'adapter_config.json').write_text(json.dumps({'base_model_name_or_path': 'minilm'}))
     ranking = {'system': 'repbert', 'max_query_length': 20}
     (folder / 'config.json').write_text(json.dumps({'hidden_size': 16, 'ranking': ranking}))
@@ -92,3 +92,4 @@ def test_weights_in_half_the_size(main, trained, shipped):
     assert kept['a'].dtype is torch.float16 and kept['n'].tolist() == [7]
     torch.testing.assert_close(kept['a'].float(), torch.tensor([1.0, 0.1]), atol=1e-4, rtol=0)
     assert load_file(trained / 'adapter_model.safetensors')['a'].dtype is torch.float32
+    assert '- weights kept in float16' in (shipped / 'a-demo/README.md').read_text()
