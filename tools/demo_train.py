@@ -34,7 +34,8 @@ class Training:
 
 TRAININGS = (
     Training('repbert-first-demo', 'demo-repbert-first'),
-    Training('repbert-demo', 'demo-repbert', 'START', 'repbert-first-demo'),
+    Training('repbert-second-demo', 'demo-repbert-second', 'START', 'repbert-first-demo'),
+    Training('repbert-demo', 'demo-repbert', 'START', 'repbert-second-demo'),
     Training('epic-demo', 'demo-epic'),
     Training('monobert-first-demo', 'demo-monobert-first'),
     Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),

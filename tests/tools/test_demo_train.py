@@ -79,7 +79,7 @@ def test_a_training_that_was_stopped_goes_on(tool, data, commands, tmp_path):
     ('more', 'words'),
     [
         (['--only', 'duobert-demo'], 'duobert-demo goes on from monobert-demo: train that first'),
-        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-first-demo, repbert-demo"),
+        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-first-demo, repbert-second-demo"),
         (['--data', 'elsewhere'], '--data elsewhere: corpus.jsonl.gz, train.queries.tsv.gz'),
     ],
 )

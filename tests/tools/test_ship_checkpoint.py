@@ -32,7 +32,9 @@ def trained(tmp_path):
     folder.mkdir()
     recipe = {'name': 'a-demo', 'description': 'What it is.', 'licence': 'Apache-2.0', 'data': ['/far/data/x.tsv']}
     (folder / 'recipe.yaml').write_text(yaml.safe_dump(recipe))
-    (folder / 'README.md').write_text('# a-demo\n\n- data: topics /far/data/x.tsv, see https://example.org/x\n\n## Recipe\n')
+    (folder / 'README.md').write_text(
+        '# a-demo\n\n- data: topics /far/data/x.tsv, see https://example.org/x\n\n## Recipe\n'
+    )
     (folder / 'adapter_config.json').write_text(json.dumps({'base_model_name_or_path': 'minilm'}))
     ranking = {'system': 'repbert', 'max_query_length': 20}
     (folder / 'config.json').write_text(json.dumps({'hidden_size': 16, 'ranking': ranking}))

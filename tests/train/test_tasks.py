@@ -113,6 +113,28 @@ def test_an_anchor_keeps_vectors_along_the_bases(adapter, tiny_recipe):
     assert ends[10.0][1] < 0.5 * ends[0.0][1]
 
 
+def test_beginnings_of_passages_are_anchored_too(tiny_recipe):
+    settings = {'anchor': 10.0, 'anchor_cuts': True, 'dropout': 0}
+    recipe = tiny_recipe('repbert', ranking={'max_query_length': 8}, training=settings)
+    task, instances = task_and_instances(recipe, 4)
+    batch = task.collate(instances)
+    ids, whole = batch['cut_input_ids'], batch['passage_input_ids']
+    lengths = (ids != task.pieces.pad).sum(dim=1).tolist()
+    assert len(ids) == len(whole) and len(set(lengths)) > 1
+    for number, length in enumerate(lengths):
+        assert ids[number, : length - 1].tolist() == whole[number, : length - 1].tolist()
+        assert ids[number, length - 1] == task.pieces.sep
+    assert (batch['cut_token_type_ids'][:, 0] == 1).all()
+    without = {name: value for name, value in batch.items() if not name.startswith('cut_')}
+    plain, _ = task_and_instances(tiny_recipe('repbert', ranking={'max_query_length': 8}, training={'dropout': 0}), 4)
+    queries, passages = (
+        plain.ranker(*(without.get(f'{side}_{name}') for name in ENCODED)).detach() for side in ('query', 'passage')
+    )
+    cuts = plain.ranker(*(batch.get(f'cut_{name}') for name in ENCODED)).detach()
+    away = anchored(queries, queries) + anchored(torch.cat([passages, cuts]), torch.cat([passages, cuts]))
+    assert task(batch).item() == pytest.approx(plain(without).item() + 5.0 * away.item(), abs=1e-5)
+
+
 def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):
     """duoBERT from monoBERT's adapter: its low-rank updates, pooler and classifier, and a third type of its own."""
     adapter, lengths = {'rank': 2, 'alpha': 4}, {'max_query_length': 8, 'max_length': 48}

@@ -26,6 +26,7 @@ from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config
 from pyserini_repbert.train.texts import docid_key
 
 _SPECIAL_TOKENS = 2
+_LONGEST_CUT = 64
 
 
 class RepBertTask(Task):
@@ -88,11 +89,18 @@ class RepBertTask(Task):
             keys += [_key(source, docid) for docid in docids]
             known = dict.fromkeys([instance.positive, *source.relevant(instance.qid)])
             relevant.append([_key(source, docid) for docid in known])
+        cuts = {}
+        if self.recipe.training.anchor_cuts:
+            begun = [
+                self.pieces.single([text], _cut(key), PASSAGE_TYPE)[0] for text, key in zip(passages, keys, strict=True)
+            ]
+            cuts = padded(begun, self.pieces.pad, 'cut_')
         most = max(map(len, relevant))
         filled = [own + [-1] * (most - len(own)) for own in relevant]
         return {
             **padded(self.pieces.single(queries, self.max_query, QUERY_TYPE), self.pieces.pad, 'query_'),
             **padded(self.pieces.single(passages, self.max_passage, PASSAGE_TYPE), self.pieces.pad, 'passage_'),
+            **cuts,
             'rows': torch.tensor(rows),
             'passage_keys': torch.tensor(keys),
             'relevant_keys': torch.tensor(filled),
@@ -116,9 +124,12 @@ class RepBertTask(Task):
         if not self._anchor:
             return None
         base = self._anchor[0].to(queries.device)
+        sides = ['query_', 'passage_'] + ['cut_'] * self.recipe.training.anchor_cuts
         with torch.no_grad():
-            own = [self._embed(base, batch, prefix) for prefix in ('query_', 'passage_')]
-        return (anchored(queries, own[0]) + anchored(passages, own[1])) / 2
+            own = [self._embed(base, batch, prefix) for prefix in sides]
+        if self.recipe.training.anchor_cuts:
+            passages = torch.cat([passages, self._embed(self.ranker, batch, 'cut_')])
+        return (anchored(queries, own[0]) + anchored(passages, torch.cat(own[1:]))) / 2
 
     @staticmethod
     def _embed(model: nn.Module, batch: Batch, prefix: str) -> Tensor:
@@ -135,6 +146,11 @@ class RepBertTask(Task):
 
 def _key(source: TrainingSource, docid: str) -> int:
     return docid_key(f'{source.space}\n{docid}')
+
+
+def _cut(key: int) -> int:
+    """A length for the beginning of a passage, from its key: shorter ones are as likely as longer ones, in octaves."""
+    return int(_LONGEST_CUT ** (key % 1009 / 1008))
 
 
 def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
