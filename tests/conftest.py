@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile('untimed', deadline=None)  # how long an example takes says more about the machine
+settings.load_profile('untimed')
 
 TINY = {
     'model_type': 'bert',
