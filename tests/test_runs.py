@@ -228,8 +228,7 @@ def test_duplicate_is_named(tmp_path, content):
 
 def test_truncated_gzip(tmp_path):
     packed = gzip.compress(''.join(f'q\t{i * 7919}\t{i}\n' for i in range(5000)).encode())
-    path = tmp_path / 'run.gz'
-    path.write_bytes(packed[: len(packed) // 2])
+    (path := tmp_path / 'run.gz').write_bytes(packed[: len(packed) // 2])
     with pytest.raises(InputError, match='not a whole gzip file'):
         read_run(path)
 

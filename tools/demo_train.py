@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo_runs import chosen
-from demo_workshop import Command, package_command
+from demo_workshop import package_command
 
 from pyserini_repbert.command import Parser, run
 from pyserini_repbert.errors import InputError
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int | None:
     return None
 
 
-def bm25_runs(medquad: Path, work: Path, command: Command = package_command) -> None:
+def bm25_runs(medquad: Path, work: Path) -> None:
     """BM25's hits for the training questions, from which negatives are drawn."""
     index = work / 'medquad.lucene'
     named = {
@@ -77,12 +77,12 @@ def bm25_runs(medquad: Path, work: Path, command: Command = package_command) -> 
             continue
         if where == str(index) and not index.is_dir():
             corpus = ['--corpus', str(medquad / 'corpus.jsonl.gz'), '--fields', 'answer']
-            command(['index', 'lucene', *corpus, '--output', str(index)])
+            package_command(['index', 'lucene', *corpus, '--output', str(index)])
         source = ['--index', where, '--sparse', 'bm25', '--topics', topics]
-        command(['search', *source, '--hits', str(HITS), '--output', str(output)])
+        package_command(['search', *source, '--hits', str(HITS), '--output', str(output)])
 
 
-def train(training: Training, medquad: Path, work: Path, device: str, command: Command = package_command) -> None:
+def train(training: Training, medquad: Path, work: Path, device: str) -> None:
     """Train one checkpoint, unless it is there; go on where a training of it was stopped."""
     output = work / training.name
     if output.is_dir():
@@ -95,7 +95,7 @@ def train(training: Training, medquad: Path, work: Path, device: str, command: C
         variables[training.variable] = str(before)
     settings = [word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')]
     more = ['--resume'] if output.with_name(f'{output.name}.training').is_dir() else []
-    command(['train', training.recipe, *settings, '--device', device, '--output', str(output), *more])
+    package_command(['train', training.recipe, *settings, '--device', device, '--output', str(output), *more])
 
 
 def _parser() -> Parser:

@@ -156,7 +156,7 @@ class Workshop:
     def _checkpoint(self, name: str) -> Checkpoint:
         """Opened by name: among the folders given, else in the catalog."""
         if name not in self._opened:
-            kind = next((kind for kind in ('encoders', 'rerankers') if catalog.find(kind, name)), None)
+            kind = catalog.checkpoint_kind(name)
             if name not in self.checkpoints and kind is None:
                 raise MissingResourceError(f"'{name}' is not in the catalog: give --checkpoints {name}=FOLDER")
             self._opened[name] = open_checkpoint(self._reference(name), kind or 'rerankers')

@@ -41,8 +41,7 @@ def commands(tool, monkeypatch):
         output.parent.mkdir(parents=True, exist_ok=True)
         output.touch() if words[0] == 'search' else output.mkdir()
 
-    monkeypatch.setattr(tool.bm25_runs, '__defaults__', (command,))
-    monkeypatch.setattr(tool.train, '__defaults__', (command,))
+    monkeypatch.setattr(tool, 'package_command', command)
     return found
 
 
