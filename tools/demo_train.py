@@ -33,9 +33,7 @@ class Training:
 
 
 TRAININGS = (
-    Training('repbert-first-demo', 'demo-repbert-first'),
-    Training('repbert-second-demo', 'demo-repbert-second', 'START', 'repbert-first-demo'),
-    Training('repbert-demo', 'demo-repbert', 'START', 'repbert-second-demo'),
+    Training('repbert-demo', 'demo-repbert'),
     Training('epic-demo', 'demo-epic'),
     Training('monobert-first-demo', 'demo-monobert-first'),
     Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),
@@ -56,6 +54,10 @@ def main(arguments: list[str]) -> int | None:
         raise InputError(f'--data {options.data}: {", ".join(absent)} not found in its folder medquad')
     known = {training.name: training for training in TRAININGS}
     wanted = [known[name] for name in chosen(options.only, list(known), 'checkpoint')]
+    for training in wanted:
+        first = known.get(training.needs)
+        if first and first not in wanted and not any((work / own.name).is_dir() for own in (first, training)):
+            raise InputError(f'{training.name} goes on from {training.needs}: train that first, or leave out --only')
     bm25_runs(medquad, work)
     for training in TRAININGS:
         if training in wanted:
@@ -89,10 +91,7 @@ def train(training: Training, medquad: Path, work: Path, device: str) -> None:
         return
     variables = {'MEDQUAD': str(medquad), 'RUNS': str(work / 'runs')}
     if training.variable:
-        before = work / training.needs
-        if not before.is_dir():
-            raise InputError(f'{training.name} goes on from {training.needs}: train that first, or leave out --only')
-        variables[training.variable] = str(before)
+        variables[training.variable] = str(work / training.needs)
     settings = [word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')]
     more = ['--resume'] if output.with_name(f'{output.name}.training').is_dir() else []
     package_command(['train', training.recipe, *settings, '--device', device, '--output', str(output), *more])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import digest
+from pyserini_repbert.models.unit_layer import UNIT_LAYER, with_unit_layer
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -84,7 +85,7 @@ class Checkpoint:
     @cached_property
     def weights_sha256(self) -> str:
         """Checksum of the weights: of model.safetensors itself; over all weight files where there are several; for an
-        adapter over its file, the scale at which it is merged, and its base's weights.
+        adapter over its file, the scale at which it is merged, its base's weights, and a unit layer if it has one.
         """
         files = self._weight_files()
         if len(files) == 1 and self.base is None:
@@ -94,6 +95,7 @@ class Checkpoint:
             from pyserini_repbert.models.adapter import scale_of
 
             parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
+            parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
         return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
     def _weight_files(self) -> list[Path]:
@@ -130,7 +132,7 @@ class Checkpoint:
             base = self.base.tensors()
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
-            return merged(base, found, self.folder / ADAPTER_CONFIG)
+            return merged(with_unit_layer(base, self.config), found, self.folder / ADAPTER_CONFIG)
         if not any(name.startswith('bert.') for name in found):
             found = {f'bert.{name}' if _is_body(name) else name: value for name, value in found.items()}
         return {_new_name(name): value for name, value in found.items() if not name.endswith(_IGNORED)}

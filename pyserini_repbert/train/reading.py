@@ -63,8 +63,6 @@ def check(recipe: Recipe, where: str) -> None:
     for name in ('scale', 'anchor'):
         if getattr(training, name) < 0:
             raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 0 or more')
-    if training.anchor_cuts and not training.anchor:
-        raise InputError(f'{where}: training.anchor_cuts needs a weight: give training.anchor')
     if training.schedule not in ('linear', 'constant'):
         raise InputError(f"{where}: training.schedule is '{training.schedule}', expected linear or constant")
     if training.precision not in ('float32', 'bfloat16', 'float16'):

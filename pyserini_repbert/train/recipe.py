@@ -117,10 +117,10 @@ class Training:
     loss : for EPIC and CEDR, a `PairLoss`
     scale : RepBERT: a learnt factor of the inner product, and where it begins, for a base that was trained for cosine;
         0 for none. It ends up in the weights.
+    unit_layer : RepBERT: add a last layer that makes all vectors equally long, for a base that was trained for cosine,
+        see `models.unit_layer`
     anchor : RepBERT: weight of `losses.anchored`, which keeps vectors in the direction of the base's own and makes them
         equally long, for a base that was trained for cosine; 0 for none
-    anchor_cuts : RepBERT: anchor the beginning of each passage too, 1 to 64 wordpieces of it, as a passage; without it,
-        passages that are shorter than those in training may be much longer vectors
     vanilla_head : CEDR-KNRM: begin with the scores of the base, a Vanilla BERT: its head, and no weight on the kernels
     gather : RepBERT: passages of all devices are negatives
     shuffle : instances that wait in the buffer from which the next one is drawn; 1 keeps the order
@@ -142,8 +142,8 @@ class Training:
     seed: int = 42
     loss: str = 'cross_entropy'
     scale: float = 0.0
+    unit_layer: bool = False
     anchor: float = 0.0
-    anchor_cuts: bool = False
     vanilla_head: bool = False
     gather: bool = False
     shuffle: int = 10000

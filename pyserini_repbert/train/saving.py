@@ -25,7 +25,7 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
     """Write the task's model as it is now into an existing folder, in the form that `open_checkpoint` reads."""
     from safetensors.torch import save_file
 
-    config = {key: value for key, value in task.body_config(base.config).items() if key not in _NOT_KEPT}
+    config = {key: value for key, value in task.body_config(base.config, task.recipe).items() if key not in _NOT_KEPT}
     if ranking := task.ranking():
         config['ranking'] = ranking
     if adapter is not None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
 from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.unit_layer import with_unit_layer
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
 from pyserini_repbert.train.tasks.base import Task
 
@@ -50,11 +51,11 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     module, name = _TASKS[recipe.system]
     kind: type[Task] = getattr(importlib.import_module(f'pyserini_repbert.train.tasks.{module}'), name)
     torch.manual_seed(recipe.training.seed)
-    config = kind.body_config(base.config)
+    config = kind.body_config(base.config, recipe)
     if (dropout := recipe.training.dropout) is not None:
         config |= {'hidden_dropout_prob': dropout, 'attention_probs_dropout_prob': dropout}
     task = kind(recipe, base.word_pieces(), sources, config)  # type: ignore[call-arg, arg-type]
-    tensors = base.tensors()
+    tensors = with_unit_layer(base.tensors(), config)
     start_from(task.ranker, tensors, base.name)
     task.begun(tensors)
     if recipe.adapter is not None:

@@ -78,10 +78,11 @@ def test_a_training_that_was_stopped_goes_on(tool, data, commands, tmp_path):
     ('more', 'words'),
     [
         (['--only', 'duobert-demo'], 'duobert-demo goes on from monobert-demo: train that first'),
-        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-first-demo, repbert-second-demo"),
+        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-demo, epic-demo"),
         (['--data', 'elsewhere'], '--data elsewhere: corpus.jsonl.gz, train.queries.tsv.gz'),
     ],
 )
 def test_what_cannot_be_trained_is_said(more, words, tool, data, commands, tmp_path, capsys):
     assert run(tool.main, ['--data', str(data), '--work', str(tmp_path / 'work'), *more]) == 2
     assert words in capsys.readouterr().err
+    assert not commands

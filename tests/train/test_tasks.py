@@ -8,7 +8,8 @@ from safetensors.torch import load_file
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import Bert, BertConfig
-from pyserini_repbert.models.checkpoint import open_checkpoint
+from pyserini_repbert.models.checkpoint import load_strictly, open_checkpoint
+from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
 from pyserini_repbert.train.leakage import Guard
@@ -113,26 +114,31 @@ def test_an_anchor_keeps_vectors_along_the_bases(adapter, tiny_recipe):
     assert ends[10.0][1] < 0.5 * ends[0.0][1]
 
 
-def test_beginnings_of_passages_are_anchored_too(tiny_recipe):
-    settings = {'anchor': 10.0, 'anchor_cuts': True, 'dropout': 0}
-    recipe = tiny_recipe('repbert', ranking={'max_query_length': 8}, training=settings)
-    task, instances = task_and_instances(recipe, 4)
+@pytest.mark.parametrize('adapter', [None, {'rank': 2}])
+def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe, tmp_path):
+    """Inner products rank as the base's cosine before training; the checkpoint has the trained layer, and one more."""
+    lengths = {'max_query_length': 8}
+    plain, instances = task_and_instances(tiny_recipe('repbert', ranking=lengths), 4)
+    recipe = tiny_recipe('repbert', ranking=lengths, adapter=adapter, training={'unit_layer': True, 'scale': 4.0})
+    task, _ = task_and_instances(recipe, 4)
     batch = task.collate(instances)
-    ids, whole = batch['cut_input_ids'], batch['passage_input_ids']
-    lengths = (ids != task.pieces.pad).sum(dim=1).tolist()
-    assert len(ids) == len(whole) and len(set(lengths)) > 1
-    for number, length in enumerate(lengths):
-        assert ids[number, : length - 1].tolist() == whole[number, : length - 1].tolist()
-        assert ids[number, length - 1] == task.pieces.sep
-    assert (batch['cut_token_type_ids'][:, 0] == 1).all()
-    without = {name: value for name, value in batch.items() if not name.startswith('cut_')}
-    plain, _ = task_and_instances(tiny_recipe('repbert', ranking={'max_query_length': 8}, training={'dropout': 0}), 4)
-    queries, passages = (
-        plain.ranker(*(without.get(f'{side}_{name}') for name in ENCODED)).detach() for side in ('query', 'passage')
-    )
-    cuts = plain.ranker(*(batch.get(f'cut_{name}') for name in ENCODED)).detach()
-    away = anchored(queries, queries) + anchored(torch.cat([passages, cuts]), torch.cat([passages, cuts]))
-    assert task(batch).item() == pytest.approx(plain(without).item() + 5.0 * away.item(), abs=1e-5)
+    sides = [[batch.get(f'{side}_{name}') for name in ENCODED] for side in ('query', 'passage')]
+    with torch.no_grad():
+        base, own = ([model.eval()(*side) for side in sides] for model in (plain.ranker, task.ranker))
+    cosine = torch.nn.functional.cosine_similarity(base[0][:, None], base[1][None], dim=2)
+    ours = own[0] @ own[1].T / own[1].norm(dim=1).mean() ** 2
+    torch.testing.assert_close(ours, cosine, atol=0.05, rtol=0)
+    folder = train(recipe, tmp_path / 'unit', device='cpu').folder
+    opened = open_checkpoint(folder)
+    assert opened.config['num_hidden_layers'] == plain.ranker.bert.config.num_hidden_layers + 1
+    model = RepBert(BertConfig.from_dict(opened.config))
+    load_strictly(model, opened)
+    with torch.no_grad():
+        kept = model.eval()(*sides[1])
+    spread = kept.norm(dim=1).std() / kept.norm(dim=1).mean()
+    assert 3 * spread < base[1].norm(dim=1).std() / base[1].norm(dim=1).mean()
+    with pytest.raises(InputError, match='has a unit layer: leave training.unit_layer out'):
+        train(tiny_recipe('repbert', base=str(folder), training={'unit_layer': True}), tmp_path / 'two', device='cpu')
 
 
 def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):

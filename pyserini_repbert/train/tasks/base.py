@@ -40,7 +40,7 @@ class Task(nn.Module, ABC):
         self.recipe, self.pieces, self.sources = recipe, pieces, list(sources)
 
     @classmethod
-    def body_config(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+    def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
         """The config.json of the model, from that of its base."""
         return dict(values)
 

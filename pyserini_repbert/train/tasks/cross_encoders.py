@@ -106,7 +106,7 @@ class DuoBertTask(CrossEncoderTask):
         self.ranker = DuoBert(sizes)
 
     @classmethod
-    def body_config(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+    def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
         """With a third token type."""
         return {**values, 'type_vocab_size': max(SEGMENTS, int(values.get('type_vocab_size', 2)))}
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed, nn
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.inputs import WordPieces
 from pyserini_repbert.models.repbert import (
     MAX_PASSAGE_TOKENS,
@@ -19,6 +20,7 @@ from pyserini_repbert.models.repbert import (
     SYSTEM,
     RepBert,
 )
+from pyserini_repbert.models.unit_layer import UNIT_LAYER
 from pyserini_repbert.train.losses import anchored, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
@@ -26,7 +28,6 @@ from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config
 from pyserini_repbert.train.texts import docid_key
 
 _SPECIAL_TOKENS = 2
-_LONGEST_CUT = 64
 
 
 class RepBertTask(Task):
@@ -54,6 +55,18 @@ class RepBertTask(Task):
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = (self.last_norm,) if scale > 0 else ()
         self._anchor: tuple[nn.Module, ...] = ()  # in a tuple: it is no part of what is trained and kept
+
+    @classmethod
+    def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
+        """The base's own, with one layer more where the recipe asks for a unit layer.
+
+        Raises InputError for a base that has one.
+        """
+        if not recipe.training.unit_layer:
+            return dict(values)
+        if values.get(UNIT_LAYER):
+            raise InputError(f"base '{recipe.base}' has a unit layer: leave training.unit_layer out")
+        return {**values, 'num_hidden_layers': values['num_hidden_layers'] + 1, UNIT_LAYER: True}
 
     @property
     def inputs_per_instance(self) -> int:
@@ -89,18 +102,11 @@ class RepBertTask(Task):
             keys += [_key(source, docid) for docid in docids]
             known = dict.fromkeys([instance.positive, *source.relevant(instance.qid)])
             relevant.append([_key(source, docid) for docid in known])
-        cuts = {}
-        if self.recipe.training.anchor_cuts:
-            begun = [
-                self.pieces.single([text], _cut(key), PASSAGE_TYPE)[0] for text, key in zip(passages, keys, strict=True)
-            ]
-            cuts = padded(begun, self.pieces.pad, 'cut_')
         most = max(map(len, relevant))
         filled = [own + [-1] * (most - len(own)) for own in relevant]
         return {
             **padded(self.pieces.single(queries, self.max_query, QUERY_TYPE), self.pieces.pad, 'query_'),
             **padded(self.pieces.single(passages, self.max_passage, PASSAGE_TYPE), self.pieces.pad, 'passage_'),
-            **cuts,
             'rows': torch.tensor(rows),
             'passage_keys': torch.tensor(keys),
             'relevant_keys': torch.tensor(filled),
@@ -124,12 +130,9 @@ class RepBertTask(Task):
         if not self._anchor:
             return None
         base = self._anchor[0].to(queries.device)
-        sides = ['query_', 'passage_'] + ['cut_'] * self.recipe.training.anchor_cuts
         with torch.no_grad():
-            own = [self._embed(base, batch, prefix) for prefix in sides]
-        if self.recipe.training.anchor_cuts:
-            passages = torch.cat([passages, self._embed(self.ranker, batch, 'cut_')])
-        return (anchored(queries, own[0]) + anchored(passages, torch.cat(own[1:]))) / 2
+            own = [self._embed(base, batch, prefix) for prefix in ('query_', 'passage_')]
+        return (anchored(queries, own[0]) + anchored(passages, own[1])) / 2
 
     @staticmethod
     def _embed(model: nn.Module, batch: Batch, prefix: str) -> Tensor:
@@ -146,11 +149,6 @@ class RepBertTask(Task):
 
 def _key(source: TrainingSource, docid: str) -> int:
     return docid_key(f'{source.space}\n{docid}')
-
-
-def _cut(key: int) -> int:
-    """A length for the beginning of a passage, from its key: shorter ones are as likely as longer ones, in octaves."""
-    return int(_LONGEST_CUT ** (key % 1009 / 1008))
 
 
 def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:

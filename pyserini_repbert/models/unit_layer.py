@@ -1,0 +1,46 @@
+"""A last layer of BERT that gives all texts vectors of one length, for a base that was trained for cosine.
+
+RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained for cosine, the direction
+of a mean vector is what it learnt, and its length is noise. The layer attends to all tokens alike, so that its
+attention gives each token the mean vector, many times as long as the token's own; layer normalisation then makes them
+equally long. The mean of its output points as the mean of its input does, and inner product ranks as cosine did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+UNIT_LAYER = 'unit_layer'  # in config.json: the last layer is one of these, and a base lacks it
+MEAN_OVER_TOKEN = 10.0
+
+
+def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
+    """A BERT's weights, and those of a unit layer where its config.json says that it has one and they are missing.
+
+    Weights are float32; queries are 0 and keys the identity, which makes attention even until queries are trained.
+    """
+    import torch
+
+    if not config.get(UNIT_LAYER):
+        return dict(tensors)
+    size, inner = config['hidden_size'], config['intermediate_size']
+    zero, one, identity = torch.zeros(size), torch.ones(size), torch.eye(size)
+    layer = {
+        'attention.self.query': (torch.zeros(size, size), zero),
+        'attention.self.key': (identity, zero),
+        'attention.self.value': (identity, zero),
+        'attention.output.dense': (MEAN_OVER_TOKEN * identity, zero),
+        'attention.output.LayerNorm': (one, zero),
+        'intermediate.dense': (torch.zeros(inner, size), torch.zeros(inner)),
+        'output.dense': (torch.zeros(size, inner), zero),
+        'output.LayerNorm': (one, zero),
+    }
+    stem = f'bert.encoder.layer.{config["num_hidden_layers"] - 1}'
+    named: dict[str, Tensor] = {}
+    for name, (weight, bias) in layer.items():
+        named |= {f'{stem}.{name}.weight': weight.clone(), f'{stem}.{name}.bias': bias.clone()}
+    return {**named, **tensors}

@@ -1,0 +1,67 @@
+"""A layer after BERT's last that makes mean vectors equally long."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.repbert import RepBert
+from pyserini_repbert.models.unit_layer import UNIT_LAYER, with_unit_layer
+
+SIZES = {'vocab_size': 60, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'intermediate_size': 48}
+WITH = {**SIZES, 'num_hidden_layers': 3, UNIT_LAYER: True}
+
+
+@pytest.fixture
+def base():
+    torch.manual_seed(5)
+    model = RepBert(BertConfig(**SIZES)).eval()
+    for name, parameter in model.named_parameters():
+        if 'LayerNorm' not in name:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+@pytest.fixture
+def texts():
+    """Token ids, types and mask of 40 texts of 1 to 20 tokens."""
+    torch.manual_seed(6)
+    mask = torch.arange(20) < torch.randint(1, 21, (40, 1))
+    ids = torch.randint(1, 60, mask.shape) * mask
+    return ids, torch.ones_like(ids), mask
+
+
+def with_layer(base):
+    model = RepBert(BertConfig.from_dict(WITH)).eval()
+    model.load_state_dict(with_unit_layer(base.state_dict(), WITH), strict=True)
+    return model
+
+
+def test_vectors_become_equally_long_and_keep_their_directions(base, texts):
+    with torch.no_grad():
+        before, after = base(*texts), with_layer(base)(*texts)
+    spread = [float(lengths.std() / lengths.mean()) for lengths in (before.norm(dim=1), after.norm(dim=1))]
+    assert 20 * spread[1] < spread[0]
+    torch.testing.assert_close(after.norm(dim=1), torch.full((40,), 32.0).sqrt(), atol=0, rtol=0.02)
+    centred = before - before.mean(dim=1, keepdim=True)  # layer normalisation takes away the mean over dimensions
+    torch.testing.assert_close(normalize(after, dim=1), normalize(centred, dim=1), atol=0.02, rtol=0)
+
+
+def test_padding_changes_nothing(base, texts):
+    model, (ids, types, mask) = with_layer(base), texts
+    with torch.no_grad():
+        padded = model(ids, types, mask)
+        for row in range(5):
+            n = int(mask[row].sum())
+            torch.testing.assert_close(model(ids[row : row + 1, :n], types[row : row + 1, :n])[0], padded[row])
+
+
+def test_weights_that_are_there_stay(base):
+    own = base.state_dict()
+    assert with_unit_layer(own, SIZES).keys() == own.keys()
+    trained = with_unit_layer(own, WITH) | {'bert.encoder.layer.2.output.LayerNorm.weight': torch.full((32,), 2.0)}
+    again = with_unit_layer(trained, WITH)
+    assert again.keys() == trained.keys()
+    assert all(torch.equal(again[name], value) for name, value in trained.items())
