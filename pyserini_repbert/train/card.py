@@ -20,6 +20,8 @@ def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:
     kind = f'LoRA adapter (rank {recipe.adapter.rank})' if recipe.adapter else 'full fine-tuning'
     if recipe.adapter and recipe.adapter.start:
         kind += f', which goes on from {recipe.adapter.start}'
+    if recipe.training.unit_layer:
+        kind += ', and a last layer that makes vectors equally long'
     results = [f'- steps: {done.steps} of {recipe.training.steps}', f'- mean training loss: {done.loss:.4f}']
     if recipe.validation is not None and done.best is not None:
         results.append(f'- validation, {recipe.validation.measure}: {done.best:.4f}')

@@ -63,6 +63,8 @@ def check(recipe: Recipe, where: str) -> None:
     for name in ('scale', 'anchor'):
         if getattr(training, name) < 0:
             raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 0 or more')
+    if training.unit_layer and recipe.system is not System.REPBERT:
+        raise InputError(f"{where}: training.unit_layer is for RepBERT, not for '{recipe.system}': leave it out")
     if training.schedule not in ('linear', 'constant'):
         raise InputError(f"{where}: training.schedule is '{training.schedule}', expected linear or constant")
     if training.precision not in ('float32', 'bfloat16', 'float16'):

@@ -93,6 +93,7 @@ def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, mon
         ('training.steps=many', "training: steps: int was expected, found 'many'"),
         ('training.steps=0', 'training.steps is 0, expected 1 or more'),
         ('training.gather=1', 'gather: bool was expected'),
+        ('training.unit_layer=true', "training.unit_layer is for RepBERT, not for 'monobert': leave it out"),
         ('training.anchor=-1', 'training.anchor is -1.0, expected 0 or more'),
         ('training.schedule=cosine', "training.schedule is 'cosine', expected linear or constant"),
         ('system=colbert', "system: 'colbert' is unknown: expected one of repbert"),

@@ -129,6 +129,7 @@ def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe,
     ours = own[0] @ own[1].T / own[1].norm(dim=1).mean() ** 2
     torch.testing.assert_close(ours, cosine, atol=0.05, rtol=0)
     folder = train(recipe, tmp_path / 'unit', device='cpu').folder
+    assert 'a last layer that makes vectors equally long' in (folder / 'README.md').read_text(encoding='utf-8')
     opened = open_checkpoint(folder)
     assert opened.config['num_hidden_layers'] == plain.ranker.bert.config.num_hidden_layers + 1
     model = RepBert(BertConfig.from_dict(opened.config))
