@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 UNIT_LAYER = 'unit_layer'  # in config.json: the last layer is one of these, and a base lacks it
-MEAN_OVER_TOKEN = 10.0
+MEAN_OVER_TOKEN = 10.0  # lengths then vary by half a percent, and tokens keep something of their own
 
 
 def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -25,9 +25,12 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
     """
     import torch
 
+    from pyserini_repbert.models.bert import BertConfig
+
     if not config.get(UNIT_LAYER):
         return dict(tensors)
-    size, inner = config['hidden_size'], config['intermediate_size']
+    sizes = BertConfig.from_dict(config)
+    size, inner = sizes.hidden_size, sizes.intermediate_size
     zero, one, identity = torch.zeros(size), torch.ones(size), torch.eye(size)
     layer = {
         'attention.self.query': (torch.zeros(size, size), zero),
@@ -39,7 +42,7 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
         'output.dense': (torch.zeros(size, inner), zero),
         'output.LayerNorm': (one, zero),
     }
-    stem = f'bert.encoder.layer.{config["num_hidden_layers"] - 1}'
+    stem = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}'
     named: dict[str, Tensor] = {}
     for name, (weight, bias) in layer.items():
         named |= {f'{stem}.{name}.weight': weight.clone(), f'{stem}.{name}.bias': bias.clone()}

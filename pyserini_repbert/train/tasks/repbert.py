@@ -66,7 +66,7 @@ class RepBertTask(Task):
             return dict(values)
         if values.get(UNIT_LAYER):
             raise InputError(f"base '{recipe.base}' has a unit layer: leave training.unit_layer out")
-        return {**values, 'num_hidden_layers': values['num_hidden_layers'] + 1, UNIT_LAYER: True}
+        return {**values, 'num_hidden_layers': config_of(values).num_hidden_layers + 1, UNIT_LAYER: True}
 
     @property
     def inputs_per_instance(self) -> int:
