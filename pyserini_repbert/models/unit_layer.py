@@ -23,12 +23,12 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
 
     Weights are float32; queries are 0 and keys the identity, which makes attention even until queries are trained.
     """
+    if not config.get(UNIT_LAYER):
+        return dict(tensors)
     import torch
 
     from pyserini_repbert.models.bert import BertConfig
 
-    if not config.get(UNIT_LAYER):
-        return dict(tensors)
     sizes = BertConfig.from_dict(config)
     size, inner = sizes.hidden_size, sizes.intermediate_size
     zero, one, identity = torch.zeros(size), torch.ones(size), torch.eye(size)
