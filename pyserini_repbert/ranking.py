@@ -32,5 +32,10 @@ class Ranking:
 
 
 def by_score(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates ordered by descending score, ties by ascending docid: the order used everywhere."""
+    """The candidates ordered by descending score, ties by ascending docid: the order of searchers and fusion."""
     return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.docid))
+
+
+def reordered(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates ordered by descending score, ties as they came: the order of rerankers."""
+    return sorted(candidates, key=lambda candidate: -candidate.score)

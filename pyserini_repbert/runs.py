@@ -139,7 +139,10 @@ _RECIPROCALS = [1.0 / rank for rank in range(1, 1001)]
 
 
 def reciprocal_scores(n: int) -> list[float]:
-    """[1, 1/2, …, 1/n]: the scores of a ranking that has none of its own (equal numbers are shared between lists)."""
+    """[1, 1/2, …, 1/n]: the scores of a ranking that has none of its own (equal numbers are shared between lists).
+
+    Also those to evaluate a ranking by whose order counts, for an evaluator breaks ties its own way.
+    """
     return _RECIPROCALS[:n] + [1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1)]
 
 

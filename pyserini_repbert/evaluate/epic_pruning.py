@@ -16,7 +16,7 @@ from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.passages import Corpus, Passage
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.runs import RankedList, Run
+from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
 from pyserini_repbert.term_vectors import TermVector
 from pyserini_repbert.topics import Qrels
 
@@ -120,8 +120,8 @@ def _reranked(
         start = time.perf_counter()
         scores = index.score(own, vector)
         seconds.append(time.perf_counter() - start)
-        pairs = sorted(zip((-scores).tolist(), docids, strict=True))
-        run[topic.qid] = RankedList([docid for _, docid in pairs], [-score for score, _ in pairs])
+        order = np.argsort(-scores, kind='stable')  # ties keep the first stage's order
+        run[topic.qid] = RankedList([docids[place] for place in order.tolist()], reciprocal_scores(len(docids)))
     return run, 1000 * float(np.median(seconds))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.ranking import Candidate, Query
-from pyserini_repbert.runs import RankedList, Run
+from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
 from pyserini_repbert.topics import Qrels
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def layer_curve(
         ranked = reranker.rerank_many([query.text for query in queries], lists, on_progress=on_progress)
         seconds = clock() - start
         run: Run = {
-            query.qid: RankedList([item.docid for item in items], [item.score for item in items])
+            query.qid: RankedList([item.docid for item in items], reciprocal_scores(len(items)))
             for query, items in zip(queries, ranked, strict=True)
         }
         found[n_layers] = LayerResult(n_documents / seconds, evaluate(run, qrels, measures).means)

@@ -10,7 +10,9 @@ from pyserini_repbert.evaluate.measures_command import DEFAULT_MEASURES, load_ju
 
 def main(arguments: Sequence[str]) -> int | None:
     """Print a row for each run and measure."""
-    made = parser('evaluate ties', 'Measures of runs with all ties broken for the worst, by docid, and for the best.')
+    made = parser(
+        'evaluate ties', 'Measures of runs with ties broken for the worst, as the run has them, for the best.'
+    )
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     made.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form")
@@ -32,5 +34,5 @@ def main(arguments: Sequence[str]) -> int | None:
         share = f'{tied_share(run):.1%}'
         for measure, interval in tie_intervals(run, qrels, measures).items():
             rows.append([name, share, measure, *(f'{value:.4f}' for value in interval)])
-    print(markdown(['run', 'tied hits', 'measure', 'lowest', 'by docid', 'highest'], rows))
+    print(markdown(['run', 'tied hits', 'measure', 'lowest', 'as given', 'highest'], rows))
     return None

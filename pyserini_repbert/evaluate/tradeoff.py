@@ -106,7 +106,6 @@ class Replay:
 
     def __init__(self, kept: KeptScores) -> None:
         self.kept = kept
-        self._tie = np.argsort(np.argsort(np.array(kept.docids, dtype=object)))
 
     def order(self, setting: Setting, seed: int = 0) -> Order | None:
         """Positions of the candidates, best first; None where a score or a pair that is needed was not kept."""
@@ -114,7 +113,7 @@ class Replay:
         if min(setting.k0, n) > len(kept.scores):
             return None
         scores = kept.scores[: setting.k0]
-        order = np.concatenate([self._sorted(np.arange(len(scores)), scores), np.arange(len(scores), n)])
+        order = np.concatenate([np.argsort(-scores, kind='stable'), np.arange(len(scores), n)])
         head = order[: setting.k1]
         if len(head) < 2:
             return order
@@ -124,10 +123,7 @@ class Replay:
         if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any():
             return None
         new = aggregate_differences(differences, setting.method, setting.samples, sample_seed(seed, kept.query))
-        return np.concatenate([self._sorted(head, new), order[setting.k1 :]])
-
-    def _sorted(self, positions: Order, scores: NDArray[np.float64]) -> Order:
-        return positions[np.lexsort((self._tie[positions], -scores))]
+        return np.concatenate([head[np.argsort(-new, kind='stable')], order[setting.k1 :]])
 
 
 def trade_off(

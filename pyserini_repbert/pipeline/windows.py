@@ -12,7 +12,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.costs import StageCost
 from pyserini_repbert.pipeline.partial import Window
 from pyserini_repbert.pipeline.stages import Lists, Stage, apply_stage, cost_since
-from pyserini_repbert.ranking import Candidate, Query, by_score
+from pyserini_repbert.ranking import Candidate, Query, reordered
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.duobert import DuoBertReranker
 from pyserini_repbert.rerank.kept import KeptScores, needed_pairs, over, submatrix
@@ -123,7 +123,7 @@ def _compared(
         place = {docid: position for position, docid in enumerate(own.docids)}
         differences = submatrix(whole, np.array([place[item.docid] for item in head], dtype=np.int64))
         scores = reranker.aggregated(query, differences).tolist()
-        ranked = by_score(replace(item, score=score) for item, score in zip(head, scores, strict=True))
+        ranked = reordered(replace(item, score=score) for item, score in zip(head, scores, strict=True))
         rest: list[Candidate] = [] if drop_rest else items[stage.k :]
         found.append(over(ranked, rest))
         done.append(whole)

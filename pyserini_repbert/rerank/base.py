@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.ranking import Candidate, by_score
+from pyserini_repbert.ranking import Candidate, reordered
 
 Progress = Callable[[int], object]
 
@@ -37,7 +37,7 @@ class Reranker(ABC):
     """Gives candidates new scores.
 
     Subclasses implement `score_lists`; this class owns the checks of its input, the order of the result (descending
-    score, ties by docid) and the rule that nothing given to it is changed.
+    score; equal scores keep the order of the stage before) and the rule that nothing given to it is changed.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Reranker(ABC):
         return n
 
     def rerank(self, query: str, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
-        """The candidates with their new scores, best first, ties by docid; only the k best where k is given.
+        """The candidates with their new scores, best first, ties in their old order; only the k best where k is given.
 
         Raises
         ------
@@ -110,8 +110,8 @@ class Reranker(ABC):
 
 
 def rescored(candidates: Sequence[Candidate], scores: NDArray[np.floating]) -> list[Candidate]:
-    """New candidates with these scores, best first, ties by docid. DamagedFileError for one that is not finite."""
+    """New candidates with these scores, best first, ties as they came. DamagedFileError for one that is not finite."""
     if not np.isfinite(scores).all():
         docid = candidates[int(np.flatnonzero(~np.isfinite(scores))[0])].docid
         raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
-    return by_score(Candidate(old.docid, new, old.text) for old, new in zip(candidates, scores.tolist(), strict=True))
+    return reordered(Candidate(old.docid, new, old.text) for old, new in zip(candidates, scores.tolist(), strict=True))

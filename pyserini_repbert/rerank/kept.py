@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
-from pyserini_repbert.ranking import Candidate, by_score
+from pyserini_repbert.ranking import Candidate, reordered
 from pyserini_repbert.rerank.aggregation import aggregate_differences
 from pyserini_repbert.rerank.duobert import sample_seed
 
@@ -54,11 +54,10 @@ def over(head: Sequence[Candidate], rest: Sequence[Candidate]) -> list[Candidate
 
 
 def best_of(kept: KeptScores, k0: int, k1: int) -> NDArray[np.int64]:
-    """Positions of the k1 best of the first k0 candidates, best first, ties by docid; for k0 = 0 the first k1."""
+    """Positions of the k1 best of the first k0 candidates, best first, ties as they came; for k0 = 0 the first k1."""
     if not k0:
         return np.arange(min(k1, len(kept.docids)), dtype=np.int64)
-    scored = zip((-kept.scores[:k0]).tolist(), kept.docids, range(k0), strict=False)
-    return np.array([position for _, _, position in sorted(scored)[:k1]], dtype=np.int64)
+    return np.argsort(-kept.scores[:k0], kind='stable')[:k1].astype(np.int64)
 
 
 def needed_pairs(kept: KeptScores, depths: Sequence[int], k1: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -108,7 +107,7 @@ def replay(
         raise InputError(f"query '{kept.qid}': k0={k0} is asked for, {len(kept.scores)} candidates have scores")
     incoming = [Candidate(docid, -float(place)) for place, docid in enumerate(kept.docids, 1)]
     scored = [replace(old, score=float(new)) for old, new in zip(incoming[:k0], kept.scores, strict=False)]
-    ranking = over(by_score(scored), [] if drop_rest and k0 else incoming[k0:])
+    ranking = over(reordered(scored), [] if drop_rest and k0 else incoming[k0:])
     if not k1:
         return ranking
     position = {docid: place for place, docid in enumerate(kept.docids)}
@@ -117,7 +116,7 @@ def replay(
     if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any() and method != 'sample':
         raise InputError(f"query '{kept.qid}': not all pairs of k0={k0}, k1={k1} were compared: use --replay-k0 {k0}")
     new = aggregate_differences(differences, method, samples, sample_seed(seed, kept.query)).tolist()
-    compared = by_score(replace(old, score=score) for old, score in zip(head, new, strict=True))
+    compared = reordered(replace(old, score=score) for old, score in zip(head, new, strict=True))
     return over(compared, [] if drop_rest else ranking[k1:])
 
 

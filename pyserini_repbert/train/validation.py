@@ -86,8 +86,11 @@ class Validator:
         self.ranked = {}
         for query, candidates, own in zip(self.topics, self.lists, scores, strict=True):
             docids = np.asarray([candidate.docid for candidate in candidates])
-            order = np.lexsort((docids, -np.asarray(own, dtype=np.float64)))[: self.settings.depth]
-            self.ranked[query.qid] = RankedList(docids[order].tolist(), np.asarray(own)[order].tolist())
+            keys = -np.asarray(own, dtype=np.float64)
+            is_searcher = self.system is System.REPBERT  # a reranker's ties keep the first stage's order
+            order = np.lexsort((docids, keys)) if is_searcher else np.argsort(keys, kind='stable')
+            order = order[: self.settings.depth]
+            self.ranked[query.qid] = RankedList(docids[order].tolist(), reciprocal_scores(len(order)))
         return evaluate(self.ranked, self.qrels, self.measures).means[self.settings.measure]
 
     def cutoff(self) -> Cutoff | None:

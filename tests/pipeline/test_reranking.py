@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.evaluate.tradeoff import Replay, Setting
 from pyserini_repbert.passages import CorpusTexts, open_corpus
 from pyserini_repbert.pipeline import parse_stage, run_stages
 from pyserini_repbert.pipeline.partial import finished
@@ -13,6 +16,8 @@ from pyserini_repbert.ranking import Query
 from pyserini_repbert.rerank import DuoBertReranker
 from pyserini_repbert.rerank.kept import KeptScores, best_of, needed_pairs, read_kept, replay, write_kept
 from pyserini_repbert.runs import RankedList
+
+NAN = float('nan')
 
 
 def texts_of(world):
@@ -153,7 +158,7 @@ def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_re
 
 def kept_scores() -> KeptScores:
     return KeptScores(
-        'q', 'text', ('a', 'b', 'c', 'd'), np.array([-3.0, -1.0, -1.0, -0.5]), np.empty(0, int), np.empty((0, 0))
+        'q', 'text', ('d', 'c', 'b', 'a'), np.array([-3.0, -1.0, -1.0, -0.5]), np.empty(0, int), np.empty((0, 0))
     )
 
 
@@ -165,6 +170,25 @@ def test_the_pairs_that_depths_need():
     members, pairs = needed_pairs(kept, [4, 3], 2)
     assert members.tolist() == [3, 1, 2]
     assert pairs.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
+
+
+def test_replayed_ties_keep_the_order_of_the_stage_before():
+    """monoBERT ties c and b, duoBERT (binary) all of a, c, b: a beats c, c beats b, b beats a."""
+    differences = np.array([[NAN, 1.0, -1.0], [-1.0, NAN, 1.0], [1.0, -1.0, NAN]])
+    kept = replace(kept_scores(), members=np.array([3, 1, 2]), differences=differences)
+    for k1, expected in ((0, 'acbd'), (2, 'acbd'), (3, 'acbd')):
+        assert ''.join(item.docid for item in replay(kept, 4, k1, 'binary')) == expected
+        order = Replay(kept).order(Setting(4, k1, 'binary'))
+        assert ''.join(kept.docids[position] for position in order) == expected
+
+
+@pytest.mark.parametrize('keep', [None, (6,)])
+def test_ties_of_a_stage_keep_the_order_of_the_stage_before(keep, world, monkeypatch):
+    monkeypatch.setattr(DuoBertReranker, 'aggregated', lambda self, query, differences: np.zeros(len(differences)))
+    mono = run_stages(world.queries, world.run, stages_of(world)[:1], texts_of(world)).run
+    both = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(keep=keep)).run
+    assert any(ranked.docids[:4] != sorted(ranked.docids[:4]) for ranked in mono.values())
+    assert {qid: ranked.docids for qid, ranked in both.items()} == {qid: list.docids for qid, list in mono.items()}
 
 
 def test_kept_scores_that_are_no_such_thing(tmp_path):

@@ -1,0 +1,53 @@
+"""The contract of every reranker: order, ties, depth, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import Reranker
+
+
+class Given(Reranker):
+    """Scores by docid."""
+
+    def __init__(self, **scores: float) -> None:
+        self.scores = scores
+
+    def score_lists(self, queries, lists, on_progress=None):
+        return [np.array([self.scores[item.docid] for item in items], dtype=np.float32) for items in lists]
+
+
+def candidates(docids: str) -> list[Candidate]:
+    return [Candidate(docid, 9.0 - place, f'text of {docid}') for place, docid in enumerate(docids)]
+
+
+@pytest.mark.parametrize(
+    ('given', 'expected'), [('dcba', 'bdca'), ('abcd', 'bacd'), ('cadb', 'bcad'), ('ca', 'ca'), ('ac', 'ac')]
+)
+def test_equal_scores_keep_the_order_of_the_stage_before(given, expected):
+    ranked = Given(a=1.0, b=2.0, c=1.0, d=1.0).rerank('q', candidates(given))
+    assert ''.join(item.docid for item in ranked) == expected
+    assert [item.score for item in ranked] == [2.0] * given.count('b') + [1.0] * (len(given) - given.count('b'))
+    assert [item.text for item in ranked] == [f'text of {docid}' for docid in expected]
+
+
+def test_the_depth_cuts_and_nothing_given_changes():
+    given = candidates('cab')
+    before = list(given)
+    reranker = Given(a=-1.0, b=-2.0, c=-1.0)
+    assert [item.docid for item in reranker.rerank('q', given, 2)] == ['c', 'a']
+    assert reranker.rerank('q', given, 0) == [] and len(reranker.rerank('q', given, 9)) == 3
+    assert given == before
+
+
+def test_what_is_refused():
+    reranker = Given(a=1.0, b=float('nan'))
+    with pytest.raises(InputError, match='2 queries and 1 lists'):
+        reranker.rerank_many(['p', 'q'], [candidates('a')])
+    with pytest.raises(InputError, match='k=-1'):
+        reranker.rerank('q', candidates('a'), -1)
+    with pytest.raises(DamagedFileError, match="the score of candidate 'b' is not finite"):
+        reranker.rerank('q', candidates('ab'))
