@@ -81,6 +81,15 @@ def positive_int(text: str) -> int:
     return value
 
 
+def plain_text(text: str) -> str:
+    """An argparse type: text that UTF-8 can hold. A terminal of another encoding gives bytes that are none."""
+    try:
+        text.encode('utf-8')
+    except UnicodeEncodeError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not valid UTF-8: check the terminal's encoding") from error
+    return text
+
+
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     """A tqdm bar on stderr with rate and ETA; silent with `quiet` or when stderr is not a terminal."""
     from tqdm import tqdm

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyserini_repbert.command import parser, positive_int
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures_command import DEFAULT_MEASURES, load_judgments, named_paths, read_named
+from pyserini_repbert.fusion.__main__ import add_formula_arguments, check_scores, formula
 
 
 def fusion_table_main(arguments: Sequence[str]) -> int | None:
@@ -16,6 +17,7 @@ def fusion_table_main(arguments: Sequence[str]) -> int | None:
     _add_runs(made, qrels=True, measures=True)
     methods = ['interleave', 'rrf', 'interpolation']
     made.add_argument('--method', default=methods[0], choices=methods, help='how pairs are fused')
+    add_formula_arguments(made)
     made.add_argument('--hits', type=_from_zero, default=1000, help='hits to keep for each query, 0 for all')
     options = _checked(made, arguments)
     from pyserini_repbert.evaluate.fusion_tables import fusion_table
@@ -24,9 +26,12 @@ def fusion_table_main(arguments: Sequence[str]) -> int | None:
     from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
 
     measures = parse_measures(options.measures)
+    alpha, rrf_k = formula(options.method, options)
     qrels = load_judgments(options.qrels)
-    runs = dict(read_named(named_paths(options.runs), options.quiet))
-    table = fusion_table(runs, qrels, measures, options.method, options.hits or None)
+    paths = named_paths(options.runs)
+    check_scores(options.method, paths.values())
+    runs = dict(read_named(paths, options.quiet, options.depth))
+    table = fusion_table(runs, qrels, measures, options.method, options.hits or None, alpha, rrf_k)
     for measure, rows in table.items():
         cells = []
         for row, values in rows.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.fusion.methods import FusionMethod, fuse
-from pyserini_repbert.runs import Run
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, fuse
+from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
 from pyserini_repbert.topics import Qrels
 
 FusionTable = dict[str, dict[str, dict[str, float]]]
@@ -18,6 +18,8 @@ def fusion_table(
     measures: Sequence[NamedMeasure],
     method: str = FusionMethod.INTERLEAVE,
     k: int | None = 1000,
+    alpha: float = ALPHA,
+    rrf_k: float = RRF_K,
 ) -> FusionTable:
     """The value of each measure for each ordered pair of runs; a run with itself is the run alone.
 
@@ -26,6 +28,7 @@ def fusion_table(
     runs : name -> run
     method : how a pair is fused; the row's run comes first
     k : length of a fused ranking; None keeps all
+    alpha, rrf_k : as in `fuse`
 
     Returns
     -------
@@ -35,7 +38,12 @@ def fusion_table(
     table: FusionTable = {named.name: {row: {} for row in runs} for named in measures}
     for row, first in judged.items():
         for column, second in judged.items():
-            fused = first if row == column else fuse([first, second], method, k)
+            fused = first if row == column else _in_order(fuse([first, second], method, k, alpha, rrf_k))
             for name, value in evaluate(fused, qrels, measures).means.items():
                 table[name][row][column] = value
     return table
+
+
+def _in_order(run: Run) -> Run:
+    """The run with scores that make an evaluator keep its order, as a written run has them."""
+    return {qid: RankedList(own.docids, reciprocal_scores(len(own.docids))) for qid, own in run.items()}

@@ -75,13 +75,13 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def read_named(paths: dict[str, str], quiet: bool) -> Iterator[tuple[str, Run]]:
-    """(name, run) of each run file, with a progress bar."""
+def read_named(paths: dict[str, str], quiet: bool, depth: int | None = None) -> Iterator[tuple[str, Run]]:
+    """(name, run) of each run file, its best `depth` hits of each query, with a progress bar."""
     from pyserini_repbert.runs import read_run
 
     with progress(len(paths), 'runs', 'run', quiet) as bar:
         for name, path in paths.items():
-            yield name, read_run(path)
+            yield name, read_run(path, depth)
             bar.update()
 
 

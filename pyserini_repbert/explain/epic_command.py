@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import usage
+from pyserini_repbert.command import plain_text, usage
 from pyserini_repbert.encode.__main__ import add_model_arguments
 from pyserini_repbert.errors import InputError
 
@@ -22,9 +22,9 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     parser.add_argument('--model', help='an EPIC checkpoint: catalog name or folder; default: the one the index names')
-    parser.add_argument('--query', required=True, metavar='TEXT', help='the query')
+    parser.add_argument('--query', type=plain_text, required=True, metavar='TEXT', help='the query')
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument('--passage', metavar='TEXT', help='the passage')
+    what.add_argument('--passage', type=plain_text, metavar='TEXT', help='the passage')
     what.add_argument('--docid', help='a passage of --index')
     parser.add_argument('--index', help='an EPIC index: explain the vector that it stores')
     parser.add_argument('--corpus', help="where the passage's text is, if the index does not store texts")

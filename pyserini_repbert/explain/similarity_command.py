@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import positive_int
+from pyserini_repbert.command import plain_text, positive_int
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ _WIDTH = 40
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     parser.add_argument('--model', required=True, help='a CEDR checkpoint, or any BERT: catalog name or folder')
-    parser.add_argument('--query', required=True, metavar='TEXT', help='the query')
-    parser.add_argument('--passage', required=True, action='append', metavar='TEXT', help='may be given several times')
+    parser.add_argument('--query', type=plain_text, required=True, metavar='TEXT', help='the query')
+    parser.add_argument(
+        '--passage', type=plain_text, required=True, action='append', metavar='TEXT', help='may be given several times'
+    )
     parser.add_argument('--layer', nargs='+', type=_from_zero, metavar='L', help='0: the embeddings; default: the last')
     parser.add_argument('--output', nargs='+', default=[], metavar='FILE', help='.png or .html files to write')
     parser.add_argument('--start', type=_from_zero, help='first passage token in a PNG; default: where it matches best')

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import parser, positive_int, progress, run
+from pyserini_repbert.command import parser, positive_int, progress, run, usage
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,18 +21,16 @@ if TYPE_CHECKING:
 def main(arguments: list[str]) -> int | None:
     """Read, fuse, write; with --provenance also where each document comes from."""
     options = _parser().parse_args(arguments)
-    from pyserini_repbert.fusion.methods import FusionMethod, combiner
-    from pyserini_repbert.runs import RunFormat, check_format, default_tag, run_format
+    from pyserini_repbert.fusion.methods import combiner
+    from pyserini_repbert.runs import check_format, default_tag
 
     options.tag = options.tag or default_tag(options.output)
     check_format(options.output_format, options.tag)
     if options.provenance and not options.provenance.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
         raise InputError(f"provenance file '{options.provenance}': a name that ends in .tsv or .jsonl was expected")
-    if options.method == FusionMethod.INTERPOLATION:
-        for path in options.runs:
-            if run_format(path) is RunFormat.MSMARCO:
-                raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
-    combine = combiner(len(options.runs), options.method, options.hits or None, options.alpha, options.rrf_k)
+    alpha, rrf_k = formula(options.method, options)
+    check_scores(options.method, options.runs)
+    combine = combiner(len(options.runs), options.method, options.hits or None, alpha, rrf_k)
     whole = options.provenance or (Path(options.output).exists() and not Path(options.output).is_file())  # a pipe, say
     n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
     if not options.quiet:
@@ -96,9 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=['interleave', 'rrf', 'interpolation'],
         help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
     )
-    made.add_argument('--alpha', type=float, default=0.5, help='interpolation: weight of the first run')
-    made.add_argument('--rrf-k', type=float, default=60, help='rrf: the constant that is added to ranks')
-    made.add_argument('--depth', type=positive_int, help='read only the best hits of each query of each run')
+    add_formula_arguments(made)
     made.add_argument('--hits', type=_hits, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     made.add_argument('--output-format', default='trec', choices=['trec', 'msmarco'], help='format to write')
@@ -107,6 +103,34 @@ def _parser() -> argparse.ArgumentParser:
         '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
     )
     return made
+
+
+def add_formula_arguments(made: argparse._ActionsContainer) -> None:
+    """--alpha, --rrf-k and --depth, of every command that fuses."""
+    made.add_argument('--alpha', type=float, help="interpolation: the first ranking's weight, default 0.5")
+    made.add_argument('--rrf-k', type=float, help='rrf: the constant that is added to ranks, default 60')
+    made.add_argument('--depth', type=positive_int, help='fuse only the best hits of each ranking')
+
+
+def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:
+    """The alpha and rrf_k that the flags give. Raises InputError where the method has no use for one."""
+    from pyserini_repbert.fusion.methods import ALPHA, RRF_K
+
+    for flag, value, needed in (('--alpha', options.alpha, 'interpolation'), ('--rrf-k', options.rrf_k, 'rrf')):
+        if value is not None and method != needed:
+            raise usage(f"{flag} is for '{needed}', fusion here is by '{method}'")
+    alpha, rrf_k = options.alpha, options.rrf_k
+    return ALPHA if alpha is None else alpha, RRF_K if rrf_k is None else rrf_k
+
+
+def check_scores(method: str, paths: Iterable[str]) -> None:
+    """Raises InputError for a run file without scores, where they are to be interpolated."""
+    from pyserini_repbert.fusion.methods import FusionMethod
+    from pyserini_repbert.runs import RunFormat, run_format
+
+    for path in paths if method == FusionMethod.INTERPOLATION else ():
+        if run_format(path) is RunFormat.MSMARCO:
+            raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
 
 
 def _hits(text: str) -> int:

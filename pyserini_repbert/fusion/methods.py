@@ -20,7 +20,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
 from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
 
-RRF_K = 60  # Cormack et al., SIGIR 2009
+RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
 Array = np.ndarray[Any, np.dtype[Any]]
 _NO_HITS = RankedList([], [])

@@ -190,5 +190,5 @@ class Pipeline:
         if isinstance(self.first_stage, Mapping):
             lists = [self.first_stage.get(qid, RankedList([], [])) for qid in qids]
             return [[Candidate(*hit) for hit in zip(*ranked, strict=True)] for ranked in lists]
-        found = self.first_stage.batch_search(list(queries), list(qids), self.hits, threads)
+        found = self.first_stage.batch_search(list(queries), list(qids), k=self.hits, threads=threads)
         return [[Candidate(hit.docid, float(hit.score)) for hit in found[qid]] for qid in qids]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert import command
 from pyserini_repbert.encode.__main__ import add_model_arguments
+from pyserini_repbert.fusion.__main__ import add_formula_arguments
 from pyserini_repbert.rerank.__main__ import add_stage_arguments, report, stage_settings
 
 if TYPE_CHECKING:
@@ -30,13 +31,20 @@ def make_parser() -> argparse.ArgumentParser:
         'the search is dense, with --sparse it is sparse, with both their rankings are fused; --rerank adds stages.',
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument('--query', action='append', metavar='TEXT', help='a question; may be given several times')
+    what.add_argument(
+        '--query',
+        type=command.plain_text,
+        action='append',
+        metavar='TEXT',
+        help='a question; may be given several times',
+    )
     what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
     parser.add_argument('--index', required=True, help='an index folder or a catalog name')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
     parser.add_argument('--sparse', action='append', metavar='NAME[@INDEX]', help='a sparse technique; repeatable')
     parser.add_argument('--fusion', choices=('interleave', 'rrf', 'interpolation'), help='default interleave')
-    parser.add_argument('--sparse-first', action='store_true', help='interleave from the first sparse ranking on')
+    parser.add_argument('--sparse-first', action='store_true', help='fuse with the sparse rankings first')
+    add_formula_arguments(parser)
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     parser.add_argument('--output', help='the run file to write, with --topics')
     parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')

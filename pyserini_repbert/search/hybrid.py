@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner, fuse
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.runs import RankedList, Run
 
 DEPTH = 1000  # RepBERT eq. 6 merges two lists of 1000
+PYSERINI = 'pyserini'  # the formula of Pyserini's HybridSearcher, which is not that of `interpolation`
+_PYSERINI_ALPHA = 0.1  # its default
 
 
 class Hit(Protocol):
@@ -35,11 +37,19 @@ class HybridSearcher:
     ----------
     dense_searcher : RepBertSearcher, or Pyserini's FaissSearcher
     sparse_searchers : one or several: LuceneSparseSearcher, or Pyserini's LuceneSearcher
-    method : 'interleave' (RepBERT eq. 6), 'rrf', or 'interpolation' (Pyserini's hybrid: sparse score weighted by alpha
-        plus dense score; two searchers)
-    sparse_first : whether interleaving begins with the (first) sparse ranking; RepBERT's Tables 3 and 4 have both
-    depth : hits asked of each searcher, unless a call says k0
+    method : 'interleave', 'rrf' or 'interpolation', each as in `fusion.fuse`; or 'pyserini', the formula of Pyserini's
+        HybridSearcher: alpha times the sparse score plus the dense score, where a document that a ranking lacks has the
+        ranking's lowest score (a dense and a sparse searcher)
+    sparse_first : whether the sparse rankings come first, the dense one last: interleaving begins with them (RepBERT's
+        Tables 3 and 4 have both), and alpha is the sparse ranking's weight
+    depth : hits asked of each searcher, and fused, unless a call says k0; default: 1000, or k where that is more
     rrf_k : the constant of reciprocal rank fusion
+    alpha : 'interpolation': the first ranking's weight, 0.5 by default; 'pyserini': the sparse score's, 0.1 by default
+
+    Raises
+    ------
+    InputError
+        for an unknown method, a number of searchers that it does not take, an alpha or a constant outside its range
     """
 
     def __init__(
@@ -48,33 +58,48 @@ class HybridSearcher:
         sparse_searchers: Searcher | Sequence[Searcher],
         method: str = FusionMethod.INTERLEAVE,
         sparse_first: bool = False,
-        depth: int = DEPTH,
-        rrf_k: float = 60,
+        depth: int | None = None,
+        rrf_k: float = RRF_K,
+        alpha: float | None = None,
     ) -> None:
         sparse = list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]
-        if method not in list(FusionMethod):
-            raise InputError(f"fusion method '{method}' is unknown: expected one of {', '.join(FusionMethod)}")
-        if not sparse or (method == FusionMethod.INTERPOLATION and len(sparse) != 1):
-            expected = 'exactly one' if method == FusionMethod.INTERPOLATION else 'at least one'
+        if method not in [*FusionMethod, PYSERINI]:
+            expected = ', '.join([*FusionMethod, PYSERINI])
+            raise InputError(f"fusion method '{method}' is unknown: expected one of {expected}")
+        of_two = method in (FusionMethod.INTERPOLATION, PYSERINI)
+        if not sparse or (of_two and len(sparse) != 1):
+            expected = 'exactly one' if of_two else 'at least one'
             raise InputError(f"{len(sparse)} sparse searchers were given, '{method}' takes {expected}")
+        if alpha is None:
+            alpha = _PYSERINI_ALPHA if method == PYSERINI else ALPHA
+        if method != PYSERINI:
+            combiner(1 + len(sparse), method, None, alpha, rrf_k)  # refuses settings before anything is searched
         self.dense_searcher, self.sparse_searchers = dense_searcher, sparse
-        self.method, self.sparse_first, self.depth, self.rrf_k = FusionMethod(method), sparse_first, depth, rrf_k
+        self.method, self.sparse_first, self.depth = str(method), sparse_first, depth
+        self.rrf_k, self.alpha = rrf_k, alpha
 
     def search(
         self,
         query: str,
         k0: int | None = None,
         k: int = 10,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> list[Candidate]:
-        """The k best of the fused ranking.
+        """The k best of the fused ranking; the parameters come in the order of Pyserini's HybridSearcher.
 
         Parameters
         ----------
-        k0 : hits asked of each searcher; by default the larger of k and `depth`
-        alpha, normalization, weight_on_dense : of method 'interpolation' only, as in Pyserini's HybridSearcher
+        k0 : hits asked of each searcher; default: `depth`
+        alpha : instead of the searcher's own; methods without weights have no use for it
+        normalization, weight_on_dense : of method 'pyserini' only, as in Pyserini: scores brought to [-0.5, 0.5] by
+            their range, and alpha as the dense score's weight
+
+        Raises
+        ------
+        InputError
+            for an alpha outside its range, `normalization` or `weight_on_dense` with another method
         """
         return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)['0']
 
@@ -85,18 +110,15 @@ class HybridSearcher:
         k0: int | None = None,
         k: int = 10,
         threads: int = 1,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> dict[str, list[Candidate]]:
         """`search` for many queries, by qid, in the order of `q_ids`."""
-        runs = self.rankings(queries, q_ids, k0 if k0 is not None else max(k, self.depth), threads)
-        if self.method is FusionMethod.INTERPOLATION:
-            dense, sparse = runs
-            fused = {qid: _weighted(dense[qid], sparse[qid], k, alpha, normalization, weight_on_dense) for qid in dense}
-        else:
-            ordered = [*runs[1:], runs[0]] if self.sparse_first else runs
-            fused = fuse(ordered, self.method, k, rrf_k=self.rrf_k)
+        if k0 is None:
+            k0 = max(k, DEPTH) if self.depth is None else self.depth
+        runs = self.rankings(queries, q_ids, k0, threads)
+        fused = self.fused(runs, k, alpha, normalization, weight_on_dense)
         return {
             qid: [Candidate(docid, score) for docid, score in zip(*ranked, strict=True)]
             for qid, ranked in fused.items()
@@ -109,6 +131,26 @@ class HybridSearcher:
             waiting = [pool.submit(_run, searcher, queries, q_ids, k0, threads) for searcher in searchers]
             return [found.result() for found in waiting]
 
+    def fused(
+        self,
+        runs: Sequence[Run],
+        k: int | None,
+        alpha: float | None = None,
+        normalization: bool = False,
+        weight_on_dense: bool = False,
+    ) -> Run:
+        """What `rankings` gave made one run, k deep; for the other parameters see `search`."""
+        weight = self.alpha if alpha is None else alpha
+        if self.method == PYSERINI:
+            dense, sparse = runs
+            return {
+                qid: _pyserinis(dense[qid], sparse[qid], k, weight, normalization, weight_on_dense) for qid in dense
+            }
+        if normalization or weight_on_dense:
+            raise InputError(f"normalization and weight_on_dense are of method '{PYSERINI}', not of '{self.method}'")
+        ordered = [*runs[1:], runs[0]] if self.sparse_first else runs
+        return fuse(ordered, self.method, k, weight, self.rrf_k)
+
 
 def _run(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: int, threads: int) -> Run:
     found = searcher.batch_search(list(queries), list(qids), k, threads)
@@ -120,10 +162,10 @@ def _run(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: int
     }
 
 
-def _weighted(
-    dense: RankedList, sparse: RankedList, k: int, alpha: float, normalization: bool, weight_on_dense: bool
+def _pyserinis(
+    dense: RankedList, sparse: RankedList, k: int | None, alpha: float, normalization: bool, weight_on_dense: bool
 ) -> RankedList:
-    """Pyserini's hybrid score: a document that a ranking lacks has the ranking's lowest score there."""
+    """Pyserini's hybrid score; a ranking of one hit, whose range is 0, is normalised to 0."""
     columns = []
     for ranked in (dense, sparse):
         scores = dict(zip(*ranked, strict=True))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog, command
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.fusion.__main__ import formula
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.index.named import NamedIndex
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.runs import RankedList, Run
@@ -31,17 +32,22 @@ class Searchers:
     names : 'repbert-demo', 'bm25', …
     searchers : one or several
     method : how their rankings become one
+    alpha, rrf_k : as in `fusion.fuse`
+    depth : hits of each ranking that are fused; default: as many as make no difference for 'interleave', else 1000 or
+        as many as are wanted
     """
 
     names: tuple[str, ...]
     searchers: tuple[Any, ...]
-    method: FusionMethod
+    method: FusionMethod = FusionMethod.INTERLEAVE
+    alpha: float = ALPHA
+    rrf_k: float = RRF_K
+    depth: int | None = None
 
     def search(self, topics: Sequence[Query], k: int, threads: int = 1) -> tuple[Run, list[Run]]:
         """The fused run, k deep, and each searcher's own; several searchers work at the same time.
 
-        An interleaved ranking's beginning depends on its parts' beginnings only; for the other methods each searcher
-        is asked for at least `hybrid.DEPTH` hits.
+        An interleaved ranking's beginning depends on its parts' beginnings only; the other methods need more.
         """
         from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher
 
@@ -53,9 +59,10 @@ class Searchers:
             }
             return run, [run]
         first, *others = self.searchers
-        depth = k if self.method is FusionMethod.INTERLEAVE else max(k, DEPTH)
-        runs = HybridSearcher(first, others, self.method).rankings(texts, qids, depth, threads)
-        return fuse(runs, self.method, k), runs
+        hybrid = HybridSearcher(first, others, self.method, rrf_k=self.rrf_k, alpha=self.alpha)
+        depth = self.depth or (k if self.method is FusionMethod.INTERLEAVE else max(k, DEPTH))
+        runs = hybrid.rankings(texts, qids, depth, threads)
+        return hybrid.fused(runs, k), runs
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts from the first searcher that stores any."""
@@ -74,17 +81,20 @@ def open_searchers(options: argparse.Namespace) -> Searchers:
     """
     sparse = list(options.sparse or [])
     dense = bool(options.encoder) or not sparse
-    if options.fusion and len(sparse) + dense < 2:
-        raise command.usage('--fusion needs two rankings: give --encoder with --sparse, or --sparse twice')
+    n_rankings = len(sparse) + dense
+    if (options.fusion or options.depth) and n_rankings < 2:
+        flag = '--fusion' if options.fusion else '--depth'
+        raise command.usage(f'{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
     method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
+    alpha, rrf_k = formula(method, options)
+    combiner(n_rankings, method, None, alpha, rrf_k)  # refuses what does not go together before anything is opened
     named: list[tuple[str, Any]] = [(spec, _open_sparse(spec, options)) for spec in sparse]
     if dense:
         searcher = _open_dense(options)
         name = getattr(searcher.query_encoder, 'name', 'dense')
         named.insert(len(named) if options.sparse_first else 0, (Path(name).name, searcher))
-    if method is FusionMethod.INTERPOLATION and len(named) != 2:
-        raise command.usage(f'--fusion interpolation takes two rankings, {len(named)} were asked for')
-    return Searchers(tuple(name for name, _ in named), tuple(searcher for _, searcher in named), method)
+    names, searchers = zip(*named, strict=True)
+    return Searchers(names, searchers, method, alpha, rrf_k, options.depth)
 
 
 def _open_dense(options: argparse.Namespace) -> RepBertSearcher:

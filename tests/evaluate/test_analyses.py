@@ -41,6 +41,25 @@ def test_fusion_table_truncates_fused_rankings():
     assert short['A']['B'] == 0.0
 
 
+def test_fused_ties_keep_the_order_of_the_fused_run():
+    """a and b tie, whichever run comes first: a is first by docid, where trec_eval would put b."""
+    runs = {'A': {'1': ranked('a')}, 'B': {'1': ranked('b')}}
+    for method in ('rrf', 'interpolation'):
+        table = fusion_table(runs, {'1': {'a': 1}}, parse_measures(['MRR@10']), method)['MRR@10']
+        assert table == {'A': {'A': 1.0, 'B': 1.0}, 'B': {'A': 1.0, 'B': 0.0}}
+
+
+def test_fusion_table_with_the_constants_of_a_formula():
+    """y is rank 1 and 4 (rrf), x rank 2 and 2: 1/2 + 1/5 > 1/3 + 1/3 for 1, 1/61 + 1/64 < 1/62 + 1/62 for 60."""
+    runs = {'A': {'1': ranked('y x')}, 'B': {'1': ranked('p x q y')}}
+    measures, qrels = parse_measures(['MRR@10']), {'1': {'y': 1}}
+    assert fusion_table(runs, qrels, measures, 'rrf', rrf_k=1)['MRR@10']['A']['B'] == 1.0
+    assert fusion_table(runs, qrels, measures, 'rrf')['MRR@10']['A']['B'] == 0.5
+    runs = {'A': {'1': RankedList(['x', 'y'], [4.0, 1.0])}, 'B': {'1': RankedList(['y'], [2.0])}}
+    assert fusion_table(runs, qrels, measures, 'interpolation', alpha=0.2)['MRR@10']['A']['B'] == 1.0
+    assert fusion_table(runs, qrels, measures, 'interpolation')['MRR@10']['A']['B'] == 0.5
+
+
 def test_consistency():
     """Top 1: a in {s c} no, a in {t a} yes; top 2: 0 of 2, 1 of 2; top 3: 0 of 3, 1 of 3; query 9: none."""
     found = consistency_factors(A, B, [1, 2, 3])

@@ -72,6 +72,8 @@ def test_json(capsys):
         ('--qrels qrels none.run', 'none.run does not exist'),
         ('--qrels ./none a.run', './none'),
         ('rerank-depth --qrels qrels --runs a.run b.tsv --reranked a.run', '2 runs and 1 reranked ones'),
+        ('fusion-table --qrels qrels --runs a.run b.tsv --method interpolation', 'b.tsv has no scores to interpolate'),
+        ('fusion-table --qrels qrels --runs a.run b.tsv --alpha 0.5', "--alpha is for 'interpolation'"),
         ('consistency --runs a.run --reference b.tsv --depths 0', "'0' is not a whole number"),
         ('--measures MRR@10', 'required'),
         ('--qrels qrels --measures MRR@10 a.run', 'no run files were given'),
@@ -95,6 +97,21 @@ def test_fusion_table(capsys):
     assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000', 'change': '0.000000'}
     with open('t.png', 'rb') as stream:
         assert stream.read(4) == b'\x89PNG'
+
+
+def test_fusion_table_by_a_formula(capsys):
+    """Topic 1: a.run has x 2, r 1, c.run r 9, x 5. Alpha 1: x is first; 0.3: r; depth 1 leaves a.run without r."""
+    with open('c.run', 'w', encoding='utf-8') as stream:
+        stream.write('1 Q0 r 1 9 t\n1 Q0 x 2 5 t\n')
+    command = 'fusion-table --qrels qrels --runs a.run c.run --method interpolation --measures MRR@10 --csv t.csv'
+    found = []
+    for more in ('--alpha 1', '--alpha 0.3', '--alpha 1 --depth 1'):
+        assert evaluate(f'{command} {more}') == 0
+        with open('t.csv', encoding='utf-8') as stream:
+            found.append({row['first'] + row['second']: row['value'] for row in csv.DictReader(stream)})
+    capsys.readouterr()
+    assert [values['ac'] for values in found] == ['0.500000', '0.666667', '0.500000']
+    assert [values['aa'] for values in found] == ['0.500000', '0.500000', '0.333333']
 
 
 def test_consistency(capsys):

@@ -45,6 +45,19 @@ def test_curve_by_hand():
     assert found == {1: (1.5, {'MRR@10': 0.5}), 2: (3.0, {'MRR@10': 1.0})}
 
 
+def test_ties_keep_the_order_of_the_candidates():
+    class Indifferent(BestAtTwoLayers):
+        def score_lists(self, queries, lists, on_progress=None):
+            return [0 * scores for scores in super().score_lists(queries, lists)]
+
+    lists = [[Candidate(docid, text='x') for docid in 'nrz']]  # trec_eval would put z first
+    times = iter([0.0, 1.0])
+    found = layer_curve(
+        Indifferent, [1], [Query('1', 'p')], lists, {'1': {'n': 1}}, parse_measures(['RR']), clock=lambda: next(times)
+    )
+    assert found[1].means == {'RR': 1.0}
+
+
 def test_rates_by_length(tiny_cedr):
     times = iter(range(100))
     reranker = CedrReranker(tiny_cedr('pacrr'), token_budget=1)

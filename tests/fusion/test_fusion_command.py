@@ -95,6 +95,8 @@ def test_provenance_jsonl(runs):
         ('--runs dense.run bm25.tsv --method interpolation --output o', 'bm25.tsv has no scores to interpolate'),
         ('--runs dense.run dense.run dense.run --method interpolation --output o', 'given 3 runs, exactly two'),
         ('--runs dense.run dense.run --method interpolation --alpha 2 --output o', 'alpha is 2.0'),
+        ('--runs dense.run dense.run --method rrf --alpha 0.5 --output o', "--alpha is for 'interpolation'"),
+        ('--runs dense.run dense.run --rrf-k 5 --output o', "--rrf-k is for 'rrf', fusion here is by 'interleave'"),
         ('--runs dense.run none --output o', 'run file none does not exist'),
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
         ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),

@@ -37,6 +37,24 @@ def test_searching_with_stages_is_searching_and_then_reranking(world, index, tmp
     assert [stage['inferences'] for stage in json.loads(cost.read_text())['stages']] == [3 * 8, 3 * 3 * 2]
 
 
+def test_the_first_stage_gives_as_many_as_the_reranker_takes(world, index, tmp_path, capsys):
+    where, cost = ['--index', index[0], '--topics', str(world.topics)], tmp_path / 'cost.json'
+    runs = {}
+    for hits in ('2', '20'):
+        output = str(tmp_path / f'{hits}.txt')
+        given = ['--rerank', f'{world.mono}@9', '--output', output, '--cost', str(cost)]
+        assert command.run(search, [*where, *given, '--hits', hits]) == 0
+        assert [stage['inferences'] for stage in json.loads(cost.read_text())['stages']] == [3 * 9]
+        runs[hits] = read_run(output)
+    assert {qid: ranked.docids for qid, ranked in runs['2'].items()} == {q: r.docids[:2] for q, r in runs['20'].items()}
+    best = runs['20']['q1'].docids[:2]
+    capsys.readouterr()
+    question = ['--index', index[0], '--query', world.queries[0].text, '--hits', '2', '--rerank', f'{world.mono}@9']
+    assert command.run(search, question) == 0
+    shown = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.lstrip()[:2] in ('1.', '2.')]
+    assert shown == best
+
+
 def test_a_question_is_answered_through_the_stages(world, index, capsys):
     assert command.run(search, ['--index', index[0], '--query', 'red cat', '--rerank', f'{world.mono}@9']) == 0
     lines = capsys.readouterr().out.splitlines()

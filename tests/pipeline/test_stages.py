@@ -12,6 +12,7 @@ from pyserini_repbert.pipeline.costs import StageCost, added, shown
 from pyserini_repbert.ranking import Candidate, Query
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, Reranker
 from pyserini_repbert.rerank.kept import over
+from pyserini_repbert.search import HybridSearcher
 
 
 class Reverse(Reranker):
@@ -31,6 +32,13 @@ class First:
         return {qid: hits if query else [] for qid, query in zip(qids, queries, strict=True)}
 
 
+class Turned(First):
+    """The same, the other way round."""
+
+    def batch_search(self, queries, qids, k=10, threads=1):
+        return {qid: hits[::-1] for qid, hits in super().batch_search(queries, qids, k).items()}
+
+
 def docids(items) -> list[str]:
     return [item.docid for item in items]
 
@@ -48,6 +56,12 @@ def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
     rankings = pipeline.rankings([Query('a', 'x'), Query('b', ''), Query('c', 'y')], at_once=2)
     assert [len(ranking.candidates) for ranking in rankings] == [6, 0, 6]
     assert [(cost.queries, cost.inferences) for cost in pipeline.costs] == [(3, 8), (3, 4)]
+
+
+def test_a_hybrid_searcher_is_a_first_stage():
+    """Its k0 comes before its k, as in Pyserini's."""
+    pipeline = Pipeline(HybridSearcher(First(), Turned()), [(Reverse(), 4)])
+    assert docids(pipeline.search('x')) == ['d998', 'd1', 'd999', 'd0']
 
 
 def test_a_run_is_a_first_stage(world):

@@ -5,10 +5,17 @@ import threading
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.pyserini_bridge.compat import import_pyserini
+from pyserini_repbert.ranking import Candidate, Query
+from pyserini_repbert.runs import RankedList
 from pyserini_repbert.search import HybridSearcher
+from pyserini_repbert.search.hybrid import PYSERINI
+from pyserini_repbert.search.opening import Searchers
 
 
 @dataclass
@@ -22,6 +29,19 @@ class Fixed:
         self.asked = k
         scored = [Candidate(docid, float(len(self.docids) - rank)) for rank, docid in enumerate(self.docids)]
         return dict.fromkeys(qids, scored[:k])
+
+
+class Scored:
+    """A searcher that gives these (docid, score) for every query, best first."""
+
+    def __init__(self, hits):
+        self.hits = [Candidate(docid, float(score)) for docid, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))]
+
+    def search(self, query, k=10):
+        return self.hits[:k]
+
+    def batch_search(self, queries, qids, k=10, threads=1):
+        return dict.fromkeys(qids, self.hits[:k])
 
 
 def _docids(hits):
@@ -48,24 +68,96 @@ def test_each_searcher_is_asked_for_enough():
     assert dense.asked == sparse.asked == 7
 
 
-def test_rrf_and_pyserinis_interpolation():
-    assert _docids(HybridSearcher(Fixed('abc'), Fixed('bcd'), 'rrf').search('q')) == 'bcad'
+def test_a_depth_is_what_is_asked_and_fused():
+    dense, sparse = Fixed('abcd'), Fixed('dcba')
+    hybrid = HybridSearcher(dense, sparse, depth=2)
+    assert _docids(hybrid.search('q', k=9)) == 'adbc'
+    assert dense.asked == sparse.asked == 2
+    HybridSearcher(dense, sparse).search('q', k=1200)
+    assert dense.asked == sparse.asked == 1200
+
+
+def test_rrf_by_hand():
+    """b 1/(1+2) + 1/(1+1), c 1/4 + 1/3, a 1/2, d 1/4"""
+    hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), 'rrf', rrf_k=1).search('q')
+    assert [(hit.docid, hit.score) for hit in hits] == [
+        ('b', pytest.approx(5 / 6)),
+        ('c', pytest.approx(7 / 12)),
+        ('a', 0.5),
+        ('d', 0.25),
+    ]
+
+
+def test_interpolation_by_hand():
+    """alpha times the first score plus (1 - alpha) times the second; dense a3 b2 c1, sparse b3 c2 d1."""
+
+    def scores(**settings):
+        call = {'alpha': settings.pop('call')} if 'call' in settings else {}
+        hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), 'interpolation', **settings).search('q', **call)
+        return {hit.docid: pytest.approx(hit.score) for hit in hits}
+
+    assert list(scores().items()) == [('b', 2.5), ('a', 1.5), ('c', 1.5), ('d', 0.5)]
+    tenth = [('b', 0.2 + 2.7), ('c', 0.1 + 1.8), ('d', 0.9), ('a', 0.3)]
+    assert list(scores(alpha=0.1).items()) == list(scores(call=0.1).items()) == tenth
+    assert list(scores(alpha=0.9, sparse_first=True).items()) == tenth
+
+
+@given(*[st.lists(st.tuples(st.sampled_from('abcdef'), st.integers(-9, 9)), unique_by=lambda hit: hit[0])] * 2)
+def test_one_formula_wherever_it_is_asked_for(dense, sparse):
+    """HybridSearcher, the searchers of the search command, and `fuse`, which the fusion command applies."""
+    first, second = Scored(dense), Scored(sparse)
+    runs = [
+        {'0': RankedList([hit.docid for hit in own.hits], [hit.score for hit in own.hits])} for own in (first, second)
+    ]
+    for method, settings in (('interleave', {}), ('rrf', {'rrf_k': 7.0}), ('interpolation', {'alpha': 0.3})):
+        expected = fuse(runs, method, 4, **settings)['0']
+        searched = HybridSearcher(first, second, method, **settings).search('q', k=4)
+        assert [hit.docid for hit in searched] == expected.docids
+        assert [hit.score for hit in searched] == expected.scores
+        commanded = Searchers(('a', 'b'), (first, second), FusionMethod(method), **settings)
+        assert commanded.search([Query('0', 'q')], 4)[0] == {'0': expected}
+
+
+@pytest.mark.jvm
+def test_pyserinis_formula_is_that_of_pyserinis_searcher():
+    """Called for real, on rankings with several different scores each: it divides by their range."""
+    theirs = import_pyserini('pyserini.search.hybrid').HybridSearcher
+    rankings = [
+        ([('a', 3.0), ('b', 2.5), ('c', 1.0)], [('b', 13.0), ('d', 9.5), ('e', 9.0)]),
+        ([('a', -1.0), ('b', -2.0)], [('c', 7.0), ('d', 1.0)]),
+        ([('x', 0.5), ('y', 0.25), ('z', -3.0)], [('z', 30.0), ('x', 11.0), ('y', 2.0)]),
+    ]
+    for dense, sparse in rankings:
+        first, second = Scored(dense), Scored(sparse)
+        for alpha, normalization, weight_on_dense in itertools.product((0.1, 1.7), (False, True), (False, True)):
+            settings = (5, 4, alpha, normalization, weight_on_dense)
+            expected = theirs(first, second).search('q', *settings)
+            assert len({hit.score for hit in expected}) == len(expected)  # their order of ties is a set's
+            found = HybridSearcher(first, second, PYSERINI).search('q', *settings)
+            assert [hit.docid for hit in found] == [hit.docid for hit in expected]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-12)
+        by_default = HybridSearcher(first, second, PYSERINI).batch_search(['q'], ['7'])['7']
+        expected = theirs(first, second).batch_search(['q'], ['7'])['7']
+        assert {hit.docid: hit.score for hit in by_default} == {hit.docid: hit.score for hit in expected}
+
+
+def test_pyserinis_formula_by_hand():
     # dense a3 b2 c1, sparse b3 c2 d1; what a ranking lacks has its lowest score: a 3+.1, b 2+.3, c 1+.2, d 1+.1
-    hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), 'interpolation').search('q', 10, 10, 0.1)
+    hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10)
     assert [(hit.docid, pytest.approx(hit.score)) for hit in hits] == [('a', 3.1), ('b', 2.3), ('c', 1.2), ('d', 1.1)]
     # weights swapped: a .3+1, b .2+3, c .1+2, d .1+1
-    swapped = HybridSearcher(Fixed('abc'), Fixed('bcd'), 'interpolation').search('q', 10, 10, 0.1, False, True)
+    swapped = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10, 0.1, False, True)
     assert _docids(swapped) == 'bcad'
     # normalised to [-.5, .5]: a .5-.05, b 0+.05, c -.5+0, d -.5-.05
-    normal = HybridSearcher(Fixed('abc'), Fixed('bcd'), 'interpolation').search('q', 10, 10, 0.1, True)
+    normal = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10, 0.1, True)
     assert [pytest.approx(hit.score) for hit in normal] == [0.45, 0.05, -0.5, -0.55]
 
 
-@pytest.mark.parametrize('normalization', [False, True])
-def test_equals_pyserinis_hybrid_formula(normalization):
-    """One hit in a ranking, no hit in a ranking: defined, where Pyserini divides by zero."""
-    hybrid = HybridSearcher(Fixed('a'), Fixed(''), 'interpolation')
-    assert _docids(hybrid.search('q', normalization=normalization)) == 'a'
+@pytest.mark.parametrize(('normalization', 'score'), [(False, 1.0), (True, -0.05)])
+def test_pyserinis_formula_for_one_hit_and_none(normalization, score):
+    """Defined, where Pyserini divides by zero."""
+    hits = HybridSearcher(Fixed('a'), Fixed(''), PYSERINI).search('q', normalization=normalization)
+    assert [(hit.docid, hit.score) for hit in hits] == [('a', pytest.approx(score))]
 
 
 def test_batches_keep_the_order_of_qids_and_missing_queries():
@@ -93,5 +185,11 @@ def test_wrong_settings():
         HybridSearcher(Fixed('a'), Fixed('b'), 'sum')
     with pytest.raises(InputError, match='exactly one'):
         HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], 'interpolation')
+    with pytest.raises(InputError, match='exactly one'):
+        HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], PYSERINI)
+    with pytest.raises(InputError, match='alpha is 1.5'):
+        HybridSearcher(Fixed('a'), Fixed('b'), 'interpolation', alpha=1.5)
+    with pytest.raises(InputError, match="are of method 'pyserini', not of 'rrf'"):
+        HybridSearcher(Fixed('a'), Fixed('b'), 'rrf').search('q', normalization=True)
     with pytest.raises(InputError, match='at least one'):
         HybridSearcher(Fixed('a'), [])

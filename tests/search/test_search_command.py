@@ -8,9 +8,11 @@ import pytest
 
 from pyserini_repbert import command
 from pyserini_repbert.encode.__main__ import main as encode
+from pyserini_repbert.fusion import fuse
 from pyserini_repbert.index.__main__ import main as index_command
-from pyserini_repbert.runs import read_run
-from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.runs import RankedList, read_run, write_run
+from pyserini_repbert.search import RepBertSearcher, opening
 from pyserini_repbert.search.__main__ import main
 
 
@@ -79,6 +81,12 @@ def test_export_gives_the_same_run(setting, tmp_path):
         ({'--sparse': 'bm52'}, "did you mean 'bm25'"),
         ({'--sparse': 'bm25'}, 'bm25@FOLDER'),
         ({'--fusion': 'rrf'}, 'two rankings'),
+        ({'--depth': '9'}, '--depth needs two rankings'),
+        ({'--alpha': '0.3'}, "--alpha is for 'interpolation', fusion here is by 'interleave'"),
+        ({'--sparse': 'bm25@x', '--fusion': 'rrf', '--alpha': '0.3'}, "fusion here is by 'rrf'"),
+        ({'--sparse': 'bm25@x', '--fusion': 'rrf', '--rrf-k': '-1'}, 'rrf_k is -1.0'),
+        ({'--sparse': 'bm25@x', '--fusion': 'interpolation', '--alpha': '2'}, 'alpha is 2.0'),
+        ({'--topics': None, '--output': None, '--query': 'a \udcff b'}, "'a \\udcff b' is not valid UTF-8"),
         ({'--output': None}, '--output is for --topics'),
         ({'--corpus': 'x.tsv'}, 'folder'),
     ],
@@ -92,6 +100,62 @@ def test_wrong_input_is_one_line_and_leaves_nothing(setting, tmp_path, capsys, c
     assert captured.err.startswith('error: ') and captured.err.count('\n') == 1
     assert message in captured.err
     assert not (tmp_path / 'out').exists()
+
+
+class Other:
+    """A sparse searcher: d0, d1, … d29 with the scores 30, 29, …, for every query; notes how many were asked for."""
+
+    def __init__(self):
+        self.asked = set()
+
+    def batch_search(self, queries, qids, k=10, threads=1):
+        self.asked.add(k)
+        return dict.fromkeys(qids, [Candidate(f'd{rank}', 30.0 - rank) for rank in range(30)][:k])
+
+
+@pytest.fixture
+def other(monkeypatch):
+    searcher = Other()
+    monkeypatch.setattr(opening, '_open_sparse', lambda spec, options: searcher)
+    return searcher
+
+
+@pytest.mark.parametrize(
+    ('flags', 'method', 'settings', 'asked'),
+    [
+        ('', 'interleave', {}, 6),
+        ('--fusion interleave --depth 2', 'interleave', {}, 2),
+        ('--fusion rrf', 'rrf', {}, 1000),
+        ('--fusion rrf --rrf-k 1 --depth 7', 'rrf', {'rrf_k': 1}, 7),
+        ('--fusion rrf --hits 1200', 'rrf', {}, 1200),
+        ('--fusion interpolation', 'interpolation', {}, 1000),
+        ('--fusion interpolation --alpha 0.2 --depth 9', 'interpolation', {'alpha': 0.2}, 9),
+        ('--fusion interpolation --alpha 0.2 --sparse-first', 'interpolation', {'alpha': 0.2}, 1000),
+    ],
+)
+def test_search_fuses_as_the_fusion_command_does(setting, other, tmp_path, flags, method, settings, asked):
+    output, expected = tmp_path / 'run.txt', tmp_path / 'expected.txt'
+    given = ['--hits', '6', *flags.split(), '--tag', 't']
+    assert main(_arguments(setting, output, '--sparse', 'any@where', *given)) == 0
+    assert other.asked == {asked}
+    hits = 1200 if '1200' in given else 6
+    dense = RepBertSearcher(*setting[:2]).batch_search(['the cat', 'a dog ran', ''], ['q2', 'q1', 'q0'], asked)
+    runs = [
+        {qid: RankedList([hit.docid for hit in own], [hit.score for hit in own]) for qid, own in found.items()}
+        for found in (dense, other.batch_search([], dense, asked))
+    ]
+    fused = fuse(runs[::-1] if '--sparse-first' in given else runs, method, hits, **settings)
+    write_run(expected, fused, tag='t')
+    assert output.read_text() == expected.read_text()
+
+
+def test_the_depth_of_fusion_changes_its_ranking(setting, other, tmp_path):
+    runs = []
+    for depth in ('1', '30'):
+        output = tmp_path / f'{depth}.txt'
+        main(_arguments(setting, output, '--sparse', 'any@where', '--fusion', 'rrf', '--hits', '2', '--depth', depth))
+        runs.append(read_run(output)['q1'].docids)
+    assert runs[0] != runs[1]
 
 
 def test_topics_without_queries_are_an_error(setting, tmp_path, capsys):
