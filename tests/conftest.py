@@ -37,6 +37,22 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The matplotlib figures that the test saves, in order: what a plot shows can be read from them."""
+    from matplotlib.figure import Figure
+
+    saved: list[Any] = []
+    save = Figure.savefig
+
+    def note(figure: Figure, *given: Any, **settings: Any) -> None:
+        saved.append(figure)
+        save(figure, *given, **settings)
+
+    monkeypatch.setattr(Figure, 'savefig', note)
+    return saved
+
+
+@pytest.fixture
 def tiny_checkpoint(tmp_path: Path) -> Callable[..., Path]:
     """make(name='tiny', seed=0, **config) -> a RepBERT checkpoint folder: random weights, 40 wordpieces."""
 

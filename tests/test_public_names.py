@@ -38,17 +38,29 @@ def test_signatures_that_others_call():
     """DESIGN's names, called as written there."""
     import inspect
 
+    from pyserini_repbert.fusion import interleave
     from pyserini_repbert.pipeline import Pipeline
     from pyserini_repbert.ranking import Candidate
-    from pyserini_repbert.rerank import aggregate
-    from pyserini_repbert.search import RepBertSearcher
+    from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker, aggregate
+    from pyserini_repbert.search import HybridSearcher, RepBertSearcher
 
     assert Candidate('d') == Candidate('d', 0.0, None)
     assert list(inspect.signature(RepBertSearcher).parameters)[:2] == ['index_dir', 'query_encoder']
     assert list(inspect.signature(RepBertSearcher.search).parameters)[1:3] == ['query', 'k']
     assert list(inspect.signature(RepBertSearcher.batch_search).parameters)[1:5] == ['queries', 'qids', 'k', 'threads']
     assert list(inspect.signature(aggregate).parameters) == ['p', 'method', 'samples', 'seed']
-    assert Pipeline.__doc__
+    own = list(inspect.signature(Pipeline).parameters)
+    assert own == ['first_stage', 'stages', 'texts', 'hits', 'drop_rest']
+    assert list(inspect.signature(Pipeline.search).parameters)[1:] == ['query', 'k']
+    assert list(inspect.signature(Pipeline.batch_search).parameters)[1:5] == ['queries', 'qids', 'k', 'threads']
+    hybrid = list(inspect.signature(HybridSearcher).parameters)
+    assert hybrid[:3] == ['dense_searcher', 'sparse_searchers', 'method']
+    theirs = ['query', 'k0', 'k', 'alpha', 'normalization', 'weight_on_dense']
+    assert list(inspect.signature(HybridSearcher.search).parameters)[1:] == theirs
+    assert list(inspect.signature(interleave).parameters) == ['rankings', 'k']
+    for reranker in (MonoBertReranker, DuoBertReranker, EpicReranker, CedrReranker):
+        assert list(inspect.signature(reranker).parameters)[:2] == ['model', 'device']
+        assert list(inspect.signature(reranker.rerank).parameters)[1:] == ['query', 'candidates', 'k']
 
 
 @pytest.mark.parametrize('package', PUBLIC)

@@ -36,7 +36,7 @@ def test_the_best_cutoff_by_hand():
         tune_cutoff(first, reranked, qrels, measure, [])
 
 
-def test_tune_cutoff_command(tmp_path, capsys):
+def test_tune_cutoff_command(tmp_path, capsys, figures):
     write_run(tmp_path / 'first', {'1': ranked('abcde')})
     write_run(tmp_path / 'reranked', {'1': ranked('edabc')})
     (tmp_path / 'qrels').write_text('1 0 d 1\n')
@@ -45,7 +45,9 @@ def test_tune_cutoff_command(tmp_path, capsys):
     assert command.run(main, ['tune-cutoff', *arguments, '--plot', str(tmp_path / 'plot.png')]) == 0
     assert 'best cut-off 4: MRR@10 1.0000 (without reranking 0.2500)' in capsys.readouterr().out
     assert (tmp_path / 'values.csv').read_text().splitlines()[5] == '4,1.000000'
-    assert (tmp_path / 'plot.png').stat().st_size > 1000
+    (line,) = figures[0].axes[0].lines
+    assert line.get_xydata().tolist() == [[0, 0.25], [1, 0.25], [2, 0.25], [3, 0.25], [4, 1.0], [5, 0.5]]
+    assert (tmp_path / 'plot.png').read_bytes()[:4] == b'\x89PNG'
 
 
 @pytest.fixture
@@ -64,11 +66,16 @@ def test_values_are_counted_rounded_up(bundle, tmp_path):
     assert pruned.pruned == 30 * 30 and pruned.total == found.total
 
 
-def test_values_command(bundle, tmp_path, capsys):
+def test_values_command(bundle, tmp_path, capsys, figures):
     arguments = ['epic-values', '--index', str(bundle.folder), '--plot', str(tmp_path / 'plot.png')]
     assert command.run(main, [*arguments, '--csv', str(tmp_path / 'values.csv')]) == 0
     assert 'of 1,200 values are 0.1 or below.' in capsys.readouterr().out
-    assert (tmp_path / 'plot.png').stat().st_size > 1000
+    counts = value_counts(bundle).counts
+    assert [bar.get_height() for bar in figures[0].axes[0].patches] == list(counts.values())
+    assert figures[0].axes[0].get_title() == '30 passages'
+    lines = (tmp_path / 'values.csv').read_text().splitlines()
+    assert lines[1:] == [f'{end:.1f},{count}' for end, count in counts.items()]
+    assert (tmp_path / 'plot.png').read_bytes()[:4] == b'\x89PNG'
 
 
 def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):

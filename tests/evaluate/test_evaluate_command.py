@@ -86,7 +86,7 @@ def test_errors_are_one_line(capsys, command, message):
     assert error.count('\n') == 1
 
 
-def test_fusion_table(capsys):
+def test_fusion_table(capsys, figures):
     command = 'fusion-table --qrels qrels --runs a.run b.tsv --measures MRR@10 --csv t.csv --plot t.png --quiet'
     assert evaluate(command) == 0
     header, _, *rows = cells(capsys.readouterr().out)
@@ -97,6 +97,8 @@ def test_fusion_table(capsys):
     assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000', 'change': '0.000000'}
     with open('t.png', 'rb') as stream:
         assert stream.read(4) == b'\x89PNG'
+    assert figures[0].axes[0].get_title() == 'MRR@10'
+    assert figures[0].axes[0].images[0].get_array().tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
 def test_fusion_table_by_a_formula(capsys):
@@ -114,13 +116,16 @@ def test_fusion_table_by_a_formula(capsys):
     assert [values['aa'] for values in found] == ['0.500000', '0.500000', '0.333333']
 
 
-def test_consistency(capsys):
+def test_consistency(capsys, figures):
     assert evaluate('consistency --runs a.run --reference b.tsv --depths 1 10 --csv c.csv --plot c.png') == 0
     header, _, row = cells(capsys.readouterr().out)
     assert header == ['consistency factor', '@1', '@10']
     assert row == ['a', '0.500', '0.750']
     with open('c.csv', encoding='utf-8') as stream:
         assert stream.read() == 'run,depth,consistency_factor\na,1,0.500000\na,10,0.750000\n'
+    (axis,) = figures[0].axes
+    assert (axis.get_ylabel(), axis.lines[0].get_label()) == ('consistency factor', 'a')
+    assert axis.lines[0].get_xydata().tolist() == [[1, 0.5], [10, 0.75]]
 
 
 def test_recall_depth(capsys):
@@ -128,7 +133,7 @@ def test_recall_depth(capsys):
     assert cells(capsys.readouterr().out)[2] == ['a', '0.333', '0.333']
 
 
-def test_rerank_depth(capsys):
+def test_rerank_depth(capsys, figures):
     command = 'rerank-depth --qrels qrels --runs A=a.run B=b.tsv --reranked b.tsv a.run --measures MRR@10'
     assert evaluate(command + ' --depths 0 2 --csv d.csv --plot d.png') == 0
     printed = capsys.readouterr().out
@@ -139,6 +144,8 @@ def test_rerank_depth(capsys):
     assert '1 hits of A have no score in b.tsv' in printed
     with open('d.csv', encoding='utf-8') as stream:
         assert stream.readlines()[-1] == 'MRR@10,B,2,0.666667\n'
+    shown = {line.get_label(): line.get_xydata().tolist() for line in figures[0].axes[0].lines}
+    assert list(shown) == ['A', 'B'] and shown['A'] == shown['B'] == [[0, 0.5], [2, pytest.approx(2 / 3)]]
 
 
 def test_plot_without_matplotlib(capsys, monkeypatch):

@@ -66,7 +66,7 @@ def test_rates_by_length(tiny_cedr):
     assert reranker.work.tokens == 4 * 4 * (4 + 3 + 10) + 4 * 4 * 2 * (4 + 3 + 50)
 
 
-def test_command(files, tiny_cedr, capsys):
+def test_command(files, tiny_cedr, capsys, figures):
     tiny_cedr('knrm')
     tiny_cedr('vanilla')
     command = (
@@ -88,6 +88,14 @@ def test_command(files, tiny_cedr, capsys):
     gain = {0: 1.0, 1: 0.6309, 2: 0.5}
     expected = sum(gain[[item.docid for item in ranked].index(docid)] for ranked, docid in ((whole, 'a'), (fish, 'c')))
     assert float(csv[2].split(',')[-1]) == pytest.approx(expected / 2, abs=1e-4)
+    quality, rates = (figure.axes[0] for figure in figures)
+    shown = {line.get_label(): line.get_xydata().tolist() for line in quality.lines}
+    columns = [line.split(',') for line in csv if line.startswith('nDCG@20')]
+    assert list(shown) == ['cedr-knrm', 'V']
+    for name, points in shown.items():
+        rows = [[float(layers), float(value)] for _, model, layers, value in columns if model == name]
+        assert points == [[x, pytest.approx(y, abs=1e-6)] for x, y in rows]
+    assert [line.get_xdata().tolist() for line in rates.lines] == [[5, 70], [5, 70]]
     for name in ('layers.png', 'lengths.png'):
         assert (files / name).read_bytes()[:4] == b'\x89PNG'
 

@@ -115,7 +115,7 @@ def test_sampling_is_averaged_over_trials():
     assert points[0].values['MRR@10'] == pytest.approx(np.mean([1 / (1 + place) for place in replays]))
 
 
-def test_the_command(tmp_path, capsys):
+def test_the_command(tmp_path, capsys, figures):
     scores, qrels = tmp_path / 'kept.npz', tmp_path / 'qrels.txt'
     costs = [{'seconds': 4.0, 'inferences': 8}, {'seconds': 1.0, 'inferences': 4}]
     assert seconds_an_inference({'costs': costs}) == [0.5, 0.25]
@@ -139,6 +139,12 @@ def test_the_command(tmp_path, capsys):
     assert [row['front_MRR@10'] for row in rows] == ['1', '0', '1', '0']
     assert rows[1]['nominal_inferences'] == '5'
     assert plot.read_bytes().startswith(b'\x89PNG')
+    reciprocal, recall = figures[0].axes
+    assert [axis.get_ylabel() for axis in (reciprocal, recall)] == ['MRR@10', 'R@1']
+    shown = {points.get_label(): points.get_offsets().tolist() for points in reciprocal.collections}
+    values = {row['k0'] + row['k1']: [float(row['inferences']), float(row['MRR@10'])] for row in rows}
+    assert shown['monoBERT'] == [values['30'], values['40']] == shown['Pareto front']
+    assert shown['sum'] == [values['32'], values['42']] == [[5, 0.625], [6, 0.75]]
     with pytest.raises(InputError, match="--budget 'much': expected inferences"):
         main(['tradeoff', *given, '--budget', 'much'])
     with pytest.raises(InputError, match='has scores to k0=4, and pairs of 4 candidates'):

@@ -90,7 +90,7 @@ def test_what_cannot_be_compared(tiny_cedr):
         model.maps('cat', '')
 
 
-def test_command(tiny_cedr, tmp_path, monkeypatch, capsys):
+def test_command(tiny_cedr, tmp_path, monkeypatch, capsys, figures):
     monkeypatch.chdir(tmp_path)
     tiny_cedr('pacrr')
     flags = ['--model', 'cedr-pacrr', '--query', 'cat sat', '--passage', 'the cat sat on the mat']
@@ -99,6 +99,11 @@ def test_command(tiny_cedr, tmp_path, monkeypatch, capsys):
     assert printed.splitlines()[0].startswith('| layer 2')
     assert printed.splitlines()[-2:] == ['one.png', 'one.html']
     assert (tmp_path / 'one.png').read_bytes()[:4] == b'\x89PNG'
+    axis = figures[0].axes[0]
+    (expected,) = SimilarityModel('cedr-pacrr').maps('cat sat', 'the cat sat on the mat', [2])
+    np.testing.assert_allclose(axis.images[0].get_array(), expected.values, atol=1e-6)
+    assert [label.get_text() for label in axis.get_xticklabels()] == expected.passage
+    assert [label.get_text() for label in axis.get_yticklabels()] == expected.query
     long = 'a dog ran . ' * 30
     flags += ['--passage', long, '--layer', '0', '1', '--width', '10']
     assert explain([*flags, '--output', 'two.html', 'two.png']) == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
-from pyserini_repbert.models.cedr.knrm import MEANS, WIDTHS, KernelBank
+from pyserini_repbert.models.cedr.knrm import KernelBank
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import new_ranker
 from pyserini_repbert.models.cedr.pacrr import NgramMatches
@@ -88,12 +88,21 @@ def test_histogram_equals_a_loop(seed, shape):
                 assert torch.equal(found[i, c, j], torch.bincount(bins, weights, N_BINS))
 
 
+def test_kernels_begin_where_the_released_ones_do():
+    """Ten from -0.9 to 0.9, 0.2 apart and 0.1 wide, and one for exact matches."""
+    mus = [-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
+    sigmas = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.001]
+    kernels = model('knrm')[0].kernels.kernels
+    assert [kernel.mu.item() for kernel in kernels] == pytest.approx(mus, abs=1e-7)
+    assert [kernel.sigma.item() for kernel in kernels] == pytest.approx(sigmas, abs=1e-7)
+
+
 def test_kernels_by_hand():
     similarity = torch.tensor([1.0, 0.5, 0.0]).view(1, 1, 1, 3)
     counts = KernelBank()(similarity, torch.tensor([[True, True, False]]))
-    assert counts.shape == (1, len(MEANS), 1, 1)
-    kernels = zip(MEANS, WIDTHS, strict=True)
-    expected = [sum(math.exp(-((s - mu) ** 2) / (2 * sigma**2)) for s in (1.0, 0.5)) for mu, sigma in kernels]
+    assert counts.shape == (1, 11, 1, 1)
+    wide = [sum(math.exp(-((s - n / 10) ** 2) / 0.02) for s in (1.0, 0.5)) for n in range(-9, 10, 2)]
+    expected = [*wide, 1.0]  # the last one sees 1.0 alone
     assert counts.flatten().tolist() == pytest.approx(expected, abs=1e-6)
 
 

@@ -115,6 +115,19 @@ def test_duo_aggregates_all_ordered_pairs(method, cross_encoder_folder):
     assert [item.docid for item in ranked] == [items[place].docid for place in by_score]
 
 
+def test_each_query_has_a_sample_of_its_own(cross_encoder_folder):
+    reranker = DuoBertReranker(cross_encoder_folder('duobert'), method='sample', samples=2, seed=4)
+    items = [Candidate(f'd{number}', text=f'cat {number}') for number in range(6)]
+    queries = ['red cat', 'blue fish', 'red cat']
+    drawn = [~np.isnan(found) for found in reranker.pair_differences(queries, [items] * 3)]
+    assert all(used.sum(axis=1).tolist() == [2] * 6 for used in drawn)
+    assert not np.array_equal(drawn[0], drawn[1])
+    np.testing.assert_array_equal(drawn[0], drawn[2])
+    other = DuoBertReranker(reranker._checkpoint, method='sample', samples=2, seed=5)
+    assert not np.array_equal(drawn[0], ~np.isnan(other.pair_differences(queries[:1], [items])[0]))
+    assert sample_seed(4, 'red cat') == (4, 322790556)  # CRC-32: the same on every machine and in every process
+
+
 @pytest.mark.parametrize('kind', [MonoBertReranker, DuoBertReranker])
 def test_odd_candidates_have_a_defined_answer(kind, cross_encoder_folder):
     reranker = kind(cross_encoder_folder(kind.system))

@@ -66,6 +66,21 @@ def test_ties_go_by_docid_also_at_the_cut(checkpoint, tmp_path):
             assert [hit.docid for hit in searcher.search(query, k)] == [*sorted(names), 'z'][:k]
 
 
+@pytest.mark.parametrize('docids', [['b', 'a'], ['a', 'b'], ['z', 'b', 'a', 'y'], ['c', 'b', 'a']])
+def test_small_ties_go_by_docid(docids, checkpoint, tmp_path):
+    """Two tie, at the end of the list and within it."""
+    passages = [Passage(docid, 'the cat sat' if docid in 'ab' else f'the {docid} sun moon') for docid in docids]
+    encode_corpus(passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'index')
+    vectors = DenseBundle(tmp_path / 'index').shards[0].vectors
+    searcher = RepBertSearcher(tmp_path / 'index')
+    for query in (vectors[docids.index('a')].copy(), -vectors[docids.index('a')]):
+        hits = searcher.search(query, len(docids))
+        tied = [hit for hit in hits if hit.docid in 'ab']
+        assert tied[0].score == tied[1].score
+        assert [hit.docid for hit in tied] == ['a', 'b']
+    assert [hit.docid for hit in searcher.search(vectors[docids.index('a')].copy(), 1)] == ['a']
+
+
 def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
     done = []
     export_faiss(DenseBundle(index), tmp_path / 'faiss', done.append)
