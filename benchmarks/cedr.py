@@ -15,6 +15,7 @@ import argparse
 import torch
 from rounds import best_times
 
+from pyserini_repbert.command import threads
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr import Architecture, CedrSettings, new_ranker
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument('--hidden', type=int, default=768, help="BERT's hidden size; 64 a head")
     parser.add_argument('--layers', type=int, default=12)
     parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--threads', type=threads, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)

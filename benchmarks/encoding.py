@@ -16,6 +16,7 @@ from rounds import best_times
 from sentence_transformers import SentenceTransformer
 
 from pyserini_repbert import catalog
+from pyserini_repbert.command import threads
 from pyserini_repbert.encode import RepBertDocumentEncoder
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.search.named_index import open_collection
@@ -36,10 +37,10 @@ def texts_of_msmarco_lengths(n: int) -> list[str]:
 
 
 def main() -> None:
-    """Time both at equal precision, and ours by its defaults, and print ratios."""
+    """Time both at equal precision, and ours with --precision auto, and print ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--passages', type=int, default=600)
-    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    parser.add_argument('--threads', type=threads, default=os.cpu_count())
     parser.add_argument('--rounds', type=int, default=4)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -48,12 +49,12 @@ def main() -> None:
     peer = SentenceTransformer(str(catalog.package_folder(entry)), device='cpu')
     peer.max_seq_length = 258
     ours = RepBertDocumentEncoder('minilm')
-    default = RepBertDocumentEncoder('minilm', precision='auto')
+    auto = RepBertDocumentEncoder('minilm', precision='auto')
     times = best_times(
         {
             'sentence-transformers, float32': lambda: peer.encode(texts, show_progress_bar=False),
             'ours, float32': lambda: ours.encode(texts),
-            'ours, defaults of the encode command': lambda: default.encode(texts),
+            'ours, --precision auto': lambda: auto.encode(texts),
         },
         options.rounds,
     )
@@ -63,10 +64,10 @@ def main() -> None:
         print(f'  {name:38s} {len(texts) / seconds:7.1f} passages/s')
     native = has_native_bfloat16(torch.device('cpu'))
     exact = ours.encode(texts[:100])
-    change = abs(exact @ exact.T - default.encode(texts[:100]) @ exact.T).max() / abs(exact @ exact.T).max()
-    print(f'  native bfloat16 on this CPU: {native}; largest change of a score by the default precision: {change:.1e}')
-    peer_time, own_time, default_time = times.values()
-    print(f'ratios: equal precision {peer_time / own_time:.2f}; by our defaults {peer_time / default_time:.2f}')
+    change = abs(exact @ exact.T - auto.encode(texts[:100]) @ exact.T).max() / abs(exact @ exact.T).max()
+    print(f'  native bfloat16 on this CPU: {native}; largest change of a score by --precision auto: {change:.1e}')
+    peer_time, own_time, auto_time = times.values()
+    print(f'ratios: equal precision {peer_time / own_time:.2f}; with --precision auto {peer_time / auto_time:.2f}')
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from rounds import best_times
 
+from pyserini_repbert.command import threads
 from pyserini_repbert.search import exact
 
 DIMENSION = 768
@@ -59,7 +60,7 @@ def main() -> None:
     parser.add_argument('--vectors', type=int, default=100_000)
     parser.add_argument('--queries', type=int, default=200)
     parser.add_argument('--hits', type=int, default=1000)
-    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    parser.add_argument('--threads', type=threads, default=os.cpu_count())
     parser.add_argument('--rounds', type=int, default=7)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

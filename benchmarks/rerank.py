@@ -24,6 +24,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder
 
 from pyserini_repbert import catalog
+from pyserini_repbert.command import threads
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
@@ -67,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--queries', type=int, default=4)
     parser.add_argument('--candidates', type=int, default=60)
-    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    parser.add_argument('--threads', type=threads, default=os.cpu_count())
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--budgets', type=int, nargs='*', default=[1024, 2048, 4096, 8192])
     options = parser.parse_args()
@@ -85,7 +86,7 @@ def main() -> None:
         mono_folder, duo_folder = checkpoint(Path(folder), 'monobert'), checkpoint(Path(folder), 'duobert')
         peer = CrossEncoder(str(mono_folder), device='cpu', max_length=512)
         ours = MonoBertReranker(mono_folder, layout=LAYOUT)
-        default = MonoBertReranker(mono_folder, layout=LAYOUT, precision='auto')
+        auto = MonoBertReranker(mono_folder, layout=LAYOUT, precision='auto')
         budgets = {size: MonoBertReranker(mono_folder, layout=LAYOUT, token_budget=size) for size in options.budgets}
         onnx = MonoBertReranker(mono_folder, layout=LAYOUT, backend='onnx')
         int8 = MonoBertReranker(mono_folder, layout=LAYOUT, backend='onnx-int8')
@@ -112,7 +113,7 @@ def main() -> None:
                 'peer': lambda: peer.predict(pairs, show_progress_bar=False),
                 'single': one_at_a_time,
                 'ours': lambda: ours.score_lists(queries, lists),
-                'default': lambda: default.score_lists(queries, lists),
+                'auto': lambda: auto.score_lists(queries, lists),
                 **{f'budget {size}': lambda size=size: budgets[size].score_lists(queries, lists) for size in budgets},
                 'onnx': lambda: onnx.score_lists(queries, lists),
                 'int8': lambda: int8.score_lists(queries, lists),
@@ -127,7 +128,7 @@ def main() -> None:
             'peer': 'CrossEncoder.predict, float32',
             'single': 'one pair at a time, float32',
             'ours': 'ours, float32',
-            'default': 'ours, defaults of the rerank command',
+            'auto': 'ours, --precision auto',
             'onnx': 'ours on ONNX Runtime, float32',
             'int8': 'ours on ONNX Runtime, int8',
             'duo': f'duoBERT, {ordered} ordered pairs',
@@ -152,8 +153,9 @@ def main() -> None:
         print(has_native_bfloat16(torch.device('cpu')))
         print(
             f'ratios: CrossEncoder at equal precision {times["peer"] / times["ours"]:.2f}, '
-            f'by our defaults {times["peer"] / times["default"]:.2f}, with int8 {times["peer"] / times["int8"]:.2f}; '
-            f'one at a time, by our defaults {times["single"] / times["default"]:.2f}; '
+            f'with --precision auto {times["peer"] / times["auto"]:.2f}, '
+            f'with int8 {times["peer"] / times["int8"]:.2f}; '
+            f'one at a time, with --precision auto {times["single"] / times["auto"]:.2f}; '
             f'duoBERT against monoBERT at equal tokens {times["mono, as long"] / times["duo"]:.2f}'
         )
 

@@ -34,6 +34,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch.utils.data import SequentialSampler
 from transformers import PrinterCallback, TrainerCallback
 
+from pyserini_repbert.command import threads
 from pyserini_repbert.train.leakage import Guard
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, System, Training
 from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
@@ -150,7 +151,7 @@ def main() -> None:
     parser.add_argument('--steps', type=int, default=8, help='of a round')
     parser.add_argument('--batch', type=int, default=16)
     parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--threads', type=int, default=os.cpu_count())
+    parser.add_argument('--threads', type=threads, default=os.cpu_count())
     parser.add_argument('--adapters', action='store_true', help='LoRA instead of full fine-tuning')
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 
 EXIT_ERROR = 2
+MAX_THREADS = 1024  # more have never made anything faster; with millions the system is busy making them for ever
+LONG = 10.0  # seconds of a model's work after which a user is told of what would be faster
 
 
 def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
@@ -63,11 +67,20 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
-    """--fp16, --bf16 and --fp32, of which one can be given: `options.precision`, None by default."""
+    """--precision, --fp16, --bf16 and --fp32, of which one can be given; `precision` gives what was."""
     precision = parser.add_mutually_exclusive_group()
-    precision.add_argument('--fp16', action='store_const', const='float16', dest='precision', help='half precision')
-    precision.add_argument('--bf16', action='store_const', const='bfloat16', dest='precision', help='bfloat16')
-    precision.add_argument('--fp32', action='store_const', const='float32', dest='precision', help='single precision')
+    precision.add_argument(
+        '--precision',
+        choices=('float32', 'bfloat16', 'float16', 'auto'),
+        help='what models run in, float32 by default; auto: bfloat16 where this machine computes in it natively',
+    )
+    for flag, name in (('--fp16', 'float16'), ('--bf16', 'bfloat16'), ('--fp32', 'float32')):
+        precision.add_argument(flag, action='store_const', const=name, dest='precision', help=f'--precision {name}')
+
+
+def precision(options: argparse.Namespace) -> str:
+    """What the flags of `add_precision_arguments` ask for: the same on every machine, unless it is 'auto'."""
+    return options.precision or 'float32'
 
 
 def positive_int(text: str) -> int:
@@ -90,11 +103,48 @@ def plain_text(text: str) -> str:
     return text
 
 
+def threads(text: str) -> int:
+    """An argparse type: a number of threads, 1 to `MAX_THREADS`."""
+    value = positive_int(text)
+    if value > MAX_THREADS:
+        raise argparse.ArgumentTypeError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
+    return value
+
+
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     """A tqdm bar on stderr with rate and ETA; silent with `quiet` or when stderr is not a terminal."""
     from tqdm import tqdm
 
     return tqdm(total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr)
+
+
+def model_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
+    """A progress callback for a model's work, which once says on stderr where bfloat16 would be faster than float32.
+
+    It does so when the work has taken `LONG`, with neither --quiet nor a precision of the user's choice.
+    """
+    start = time.monotonic()
+
+    def updated(done: int) -> object:
+        nonlocal start
+        if time.monotonic() - start >= LONG:
+            start = math.inf
+            _advise(options)
+        return update(done)
+
+    return update if options.quiet or options.precision else updated
+
+
+def _advise(options: argparse.Namespace) -> None:
+    from tqdm import tqdm
+
+    from pyserini_repbert.models.precision import bfloat16_gain, usable_device
+
+    device = (getattr(options, 'devices', None) or options.device).split(',')[0]
+    gain = bfloat16_gain(usable_device(device))
+    if gain and not getattr(options, 'advised', False):
+        options.advised = True
+        tqdm.write(f'bfloat16 is {gain} faster here: --bf16', file=sys.stderr)
 
 
 def usage(message: str) -> InputError:

@@ -1,4 +1,8 @@
-"""What all tests share: a cache of their own, no downloads, and tiny checkpoints."""
+"""What all tests share: a cache of their own, no downloads, a choice of what the CPU can do, and tiny checkpoints.
+
+`pytest --native-bf16=yes` and `--native-bf16=no` make the package believe that this machine computes in bfloat16
+natively, or that it does not; without it, it is asked.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,28 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     """No test reads or writes the user's cache, and none downloads."""
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path_factory.mktemp('cache')))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--native-bf16`."""
+    parser.addoption('--native-bf16', choices=('yes', 'no'), help='what every device answers; default: the truth')
+
+
+@pytest.fixture
+def native_bfloat16(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """force(answer) -> what every device says from now on when it is asked whether it computes in bfloat16."""
+
+    def force(answer: bool) -> None:
+        monkeypatch.setattr('pyserini_repbert.models.precision.has_native_bfloat16', lambda device: answer)
+
+    return force
+
+
+@pytest.fixture(autouse=True)
+def _native_bfloat16(request: pytest.FixtureRequest, native_bfloat16: Callable[[bool], None]) -> None:
+    asked = request.config.getoption('--native-bf16')
+    if asked is not None:
+        native_bfloat16(asked == 'yes')
 
 
 @pytest.fixture

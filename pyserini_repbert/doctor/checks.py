@@ -104,20 +104,12 @@ def _torch() -> Iterator[Finding]:
     except ImportError as error:
         yield Finding('torch', Status.FAIL, str(error), 'pip install torch')
         return
-    flags = _cpu_flags()
-    bf16 = [name for name in ('amx_bf16', 'avx512_bf16', 'bf16') if name in flags]
-    support = f'bf16 in hardware ({", ".join(bf16)})' if bf16 else 'no bf16 in hardware: --bf16 is slow'
-    yield Finding('torch', Status.OK, f'{torch.__version__}, {torch.get_num_threads()} threads, {support}')
+    from pyserini_repbert.models.precision import bfloat16_gain
 
-
-def _cpu_flags() -> set[str]:
-    """The CPU's feature flags; empty where the system has no /proc/cpuinfo."""
-    try:
-        text = Path('/proc/cpuinfo').read_text(encoding='utf-8', errors='replace')
-    except OSError:
-        return set()
-    found = re.search(r'^(?:flags|Features)\s*:(.*)$', text, re.MULTILINE)
-    return set(found.group(1).split()) if found else set()
+    gain = bfloat16_gain(torch.device('cpu'))
+    support = f'bfloat16 natively on the CPU: --bf16 is {gain} faster' if gain else 'no native bfloat16: --bf16 is slow'
+    kernels = torch.backends.cpu.get_cpu_capability()
+    yield Finding('torch', Status.OK, f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}')
 
 
 def _faiss() -> Iterator[Finding]:

@@ -29,7 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--shard', default='0/1', metavar='I/N', help='encode the I-th of N parts, I from 0')
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    parser.add_argument('--threads', type=command.positive_int, help="CPU threads; by default PyTorch's own number")
+    parser.add_argument('--threads', type=command.threads, help="CPU threads; by default PyTorch's own number")
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int | None:
     part = Part.parse(options.shard)
     corpus = open_any_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     encoder = RepBertDocumentEncoder(
-        options.encoder, options.device, precision=options.precision or 'auto', max_length=options.max_length
+        options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
     )
     with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
         manifest = encode_corpus(
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int | None:
             part=part,
             resume=options.resume,
             overwrite=options.overwrite,
-            on_progress=bar.update,
+            on_progress=command.model_update(bar.update, options),
         )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     if manifest is None:

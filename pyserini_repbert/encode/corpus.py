@@ -67,7 +67,7 @@ def encode_corpus(
         max_length=encoder.limit,
         dimension=encoder.dimension,
         dtype=dtype,
-        precision=str(encoder.precision.dtype(encoder.device)).removeprefix('torch.'),
+        precision=str(encoder.precision),
         shard_size=shard_size,
         texts=store_text,
     )

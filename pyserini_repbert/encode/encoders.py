@@ -55,7 +55,7 @@ class _RepBertEncoder:
         self.name = opened.name
         self.dimension = config.hidden_size
         self.device = usable_device(device)
-        self.precision = Precision(precision)
+        self.precision = Precision.parse(precision).on(self.device)
         self.max_length = config.max_position_embeddings - 2
         self.limit = self._checked(max_length or int(ranking.get(limit_key, paper_limit)))
         self.word_pieces = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).word_pieces()

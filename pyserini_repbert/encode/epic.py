@@ -69,6 +69,7 @@ class EpicEncoder:
     variant : of the equations
     vocabulary, vocabulary_sha256 : how many terms a vector has, and the checksum of their names in order
     limit, query_limit : wordpieces kept of a passage and of a query
+    precision : what BERT and the projection run in, never 'auto'
 
     Raises
     ------
@@ -91,7 +92,7 @@ class EpicEncoder:
         self.name = opened.name
         self.variant = Variant.parse(ranking.get('variant', Variant.OFFICIAL))
         self.device = usable_device(device)
-        self.precision = Precision(precision)
+        self.precision = Precision.parse(precision).on(self.device)
         self.chunk_size = config.max_position_embeddings - 2
         self.limit = int(ranking.get('max_doc_length', MAX_PASSAGE_TOKENS)) if max_length is None else max_length
         self.query_limit = min(int(ranking.get('max_query_length', MAX_QUERY_TOKENS)), self.chunk_size)
@@ -162,17 +163,19 @@ class EpicEncoder:
         terms: Sequence[int] | NDArray[np.int64] | None = None,
         token_budget: int | None = None,
         on_progress: Progress | None = None,
+        on_lengths: Callable[[list[int]], object] | None = None,
     ) -> NDArray[np.float32]:
         """Whole passage vectors (EPIC eq. 4), float32 (n, |V|), or (n, m) of the `terms` asked for, which costs less.
 
-        `on_progress` is called with the number of passages done since the last call.
+        `on_progress` is called with the number of passages done since the last call, `on_lengths` once with the
+        wordpieces that each passage has before it is cut to `limit`.
         """
         found = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
 
         def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
             found[positions] = vectors
 
-        self._encode(passages, keep, terms, token_budget, on_progress)
+        self._encode(passages, keep, terms, token_budget, on_progress, on_lengths)
         return found
 
     def encode_pruned(
@@ -181,6 +184,7 @@ class EpicEncoder:
         r: int,
         token_budget: int | None = None,
         on_progress: Progress | None = None,
+        on_lengths: Callable[[list[int]], object] | None = None,
     ) -> TermVectors:
         """Passage vectors of which the r largest weights are kept (EPIC section 3); 0 keeps all that are not zero."""
         found = [EMPTY] * len(passages)
@@ -189,8 +193,13 @@ class EpicEncoder:
             for position, vector in zip(positions, vectors, strict=True):
                 found[position] = largest(vector, r)
 
-        self._encode(passages, keep, None, token_budget, on_progress)
+        self._encode(passages, keep, None, token_budget, on_progress, on_lengths)
         return TermVectors.of(found)
+
+    def input_tokens(self, length: int) -> int:
+        """Tokens that BERT reads of a passage with `length` wordpieces: [CLS] and [SEP] of each chunk, no padding."""
+        kept = min(length, self.limit)
+        return kept + 2 * -(-kept // self.chunk_size)
 
     @torch.inference_mode()
     def _encode(
@@ -200,8 +209,12 @@ class EpicEncoder:
         terms: Sequence[int] | NDArray[np.int64] | None,
         token_budget: int | None,
         on_progress: Progress | None,
+        on_lengths: Callable[[list[int]], object] | None,
     ) -> None:
-        texts = self._chunked(passages, self.limit, PASSAGE_TYPE)
+        ids = self.word_pieces.ids(passages)
+        if on_lengths is not None:
+            on_lengths([len(own) for own in ids])
+        texts = self._chunks(ids, self.limit, PASSAGE_TYPE)
         wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
 
         def work(batch: list[int]) -> None:
@@ -211,7 +224,9 @@ class EpicEncoder:
         self._over(texts, work, token_budget, on_progress)
 
     def _chunked(self, texts: Sequence[str], limit: int, token_type: int) -> list[list[TokenChunk]]:
-        ids = self.word_pieces.ids(texts)
+        return self._chunks(self.word_pieces.ids(texts), limit, token_type)
+
+    def _chunks(self, ids: Sequence[list[int]], limit: int, token_type: int) -> list[list[TokenChunk]]:
         return [self.word_pieces.chunks(own[:limit], self.chunk_size, token_type) for own in ids]
 
     def _over(

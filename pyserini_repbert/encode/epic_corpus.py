@@ -73,7 +73,7 @@ def encode_epic_corpus(
         max_length=encoder.limit,
         prune=prune,
         weights=weights,
-        precision=str(encoder.precision.dtype(encoder.device)).removeprefix('torch.'),
+        precision=str(encoder.precision),
         shard_size=shard_size,
         texts=store_text,
         layout='blocks' if prune else 'all',

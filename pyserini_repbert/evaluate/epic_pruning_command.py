@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pyserini_repbert.command import parser, positive_int, progress
+from pyserini_repbert.command import model_update, parser, positive_int, precision, progress
 from pyserini_repbert.encode.__main__ import add_model_arguments
 from pyserini_repbert.evaluate.measures_command import load_judgments
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int | None:
     forbid_downloads(options.offline)
     measures = parse_measures(options.measures)
     settings = [(prune, _WEIGHTS[weights]) for weights in options.weights for prune in options.prune]
-    encoder = EpicEncoder(options.model, options.device, options.precision or 'auto')
+    encoder = EpicEncoder(options.model, options.device, precision(options))
     with tempfile.TemporaryDirectory() as temporary, progress(len(settings), 'prune', 'settings', options.quiet) as bar:
         results = compare_pruning(
             encoder,
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int | None:
             settings,
             Path(options.folder or temporary),
             options.hits,
-            bar.update,
+            model_update(bar.update, options),
         )
     header = ['r', 'weights', 'bytes a passage', 'ms a query', *(named.name for named in measures), 'same in top 10']
     rows = [
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str]) -> int | None:
         for own in results
     ]
     print(markdown(header, rows))
+    print(f'\nComputed in {encoder.precision}.')
     if options.csv:
         write_csv(options.csv, header, [[cell.replace(',', '') for cell in row] for row in rows])
     return None

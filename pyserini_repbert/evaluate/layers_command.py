@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import parser, positive_int, progress
+from pyserini_repbert.command import add_precision_arguments, model_update, parser, positive_int, precision, progress
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures_command import load_judgments, named_paths
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
@@ -24,11 +24,15 @@ def main(arguments: Sequence[str]) -> int | None:
         from pyserini_repbert.evaluate.plots import require_matplotlib
 
         require_matplotlib()
+    from pyserini_repbert.models.precision import used_precision
+
+    used = used_precision(precision(options), options.device)
     models = named_paths(options.models)
     if options.run:
         _layers(options, models)
     if options.lengths:
         _lengths(options, models)
+    print(f'\nComputed in {used}.')
     return None
 
 
@@ -59,10 +63,11 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
         layers = sorted(set(options.layers or all_layers))
 
         def reranker_of(n_layers: int, checkpoint=checkpoint) -> CedrReranker:  # type: ignore[no-untyped-def]
-            return CedrReranker(checkpoint, options.device, options.precision, options.max_length, n_layers)
+            return CedrReranker(checkpoint, options.device, precision(options), options.max_length, n_layers)
 
         with progress(len(layers) * sum(map(len, lists)), name, 'documents', options.quiet) as bar:
-            found[name] = layer_curve(reranker_of, layers, queries, lists, qrels, measures, bar.update)
+            update = model_update(bar.update, options)
+            found[name] = layer_curve(reranker_of, layers, queries, lists, qrels, measures, update)
     panels = by_measure(found)
     rows = [
         [name, str(n), *(f'{mean:.4f}' for mean in result.means.values()), f'{result.documents_per_second:.1f}']
@@ -92,7 +97,7 @@ def _lengths(options: argparse.Namespace, models: Mapping[str, str]) -> None:
     rates = {}
     with progress(len(models), 'rates by length', 'models', options.quiet) as bar:
         for name, path in models.items():
-            reranker = CedrReranker(path, options.device, options.precision, longest)
+            reranker = CedrReranker(path, options.device, precision(options), longest)
             rates[name] = length_rates(reranker, options.lengths, options.seconds)
             bar.update()
     header = ['documents/s at length', *map(str, options.lengths)]
@@ -144,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--seconds', type=float, default=1.0, help='how long to measure each length, at least')
     made.add_argument('--max-length', type=positive_int, help="wordpieces kept of a document; default: the model's")
     made.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
-    made.add_argument('--precision', default='float32', help='float32, bfloat16, float16 or auto')
+    add_precision_arguments(made)
     made.add_argument('--csv', metavar='FILE', help='write the values by layers as CSV')
     made.add_argument('--plot', metavar='FILE', help='write a PNG plot of them (needs matplotlib)')
     made.add_argument('--csv-lengths', metavar='FILE', help='write the rates by length as CSV')

@@ -43,6 +43,7 @@ class Explanation:
     contributions : one for each different term of the query, greatest first; they sum to the score (EPIC eq. 5)
     score : the inner product
     quality : of the passage (EPIC eq. 3), None where the text is not known
+    precision : what the model ran in
     """
 
     query: tuple[Weighted, ...]
@@ -51,6 +52,7 @@ class Explanation:
     contributions: tuple[Contribution, ...]
     score: float
     quality: float | None
+    precision: str = 'float32'
 
 
 def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0) -> Explanation:
@@ -109,6 +111,7 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
         contributions,
         sum(part.contribution for part in contributions),
         quality,
+        encoder.precision,
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import plain_text, usage
+from pyserini_repbert.command import plain_text, precision, usage
 from pyserini_repbert.encode.__main__ import add_model_arguments
 from pyserini_repbert.errors import InputError
 
@@ -64,12 +64,11 @@ def _explained(options: argparse.Namespace) -> Explanation:
     from pyserini_repbert.explain.epic import explain_indexed, explain_text
     from pyserini_repbert.index.epic import EpicBundle
 
-    precision = options.precision or 'float32'
     if options.passage is not None:
-        encoder = EpicEncoder(options.model, options.device, precision)
+        encoder = EpicEncoder(options.model, options.device, precision(options))
         return explain_text(encoder, options.query, options.passage, options.top, options.prune)
     index = EpicBundle(options.index)
-    encoder = EpicEncoder(options.model or index.settings.encoder, options.device, precision)
+    encoder = EpicEncoder(options.model or index.settings.encoder, options.device, precision(options))
     text = None
     if options.corpus:
         from pyserini_repbert.passages import CorpusTexts

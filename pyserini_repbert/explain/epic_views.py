@@ -23,6 +23,7 @@ def as_json(query: str, explanation: Explanation) -> str:
         'query': query,
         'score': explanation.score,
         'quality': explanation.quality,
+        'precision': explanation.precision,
         'query_terms': [term._asdict() for term in explanation.query],
         'passage_terms': [term._asdict() for term in explanation.passage],
         'expansions': [term._asdict() for term in explanation.expansions],

@@ -18,7 +18,7 @@ from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
 from pyserini_repbert.models.cedr.similarity import gather_evidence
 from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
-from pyserini_repbert.models.precision import usable_device
+from pyserini_repbert.models.precision import Precision, usable_device
 
 if TYPE_CHECKING:
     from pyserini_repbert.models.inputs import WordPieces
@@ -71,6 +71,7 @@ class SimilarityModel:
     ----------
     model : a CEDR checkpoint, or any other BERT: catalog name or folder
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'; similarities are always in float32
 
     Raises
     ------
@@ -78,8 +79,14 @@ class SimilarityModel:
         for a checkpoint that is not there or not whole
     """
 
-    def __init__(self, model: str | Path | Checkpoint, device: str = 'cpu') -> None:
+    def __init__(
+        self,
+        model: str | Path | Checkpoint,
+        device: str = 'cpu',
+        precision: Precision | str = Precision.FLOAT32,
+    ) -> None:
         self.device = usable_device(device)
+        self.precision = Precision.parse(precision).on(self.device)
         if isinstance(model, Checkpoint):
             opened = model
         else:
@@ -92,7 +99,7 @@ class SimilarityModel:
         body = body.to_empty(device='cpu')
         tensors = {name: value for name, value in opened.tensors().items() if name.startswith('bert.')}
         load_strictly(body, opened, tensors=tensors)
-        self.bert = body.bert.to(self.device).eval()
+        self.bert = body.bert.to(self.device, self.precision.dtype(self.device)).eval()
         self.pieces: WordPieces = opened.word_pieces()
         self.layout = CedrLayout.of(self.config, self.settings, self.pieces)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import plain_text, positive_int
+from pyserini_repbert.command import add_precision_arguments, plain_text, positive_int, precision
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--start', type=_from_zero, help='first passage token in a PNG; default: where it matches best')
     parser.add_argument('--width', type=positive_int, default=_WIDTH, help='passage tokens in a PNG')
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
+    add_precision_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int | None:
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int | None:
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib()
-    model = SimilarityModel(options.model, options.device)
+    model = SimilarityModel(options.model, options.device, precision(options))
     layers = options.layer or [model.config.num_hidden_layers]
     panels = []
     for number, passage in enumerate(options.passage, 1):

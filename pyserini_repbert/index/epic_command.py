@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pyserini_repbert.command import positive_int, progress
+from pyserini_repbert.command import model_update, positive_int, precision, progress
 from pyserini_repbert.encode.__main__ import add_model_arguments
 
 _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     forbid_downloads(options.offline)
     part = Part.parse(options.shard)
     corpus = open_any_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
-    encoder = EpicEncoder(options.encoder, options.device, options.precision or 'auto', options.max_length)
+    encoder = EpicEncoder(options.encoder, options.device, precision(options), options.max_length)
     with progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
         manifest = encode_epic_corpus(
             corpus,
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             part=part,
             resume=options.resume,
             overwrite=options.overwrite,
-            on_progress=bar.update,
+            on_progress=model_update(bar.update, options),
         )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     if manifest is None:

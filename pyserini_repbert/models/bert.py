@@ -8,14 +8,17 @@ ranking does not need: attention runs without a mask where a batch has no paddin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.precision import lacks_fused_attention
 
 ACTIVATIONS = {
     'gelu': functional.gelu,
@@ -92,7 +95,9 @@ class _SelfAttention(nn.Module):
         pairs = ((self.query, asking), (self.key, hidden), (self.value, hidden))
         q, k, v = (layer(x).view(n, -1, self.heads, size // self.heads).transpose(1, 2) for layer, x in pairs)
         rate = self.dropout_rate if self.training else 0.0
-        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=rate)
+        plain = sdpa_kernel(SDPBackend.MATH) if lacks_fused_attention(q.device, q.dtype) else nullcontext()
+        with plain:
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=rate)
         return mixed.transpose(1, 2).reshape(asking.shape)
 
 

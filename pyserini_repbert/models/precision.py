@@ -8,6 +8,8 @@ import torch
 
 from pyserini_repbert.errors import InputError
 
+_NARROW = ('NO AVX', 'DEFAULT', 'AVX2')  # what PyTorch's own kernels may be held to, by ATEN_CPU_CAPABILITY
+
 
 class Precision(StrEnum):
     """The dtype of a model's weights and activations; scores and embeddings always leave it as float32."""
@@ -17,19 +19,63 @@ class Precision(StrEnum):
     FLOAT16 = 'float16'
     AUTO = 'auto'
 
+    @classmethod
+    def parse(cls, name: str) -> Precision:
+        """A precision by name. Raises InputError for any other."""
+        try:
+            return cls(name)
+        except ValueError as error:
+            raise InputError(f"precision '{name}' is unknown: expected one of {', '.join(cls)}") from error
+
+    def on(self, device: torch.device) -> Precision:
+        """What a model then runs in: 'auto' is bfloat16 where the device computes in it natively, else float32."""
+        if self is not Precision.AUTO:
+            return self
+        return Precision.BFLOAT16 if has_native_bfloat16(device) else Precision.FLOAT32
+
     def dtype(self, device: torch.device) -> torch.dtype:
-        """The torch dtype; 'auto' is bfloat16 where the device computes in it natively, else float32."""
-        if self is Precision.AUTO:
-            return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
-        found: torch.dtype = getattr(torch, self.value)
+        """The torch dtype of what a model then runs in."""
+        found: torch.dtype = getattr(torch, self.on(device).value)
         return found
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32 there: AVX512-BF16 or AMX on a CPU, Ampere or later on an NVIDIA GPU."""
+    """Whether bfloat16 is faster than float32 there: AVX512-BF16 or AMX on a CPU, Ampere or later on an NVIDIA GPU.
+
+    A CPU that has it does not count where `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using it.
+    """
     if device.type == 'cuda':
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    return device.type == 'cpu' and bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    if device.type != 'cpu' or _kernels_are_narrow():
+        return False
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+
+
+def used_precision(name: str, device: str) -> Precision:
+    """What a model runs in that is asked for as `name` on `device`: never 'auto'. InputError for unknown ones."""
+    return Precision.parse(name).on(usable_device(device))
+
+
+def bfloat16_gain(device: torch.device) -> str:
+    """How much faster than float32 models run there in bfloat16, in words: 'about 2x'; '' where they do not."""
+    if not has_native_bfloat16(device):
+        return ''
+    return 'about 2x' if device.type == 'cpu' else 'several times'
+
+
+def lacks_fused_attention(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether PyTorch's fused attention ends in an error there.
+
+    On a CPU with AMX it packs what is not float32 for AMX; where `ATEN_CPU_CAPABILITY` forbids AVX-512, the kernel that
+    packs is not there (seen in PyTorch 2.13: 'pack_vnni2 is only supported when avx512 is supported').
+    """
+    half = device.type == 'cpu' and dtype is not torch.float32
+    return half and _kernels_are_narrow() and bool(torch.cpu._is_amx_tile_supported())
+
+
+def _kernels_are_narrow() -> bool:
+    """Whether PyTorch's own kernels compute without AVX-512 on this CPU: it has none, or they were kept from it."""
+    return torch.backends.cpu.get_cpu_capability() in _NARROW
 
 
 def usable_device(name: str) -> torch.device:

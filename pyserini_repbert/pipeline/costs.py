@@ -19,6 +19,8 @@ class StageCost:
     tokens : in all inputs, padding not counted; None where the reranker does not count
     candidates : scored
     truncated : candidates whose text was cut; None where the reranker does not count
+    stored : candidates scored by a vector of an index, whose text was not read: tokens and truncated leave them out
+    precision : what the model ran in: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does not say
     """
 
     stage: str
@@ -28,6 +30,8 @@ class StageCost:
     tokens: int | None
     candidates: int
     truncated: int | None
+    stored: int = 0
+    precision: str | None = None
 
     def __add__(self, other: StageCost) -> StageCost:
         """The same stage over more queries."""
@@ -39,6 +43,8 @@ class StageCost:
             None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
             self.candidates + other.candidates,
             None if self.truncated is None or other.truncated is None else self.truncated + other.truncated,
+            self.stored + other.stored,
+            self.precision,
         )
 
     @property
@@ -48,10 +54,9 @@ class StageCost:
 
     @property
     def truncated_share(self) -> float | None:
-        """The share of candidates whose text was cut."""
-        if self.truncated is None:
-            return None
-        return self.truncated / self.candidates if self.candidates else 0.0
+        """The share of the candidates whose text was read that were cut; None where none was read."""
+        read = self.candidates - self.stored
+        return None if self.truncated is None or not read else self.truncated / read
 
     def as_json(self) -> dict[str, object]:
         """All values, with those a query."""
@@ -75,8 +80,13 @@ def shown(costs: Sequence[StageCost]) -> str:
         parts = [f'{cost.inferences_per_query:.1f} inferences', f'{cost.seconds / n:.3f} s']
         if cost.tokens is not None:
             parts.insert(1, f'{cost.tokens / n:.0f} tokens')
-        cut = '' if cost.truncated_share is None else f'; {100 * cost.truncated_share:.1f}% of candidates truncated'
-        lines.append(f'{cost.stage}: {", ".join(parts)} a query over {cost.queries} queries{cut}')
+        notes = [] if cost.precision is None else [cost.precision]
+        if cost.stored:
+            notes.append(f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors')
+        if cost.truncated_share is not None:
+            among = ' of the others' if cost.stored else ' of candidates'
+            notes.append(f'{100 * cost.truncated_share:.1f}%{among} truncated')
+        lines.append('; '.join([f'{cost.stage}: {", ".join(parts)} a query over {cost.queries} queries', *notes]))
     if len(costs) > 1:
         inferences = sum(cost.inferences_per_query for cost in costs)
         seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)

@@ -75,10 +75,10 @@ def apply_stage(
 
 def cost_since(before: Work | None, stage: Stage, heads: Sequence[Sequence[Candidate]], seconds: float) -> StageCost:
     """The cost of reranking `heads`: what the reranker counted since `before`, or as much as follows from the lists."""
-    work, n = stage.reranker.work, sum(map(len, heads))
+    work, precision, n = stage.reranker.work, stage.reranker.precision, sum(map(len, heads))
     if before is None or work is None:
         inferences = sum(stage.reranker.inferences(len(head)) for head in heads)
-        return StageCost(stage.name, len(heads), inferences, seconds, None, n, None)
+        return StageCost(stage.name, len(heads), inferences, seconds, None, n, None, precision=precision)
     return StageCost(
         stage.name,
         len(heads),
@@ -87,6 +87,8 @@ def cost_since(before: Work | None, stage: Stage, heads: Sequence[Sequence[Candi
         work.tokens - before.tokens,
         work.candidates - before.candidates,
         work.truncated - before.truncated,
+        work.stored - before.stored,
+        precision,
     )
 
 

@@ -22,8 +22,8 @@ def condition_fingerprint(commands: Sequence[Sequence[str]]) -> dict[str, str]:
 
     Returns
     -------
-    'NAME weights', 'NAME tokenizer' and 'NAME settings' -> SHA-256, its first 16 digits; 'COMMAND precision' -> as
-    asked, and what that comes to here; 'COMMAND threads' -> as asked
+    'NAME weights', 'NAME tokenizer' and 'NAME settings' -> SHA-256, its first 16 digits; 'COMMAND precision' -> what
+    its models run in here; 'COMMAND threads' -> as asked
     """
     found: dict[str, str] = {}
     asked: dict[str, dict[str, None]] = {}
@@ -33,7 +33,8 @@ def condition_fingerprint(commands: Sequence[Sequence[str]]) -> dict[str, str]:
             if f'{model.name} weights' not in found:
                 found |= {f'{model.name} {part}': value for part, value in checksums(model).items()}
         if own:
-            asked.setdefault(f'{command_name(words)} precision', {})[_precisions(words, own)] = None
+            used = ', '.join(dict.fromkeys(dtype(words, model.precision) for model in own))
+            asked.setdefault(f'{command_name(words)} precision', {})[used] = None
         if threads := values(words, '--threads'):
             asked.setdefault(f'{command_name(words)} threads', {})[threads[-1]] = None
     return found | {name: '; '.join(own) for name, own in asked.items()}
@@ -73,20 +74,11 @@ def _over(parts: Sequence[str]) -> str:
     return hashlib.sha256('\n'.join(parts).encode()).hexdigest()[:SHORT]
 
 
-def _precisions(words: Sequence[str], own: Sequence[Model]) -> str:
-    found = []
-    for name in dict.fromkeys(model.precision for model in own):
-        here = dtype(words, name)
-        found.append(name if here == name else f'{name}: {here}')
-    return ', '.join(found)
-
-
 def dtype(words: Sequence[str], precision: str) -> str:
-    """What 'auto' comes to on the device that a command asks for, where that is here; any other precision is itself."""
-    from pyserini_repbert.models.precision import Precision, usable_device
+    """What a command's models run in: the precision it asks for, or what 'auto' comes to on the device it asks for."""
+    from pyserini_repbert.models.precision import used_precision
 
     try:
-        device = usable_device(next(iter(values(words, '--device')), 'cpu'))
-    except PyseriniRepbertError:
-        return precision
-    return str(Precision(precision).dtype(device)).removeprefix('torch.')
+        return str(used_precision(precision, next(iter(values(words, '--device')), 'cpu')))
+    except PyseriniRepbertError:  # which the command itself will meet, and say
+        return 'unknown' if precision == 'auto' else precision

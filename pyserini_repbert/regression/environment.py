@@ -18,7 +18,7 @@ PACKAGES = (
 )  # fmt: skip
 SHORT = 16  # hexadecimal digits of a checksum that are shown
 TIE_POLICY = '(-score, docid), in rerankers the order of the stage before; written scores strictly decrease'
-PRECISION = 'queries float32; passages and rerankers bfloat16 where that is native, else float32; or as a command says'
+PRECISION = 'float32, or as a command says'
 
 
 def fingerprint() -> dict[str, str]:

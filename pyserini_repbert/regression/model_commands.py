@@ -21,29 +21,27 @@ class Flags:
 
     Attributes
     ----------
-    models : flag that names a checkpoint -> (its kind in the catalog, the precision it gets unless the command says)
+    models : flag that names a checkpoint -> its kind in the catalog
     batch : flags of the size of a batch
     """
 
-    models: Mapping[str, tuple[str, str]]
+    models: Mapping[str, str]
     batch: Sequence[str] = field(default=('--batch-tokens',))
 
 
 COMMANDS = {
-    'search': Flags(
-        {'--encoder': ('encoders', 'float32'), '--rerank': ('rerankers', 'auto')}, ('--batch-size', '--batch-tokens')
-    ),
-    'encode': Flags({'--encoder': ('encoders', 'auto')}),
-    'rerank': Flags({'--reranker': ('rerankers', 'auto')}),
-    'index epic': Flags({'--encoder': ('rerankers', 'auto')}),
-    'evaluate epic-pruning': Flags({'--model': ('rerankers', 'auto')}, ()),
+    'search': Flags({'--encoder': 'encoders', '--rerank': 'rerankers'}, ('--batch-size', '--batch-tokens')),
+    'encode': Flags({'--encoder': 'encoders'}),
+    'rerank': Flags({'--reranker': 'rerankers'}),
+    'index epic': Flags({'--encoder': 'rerankers'}),
+    'evaluate epic-pruning': Flags({'--model': 'rerankers'}, ()),
 }
 STAGES = ('--rerank', '--reranker')  # NAME@K:OPTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A checkpoint that a command runs: its name or folder, its kind in the catalog, its precision or 'auto'."""
+    """A checkpoint that a command runs: its name or folder, its kind in the catalog, its precision as asked for."""
 
     name: str
     kind: str
@@ -64,16 +62,16 @@ def models(words: Sequence[str]) -> list[Model]:
     name = command_name(words)
     if name not in COMMANDS:
         return []
-    said = next((kind for kind, flag in PRECISIONS.items() if flag in words), None)
+    precision = _precision(words)
     found = []
-    for flag, (kind, usual) in COMMANDS[name].models.items():
+    for flag, kind in COMMANDS[name].models.items():
         for value in values(words, flag):
             checkpoint = value.rpartition('@')[0] if flag in STAGES else value
-            found.append(Model(checkpoint, kind, said or usual))
+            found.append(Model(checkpoint, kind, precision))
     if name == 'search' and not values(words, '--encoder') and not values(words, '--sparse'):
         entry = catalog.find('indexes', next(iter(values(words, '--index')), ''))
         if entry is not None:
-            found.insert(0, Model(str(entry.values['encoder']), 'encoders', said or 'float32'))
+            found.insert(0, Model(str(entry.values['encoder']), 'encoders', precision))
     return found
 
 
@@ -99,7 +97,8 @@ def with_precision(words: Sequence[str], precision: str) -> list[str]:
     """The command in `precision`, where it runs a model."""
     if not runs_model(words):
         return list(words)
-    return [*(word for word in words if word not in PRECISIONS.values()), PRECISIONS[precision]]
+    others = (word for word in _without(words, '--precision') if word not in PRECISIONS.values())
+    return [*others, PRECISIONS[precision]]
 
 
 def with_batches_of_one(words: Sequence[str]) -> list[str]:
@@ -138,6 +137,12 @@ def with_checkpoints(words: Sequence[str], renamed: Callable[[str], str]) -> lis
             text for own in models(words) if own.kind == 'encoders' for text in ('--encoder', renamed(own.name))
         ]
     return changed
+
+
+def _precision(words: Sequence[str]) -> str:
+    """What the command's flags ask for."""
+    flagged = [kind for kind, flag in PRECISIONS.items() if flag in words]
+    return next(iter([*values(words, '--precision'), *flagged]), 'float32')
 
 
 def _without(words: Sequence[str], flag: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import command
@@ -44,7 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision_too: bool = True) -> None:
     """The flags of a command that runs rerankers; `flag` is the one that names a stage.
 
-    `precision_too` adds --device, --fp16, --bf16 and --fp32, which a command that encodes has already.
+    `precision_too` adds --device and those of the precision, which a command that encodes has already.
     """
     parser.add_argument(
         flag,
@@ -101,12 +101,17 @@ def stage_settings(options: argparse.Namespace) -> Any:
         raise command.usage('--replay-k0 goes with --pairs')
     return Settings(
         tuple(options.devices.split(',')) if options.devices else (options.device,),
-        options.precision or 'auto',
+        command.precision(options),
         options.backend,
         options.batch_tokens,
         options.drop_rest,
         tuple(options.replay_k0) if options.pairs else None,
     )
+
+
+def rerank_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
+    """`command.model_update`, where PyTorch runs the models: ONNX Runtime's are not run in bfloat16."""
+    return command.model_update(update, options) if options.backend == 'torch' else update
 
 
 def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) -> None:
@@ -146,7 +151,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
 
         def begin(total: int) -> Any:
             bar.reset(total)
-            return bar.update
+            return rerank_update(bar.update, options)
 
         about = {'passages': options.corpus or options.index, 'fields': options.fields}
         reranked = run_stages(

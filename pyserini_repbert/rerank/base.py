@@ -25,12 +25,14 @@ class Work:
     tokens : in them, padding not counted
     candidates : candidates that were scored
     truncated : candidates whose text was cut
+    stored : candidates that were scored by a vector of an index, whose text was not read
     """
 
     inferences: int = 0
     tokens: int = 0
     candidates: int = 0
     truncated: int = 0
+    stored: int = 0
 
 
 class Reranker(ABC):
@@ -42,10 +44,12 @@ class Reranker(ABC):
     Attributes
     ----------
     needs_text : whether candidates without text are refused
+    precision : what its model runs in: 'float32', 'bfloat16', 'float16', 'int8'; None where it does not say
     work : what it has done so far, or None where it does not count
     """
 
     needs_text = True
+    precision: str | None = None
     work: Work | None = None
 
     @abstractmethod

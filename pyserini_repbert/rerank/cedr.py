@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import length_batches, run_positions, usual_budget
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import load_ranker
@@ -40,6 +39,7 @@ class CedrReranker(Reranker):
     Attributes
     ----------
     name : the checkpoint's catalog name or folder
+    precision : what BERT runs in, never 'auto'
     work : what it has done so far; a document counts as one inference, however many parts it has
 
     Raises
@@ -62,14 +62,11 @@ class CedrReranker(Reranker):
         token_budget: int | None = None,
     ) -> None:
         self.device = usable_device(device)
-        try:
-            self.dtype = Precision(precision).dtype(self.device)
-        except ValueError as error:
-            raise InputError(f"precision '{precision}' is unknown: expected one of {', '.join(Precision)}") from error
+        self.precision = Precision.parse(precision).on(self.device)
         self._checkpoint = model if isinstance(model, Checkpoint) else open_checkpoint(model, 'rerankers')
         self.name = self._checkpoint.name
         self.ranker = load_ranker(self._checkpoint, n_layers, max_length).to(self.device)
-        self.ranker.bert.to(self.dtype)
+        self.ranker.bert.to(self.precision.dtype(self.device))
         self.pieces = self._checkpoint.word_pieces()
         self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.pieces)
         self.token_budget = usual_budget(token_budget, self.device)
@@ -88,7 +85,7 @@ class CedrReranker(Reranker):
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
         settings = {'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
-        return {**super().identity(), **settings, 'dtype': str(self.dtype).removeprefix('torch.')}
+        return {**super().identity(), **settings, 'dtype': str(self.precision)}
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None

@@ -38,6 +38,7 @@ class CrossEncoderReranker(Reranker):
     ----------
     name : the checkpoint's catalog name or folder
     max_tokens : length of the longest model input, special tokens included
+    precision : what the model runs in, never 'auto'
     work : what it has done so far
     """
 
@@ -59,11 +60,14 @@ class CrossEncoderReranker(Reranker):
         self.name = opened.name
         self.device = usable_device(device)
         try:
-            self.precision, self.backend = Precision(precision), Backend(backend)
+            self.backend = Backend(backend)
         except ValueError as error:
-            kinds = f'{", ".join(Precision)} and {", ".join(Backend)}'
-            raise InputError(f"precision '{precision}', backend '{backend}': expected one of {kinds}") from error
-        self.dtype = self.precision.dtype(self.device)
+            raise InputError(f"backend '{backend}' is unknown: expected one of {', '.join(Backend)}") from error
+        chosen = Precision.parse(precision)
+        if chosen is Precision.AUTO and self.backend is not Backend.TORCH:
+            chosen = Precision.FLOAT32
+        self.dtype = chosen.dtype(self.device)
+        self.precision = 'int8' if self.backend is Backend.ONNX_INT8 else chosen.on(self.device)
         self.max_tokens = self._limit(config, max_length)
         self.pieces = opened.word_pieces()
         self.token_budget = token_budget
@@ -78,8 +82,8 @@ class CrossEncoderReranker(Reranker):
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
-        dtype = str(self.dtype).removeprefix('torch.')
-        return {**super().identity(), 'max_tokens': self.max_tokens, 'dtype': dtype, 'backend': str(self.backend)}
+        settings = {'max_tokens': self.max_tokens, 'dtype': str(self.precision), 'backend': str(self.backend)}
+        return {**super().identity(), **settings}
 
     def _limit(self, config: BertConfig, max_length: int | None) -> int:
         positions = config.max_position_embeddings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
@@ -51,7 +52,8 @@ class EpicReranker(Reranker):
     Attributes
     ----------
     name, weights_sha256 : of the checkpoint
-    work : what it has done so far; an inference is a passage that was encoded
+    precision : what BERT runs in, never 'auto'
+    work : what it has done so far; an inference is a passage that was encoded, tokens are those of such passages
 
     Raises
     ------
@@ -87,6 +89,7 @@ class EpicReranker(Reranker):
         if not isinstance(model, EpicEncoder):
             model = EpicEncoder(model, device, precision, max_length)
         self.encoder = model
+        self.precision = model.precision
         self.missing = Missing(missing)
         self.prune = prune if self.index is None else self.index.settings.prune
         self.token_budget = token_budget
@@ -106,7 +109,8 @@ class EpicReranker(Reranker):
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
-        settings: dict[str, object] = {'max_length': self.encoder.limit, 'prune': self.prune}
+        dtype = str(self.precision)
+        settings: dict[str, object] = {'max_length': self.encoder.limit, 'prune': self.prune, 'dtype': dtype}
         if self.index is not None:
             settings['index_weights'] = self.index.settings.weights
         return {**super().identity(), **settings}
@@ -171,8 +175,10 @@ class EpicReranker(Reranker):
             if not here.all():
                 places = np.flatnonzero(~here).tolist()
                 absent += [(number, i, self._text(candidates[i], len(places))) for i in places]
+            n_stored = int(here.sum())
+            self.work.stored += n_stored
             if on_progress is not None:
-                on_progress(int(here.sum()))
+                on_progress(n_stored)
         if absent:
             self._encode(queries, absent, scores, on_progress)
         return scores
@@ -200,16 +206,23 @@ class EpicReranker(Reranker):
         on_progress: Progress | None,
     ) -> None:
         """Put the scores of candidates that have to be encoded into their places."""
-        places = {text: place for place, text in enumerate(dict.fromkeys(text for _, _, text in absent))}
+        texts = Counter(text for _, _, text in absent)  # in the order in which they come first
+        places = {text: place for place, text in enumerate(texts)}
         self.work.inferences += len(places)
+
+        def count(lengths: list[int]) -> None:
+            self.work.tokens += sum(map(self.encoder.input_tokens, lengths))
+            pairs = zip(texts.values(), lengths, strict=True)
+            self.work.truncated += sum(times for times, length in pairs if length > self.encoder.limit)
+
         if self.prune:
-            vectors = self.encoder.encode_pruned(list(places), self.prune, self.token_budget, on_progress)
+            vectors = self.encoder.encode_pruned(list(places), self.prune, self.token_budget, on_progress, count)
             for number, i, text in absent:
                 scores[number][i] = queries[number].dot(vectors[places[text]])
         else:
             asked = dict.fromkeys(number for number, _, _ in absent)
             terms = np.unique(np.concatenate([queries[number].terms for number in asked]))
-            dense = self.encoder.encode_dense(list(places), terms, self.token_budget, on_progress)
+            dense = self.encoder.encode_dense(list(places), terms, self.token_budget, on_progress, count)
             columns = [np.searchsorted(terms, query.terms) for query in queries]
             for number, i, text in absent:
                 scores[number][i] = dense[places[text], columns[number]] @ queries[number].weights

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert import command
 from pyserini_repbert.encode.__main__ import add_model_arguments
 from pyserini_repbert.fusion.__main__ import add_formula_arguments
-from pyserini_repbert.rerank.__main__ import add_stage_arguments, report, stage_settings
+from pyserini_repbert.rerank.__main__ import add_stage_arguments, report, rerank_update, stage_settings
 
 if TYPE_CHECKING:
     from pyserini_repbert.pipeline.reranking import Reranked
@@ -50,7 +50,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
     parser.add_argument('--tag', help="the run's tag; by default the name of the output file")
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
-    parser.add_argument('--threads', type=command.positive_int, default=1, help="1 leaves PyTorch's own setting")
+    parser.add_argument('--threads', type=command.threads, default=1, help="1 leaves PyTorch's own setting")
     parser.add_argument('--batch-size', type=command.positive_int, default=512, help='topics searched together')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a query')
     parser.add_argument('--build', action='store_true', help="build a catalog index that isn't there")
@@ -118,8 +118,7 @@ def _reranked(options: argparse.Namespace, topics: Sequence[Query], run: Run, se
 
         def begin(total: int) -> Callable[[int], object]:
             bar.reset(total)
-            update: Callable[[int], object] = bar.update
-            return update
+            return rerank_update(bar.update, options)
 
         texts = from_corpus if options.corpus and not options.build else searchers
         return run_stages(topics, run, stages, texts, stage_settings(options), on_total=begin)

@@ -20,7 +20,7 @@ _BYTES = {'float32': 4, 'float16': 2}
 _BERT_BASE = BertConfig()
 
 
-def requirements(named: NamedIndex, device: str = 'cpu') -> str:
+def requirements(named: NamedIndex, device: str = 'cpu', precision: str = 'float32') -> str:
     """What building the index takes: downloads, disk, and time at the rate that `device` is measured to have."""
     encoder = catalog.find('encoders', named.encoder)
     collection = catalog.get('collections', named.entry.values['collection'])
@@ -37,7 +37,7 @@ def requirements(named: NamedIndex, device: str = 'cpu') -> str:
     if 'download' in collection.values:
         parts.append(f'collection {collection.name} ({collection.values["download"]["size"]} packed)')
     disk = human_size(passages * config.hidden_size * _BYTES[dtype])
-    rate = passages_per_second(config, device)
+    rate = passages_per_second(config, device, precision)
     hours = passages / rate / 3600
     return (
         f'{"; ".join(parts)}; {disk} of disk for {passages:,} x {config.hidden_size} {dtype} vectors; about '
@@ -45,11 +45,11 @@ def requirements(named: NamedIndex, device: str = 'cpu') -> str:
     )
 
 
-def missing(named: NamedIndex, device: str) -> MissingResourceError:
+def missing(named: NamedIndex, device: str, precision: str = 'float32') -> MissingResourceError:
     """The error for an index that is not there and was not asked to be built."""
     return MissingResourceError(
         f"index '{named.entry.name}' for encoder '{named.encoder}' is not at {named.folder}; building it takes "
-        f'{requirements(named, device)}: run the command again with --build'
+        f'{requirements(named, device, precision)}: run the command again with --build'
     )
 
 
@@ -57,7 +57,7 @@ def build(
     named: NamedIndex,
     device: str = 'cpu',
     corpus: str | None = None,
-    precision: str | None = None,
+    precision: str = 'float32',
     on_progress: Callable[[int], object] | None = None,
 ) -> Path:
     """Build a catalog index, or go on building it; its folder.
@@ -65,7 +65,8 @@ def build(
     Parameters
     ----------
     corpus : a corpus to use instead of the catalog's collection
-    precision : of the model; default float32 for an index that builds itself, else 'auto'
+    precision : of the model; an index that builds itself is always built in float32, so that what it answers does not
+        depend on who asked first
 
     Raises
     ------
@@ -73,7 +74,7 @@ def build(
         where the checkpoint or the collection cannot be had
     """
     passages = open_corpus(corpus) if corpus else open_collection(named.entry.values['collection'])
-    chosen = precision or ('float32' if named.builds_itself else 'auto')
+    chosen = 'float32' if named.builds_itself else precision
     encoder = RepBertDocumentEncoder(named.encoder, device, precision=chosen)
     encode_corpus(
         passages,
@@ -127,13 +128,14 @@ def ready_folder(
     device: str = 'cpu',
     asked_to_build: bool = False,
     corpus: str | None = None,
-    precision: str | None = None,
+    precision: str = 'float32',
     on_build: Callable[[NamedIndex], Callable[[int], object] | None] | None = None,
 ) -> Path:
     """The folder of an index that can be searched; built first where it builds itself or `asked_to_build`.
 
     Parameters
     ----------
+    precision : of the model, where the index is built
     on_build : called once before a build with the index; gives the progress callback
 
     Raises
@@ -148,6 +150,6 @@ def ready_folder(
         return found
     if not found.is_built:
         if not (found.builds_itself or asked_to_build):
-            raise missing(found, device)
+            raise missing(found, device, precision)
         build(found, device, corpus, precision, on_build(found) if on_build else None)
     return found.folder

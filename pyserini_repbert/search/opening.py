@@ -107,13 +107,13 @@ def _open_dense(options: argparse.Namespace) -> RepBertSearcher:
         options.device,
         options.build,
         options.corpus,
-        options.precision,
+        command.precision(options),
         lambda named: _building(named, options),
     )
     encoder = None
     if options.encoder:
         encoder = RepBertQueryEncoder(
-            options.encoder, options.device, precision=options.precision or 'float32', max_length=options.max_length
+            options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
         )
     return RepBertSearcher(folder, encoder, options.device)
 
@@ -122,8 +122,7 @@ def _building(named: NamedIndex, options: argparse.Namespace) -> Callable[[int],
     _say(f"building index '{named.entry.name}' for encoder '{named.encoder}' in {named.folder}")
     collection = catalog.get('collections', named.entry.values['collection'])
     total = None if options.corpus else collection.values['passages']
-    update: Callable[[int], object] = command.progress(total, 'encode', 'passages', options.quiet).update
-    return update
+    return command.model_update(command.progress(total, 'encode', 'passages', options.quiet).update, options)
 
 
 def _open_sparse(spec: str, options: argparse.Namespace) -> LuceneSparseSearcher:

@@ -17,7 +17,7 @@ def make_parser() -> command.Parser:
     )
     parser.add_argument('--output', help='the checkpoint folder; default: runs/NAME')
     parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
-    parser.add_argument('--threads', type=command.positive_int, help="CPU threads; by default PyTorch's own number")
+    parser.add_argument('--threads', type=command.threads, help="CPU threads; by default PyTorch's own number")
     parser.add_argument(
         '--logs', default='csv', choices=('csv', 'tensorboard'), help='event files too, in tensorboard/ beside log.csv'
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -149,6 +150,16 @@ def test_costs_add_up():
     assert shown([total]) == (
         'm@9: 9.0 inferences, 200 tokens, 0.500 s a query over 3 queries; 11.1% of candidates truncated'
     )
+    whole = StageCost('e@9', 2, 0, 1.0, 0, 18, 0, 18, 'float32')
+    assert shown([whole]) == (
+        'e@9: 0.0 inferences, 0 tokens, 0.500 s a query over 2 queries; float32; 100.0% of candidates by stored vectors'
+    )
+    some = whole + StageCost('e@9', 1, 3, 0.5, 30, 9, 1, 5, 'float32')
+    assert some == StageCost('e@9', 3, 3, 1.5, 30, 27, 1, 23, 'float32') and some.truncated_share == 1 / 4
+    assert shown([some]).endswith(
+        '3 queries; float32; 85.2% of candidates by stored vectors; 25.0% of the others truncated'
+    )
+    assert json.loads(json.dumps(some.as_json()))['stored'] == 23
     silent = StageCost('x@5', 1, 5, 1.0, None, 5, None)
     assert (silent + silent).tokens is None
     assert shown([total, silent]).splitlines()[-1] == 'all stages: 14.0 inferences, 1.500 s a query'

@@ -26,7 +26,9 @@ def words(command: str) -> list[str]:
 @pytest.mark.parametrize(
     ('command', 'expected'),
     [
-        ('encode --corpus c --encoder a --output o', [Model('a', 'encoders', 'auto')]),
+        ('encode --corpus c --encoder a --output o', [Model('a', 'encoders', 'float32')]),
+        ('encode --corpus c --encoder=a --precision=auto', [Model('a', 'encoders', 'auto')]),
+        ('encode --corpus c --encoder=a --precision bfloat16', [Model('a', 'encoders', 'bfloat16')]),
         ('encode --corpus c --encoder=a --fp16', [Model('a', 'encoders', 'float16')]),
         ('search --index i --sparse bm25', []),
         ('search --index i', []),  # the index names its encoder, and it is that of the command which built it
@@ -34,12 +36,16 @@ def words(command: str) -> list[str]:
         ('search --index demo --sparse bm25', []),
         (
             'search --index i --encoder a --rerank m/x@5 --rerank d@3:binary',
-            [Model('a', 'encoders', 'float32'), Model('m/x', 'rerankers', 'auto'), Model('d', 'rerankers', 'auto')],
+            [
+                Model('a', 'encoders', 'float32'),
+                Model('m/x', 'rerankers', 'float32'),
+                Model('d', 'rerankers', 'float32'),
+            ],
         ),
         ('rerank --run r --reranker m@1000 --bf16', [Model('m', 'rerankers', 'bfloat16')]),
-        ('index epic --encoder e', [Model('e', 'rerankers', 'auto')]),
+        ('index epic --encoder e', [Model('e', 'rerankers', 'float32')]),
         ('index lucene --encoder e', []),
-        ('evaluate epic-pruning --model e', [Model('e', 'rerankers', 'auto')]),
+        ('evaluate epic-pruning --model e', [Model('e', 'rerankers', 'float32')]),
         ('evaluate --qrels q r', []),
     ],
 )
@@ -56,6 +62,10 @@ def test_the_same_command_set_otherwise() -> None:
     assert model_commands.with_precision(words(encode), 'bfloat16') == words(
         'encode --encoder a --batch-tokens 64 --bf16'
     )
+    for given in ('--precision auto', '--precision=float16'):
+        assert model_commands.with_precision(words(f'rerank {given} --reranker a@1'), 'float32') == words(
+            'rerank --reranker a@1 --fp32'
+        )
     assert model_commands.with_batches_of_one(words(encode)) == words('encode --encoder a --fp32 --batch-tokens 1')
     search = 'search --index i --batch-size=9 --threads 8'
     assert model_commands.with_batches_of_one(words(search)) == words(
@@ -93,12 +103,26 @@ def test_the_fingerprint_changes_with_the_files(tiny_checkpoint: Callable[..., P
     before = fingerprint()
     assert list(before) == ['weights', 'tokenizer', 'settings', 'encode precision', 'index threads']
     assert before['weights'] == open_checkpoint(folder).weights_sha256[:16]
-    assert before['encode precision'] in ('auto: float32', 'auto: bfloat16') and before['index threads'] == '8'
+    assert before['encode precision'] == 'float32' and before['index threads'] == '8'
     (folder / 'vocab.txt').write_text((folder / 'vocab.txt').read_text().replace('cat', 'cow'), encoding='utf-8')
     changed = {name for name, value in fingerprint().items() if value != before[name]}
     assert changed == {'tokenizer'}
     (folder / 'config.json').unlink()
     assert 'is not a checkpoint' in fingerprint()['weights']
+
+
+@pytest.mark.parametrize(
+    ('flags', 'expected'),
+    [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16'), ('--precision=auto', 'bfloat16')],
+)
+def test_the_fingerprint_says_what_was_used(
+    flags: str, expected: str, tiny_checkpoint: Callable[..., Path], native_bfloat16: Callable[[bool], None]
+) -> None:
+    native_bfloat16(True)
+    command = words(f'encode --corpus c --encoder {tiny_checkpoint()} --output o {flags}')
+    assert condition_fingerprint([command])['encode precision'] == expected
+    elsewhere = condition_fingerprint([[*command, '--device', 'cuda:99']])['encode precision']
+    assert elsewhere == ('unknown' if 'auto' in flags else expected)
 
 
 def test_readings_of_a_tokenizer(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pyserini_repbert.errors import InputError, MismatchError, MissingResourceEr
 from pyserini_repbert.passages import Passage, open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
+from pyserini_repbert.rerank.base import Work
 from pyserini_repbert.term_vectors import TermVector
 
 QUERIES = ['blue fish in the sea', 'moon', 'the cat ate the bird ?']
@@ -146,6 +147,23 @@ def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_
         EpicReranker(renamed, index=tmp_path / 'index')
     with pytest.raises(MismatchError, match="variant 'official', model .* has 'paper_strict'"):
         EpicReranker(tiny_epic('strict', variant='paper_strict'), index=tmp_path / 'index')
+
+
+def test_work_counts_what_was_read(tiny_epic, tmp_path):
+    """Chunks of 10 wordpieces, passages cut to 15; d0 to d3 have 3, 12, 15 and 40 wordpieces, d4 has none."""
+    folder = tiny_epic(max_position_embeddings=12, ranking={'system': 'epic', 'variant': 'official'})
+    short = EpicEncoder(folder, max_length=15)
+    lengths = (3, 12, 15, 40, 0)
+    passages = [Passage(f'd{number}', ' '.join(['cat'] * length)) for number, length in enumerate(lengths)]
+    for prune in (0, 9):
+        fly = EpicReranker(short, prune=prune)
+        fly.rerank_many(['cat', 'dog'], [candidates(passages), candidates(passages[3:])])
+        # 3 + 2 in one chunk; 12 + 4, 15 + 4 and 15 + 4 in two; nothing; d3 counts once as read, twice as cut
+        assert fly.work == Work(inferences=5, tokens=5 + 16 + 19 + 19, candidates=7, truncated=2)
+    encode_epic_corpus(passages[2:], short, tmp_path / 'index', prune=9)
+    mixed = EpicReranker(short, index=tmp_path / 'index')
+    mixed.rerank('cat', candidates(passages))
+    assert mixed.work == Work(inferences=2, tokens=5 + 16, candidates=5, truncated=0, stored=3)
 
 
 def test_identity_tells_apart_what_changes_scores(encoder, passages, tmp_path):

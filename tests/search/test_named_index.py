@@ -18,12 +18,15 @@ COLLECTION = '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea
 
 
 def test_a_missing_index_says_what_building_it_takes(capsys, monkeypatch):
-    monkeypatch.setattr(named_index, 'passages_per_second', lambda config, device: 50.0)
+    rates = {'float32': 50.0, 'bfloat16': 100.0}
+    monkeypatch.setattr(named_index, 'passages_per_second', lambda config, device, precision: rates[precision])
     arguments = ['--index', 'msmarco', '--encoder', 'repbert', '--query', 'cat']
     assert command.run(main, arguments) == 2
     error = capsys.readouterr().err
     for part in ('386 MB', '987 MB', '13.6 GB', '8,841,823 x 768 float16', '49.1 hours', '50 passages', '--build'):
         assert part in error
+    assert command.run(main, [*arguments, '--bf16']) == 2
+    assert '24.6 hours to encode at the 100 passages a second' in capsys.readouterr().err
 
 
 def test_the_rate_is_measured(tiny_checkpoint):

@@ -1,0 +1,342 @@
+"""One precision by default on every machine, in commands and API alike; another one by choice, and recorded as used."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pyserini_repbert import command
+from pyserini_repbert.doctor import checks
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.explain.similarity import SimilarityModel
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.models.precision import Precision, has_native_bfloat16, used_precision
+from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.runs import RankedList, read_run, write_run
+
+ANSWERS = (True, False)
+CPU = torch.device('cpu')
+Force = Callable[[bool], None]
+QUERY = 'the cat sat'
+
+
+def run(module: str, *words: object) -> int:
+    main = importlib.import_module(f'pyserini_repbert.{module}.__main__').main
+    return command.run(main, [str(word) for word in words])
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
+
+
+@pytest.fixture
+def files(tmp_path: Path, corpus_file: Callable[..., Path]) -> Path:
+    corpus_file(20)
+    (tmp_path / 'topics.tsv').write_text(f'1\t{QUERY}\n', encoding='utf-8')
+    (tmp_path / 'qrels').write_text('1 0 d3 1\n', encoding='utf-8')
+    write_run(tmp_path / 'first', {'1': RankedList([f'd{n}' for n in range(9)], [float(20 - n) for n in range(9)])})
+    return tmp_path
+
+
+def candidates(files: Path) -> list[Candidate]:
+    return [Candidate(passage.docid, text=passage.text) for passage in list(open_corpus(files / 'corpus.jsonl'))[:9]]
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+def test_encode_gives_what_the_api_gives(native, native_bfloat16: Force, files, tiny_checkpoint):
+    native_bfloat16(native)
+    folder = tiny_checkpoint()
+    assert run('encode', '--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'command') == 0
+    encode_corpus(open_corpus(files / 'corpus.jsonl'), RepBertDocumentEncoder(folder), files / 'api')
+    assert content(files / 'command') == content(files / 'api')
+    assert DenseBundle(files / 'command').settings.precision == 'float32'
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+def test_index_epic_gives_what_the_api_gives(native, native_bfloat16: Force, files, tiny_epic):
+    native_bfloat16(native)
+    folder = tiny_epic()
+    words = ('--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'command')
+    assert run('index', 'epic', *words, '--prune', '9') == 0
+    encode_epic_corpus(open_corpus(files / 'corpus.jsonl'), EpicEncoder(folder), files / 'api', prune=9)
+    assert content(files / 'command') == content(files / 'api')
+    assert EpicBundle(files / 'command').settings.precision == 'float32'
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+@pytest.mark.parametrize('system', ['cedr', 'epic'])
+def test_rerank_gives_what_the_api_gives(system, native, native_bfloat16: Force, files, tiny_cedr, tiny_epic):
+    native_bfloat16(native)
+    folder = tiny_cedr('knrm') if system == 'cedr' else tiny_epic()
+    words = ['--run', files / 'first', '--topics', files / 'topics.tsv', '--corpus', files / 'corpus.jsonl']
+    words += ['--reranker', f'{folder}@9', '--output', files / 'out', '--cost', files / 'cost.json']
+    assert run('rerank', *words) == 0
+    reranker = CedrReranker(folder) if system == 'cedr' else EpicReranker(folder)
+    expected = reranker.rerank(QUERY, candidates(files))
+    found = read_run(files / 'out')['1']
+    assert found.docids == [candidate.docid for candidate in expected]
+    np.testing.assert_allclose(found.scores, [candidate.score for candidate in expected], atol=1e-6)
+    assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == 'float32'
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+def test_search_and_its_stages_give_what_the_api_gives(
+    native, native_bfloat16: Force, files, tiny_checkpoint, tiny_epic
+):
+    native_bfloat16(native)
+    folder, epic = tiny_checkpoint(), tiny_epic()
+    encoder = RepBertDocumentEncoder(folder)
+    encode_corpus(open_corpus(files / 'corpus.jsonl'), encoder, files / 'index', store_text=True)
+    words = ['--index', files / 'index', '--topics', files / 'topics.tsv', '--output', files / 'out', '--hits', '9']
+    assert run('search', *words) == 0
+    texts = [passage.text for passage in open_corpus(files / 'corpus.jsonl')]
+    scores = encoder.encode(texts) @ RepBertQueryEncoder(folder).encode(QUERY)
+    np.testing.assert_allclose(read_run(files / 'out')['1'].scores, np.sort(scores)[::-1][:9], atol=1e-5)
+    assert run('search', *words, '--rerank', f'{epic}@20', '--cost', files / 'cost.json') == 0
+    passages = [Candidate(f'd{number}', text=text) for number, text in enumerate(texts)]
+    expected = EpicReranker(epic).rerank(QUERY, passages, 9)
+    np.testing.assert_allclose(read_run(files / 'out')['1'].scores, [own.score for own in expected], atol=1e-6)
+    assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == 'float32'
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+def test_explain_gives_what_the_api_gives(native, native_bfloat16: Force, tiny_epic, capsys):
+    native_bfloat16(native)
+    folder = tiny_epic()
+    assert run('explain', '--model', folder, '--query', QUERY, '--passage', 'red cat', '--json') == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = EpicReranker(folder).rerank(QUERY, [Candidate('d', text='red cat')])[0].score
+    assert found['score'] == pytest.approx(expected, abs=1e-6) and found['precision'] == 'float32'
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+def test_evaluate_computes_in_float32(native, native_bfloat16: Force, files, tiny_epic, tiny_cedr, capsys):
+    native_bfloat16(native)
+    judged = ['--topics', files / 'topics.tsv', '--qrels', files / 'qrels', '--corpus', files / 'corpus.jsonl']
+    judged += ['--run', files / 'first']
+    folder = files / 'candidates'
+    words = ['epic-pruning', '--model', tiny_epic(), *judged, '--prune', '0', '--weights', 'fp16', '--folder', folder]
+    assert run('evaluate', *words) == 0
+    assert EpicBundle(folder / 'candidates-0').settings.precision == 'float32'
+    assert run('evaluate', 'layers', '--models', tiny_cedr('knrm'), *judged, '--layers', '1') == 0
+    assert capsys.readouterr().out.count('Computed in float32.') == 2
+
+
+@pytest.mark.parametrize(('native', 'used'), [(True, 'bfloat16'), (False, 'float32')])
+def test_what_was_used_is_recorded(native, used, native_bfloat16: Force, files, tiny_checkpoint, tiny_epic, capsys):
+    native_bfloat16(native)
+    auto = ('--precision', 'auto')
+    words = ('--corpus', files / 'corpus.jsonl', '--store-text', *auto)
+    folder, epic = tiny_checkpoint(), tiny_epic()
+    assert run('encode', '--encoder', folder, '--output', files / 'dense', *words) == 0
+    assert run('index', 'epic', '--encoder', epic, '--output', files / 'terms', *words) == 0
+    assert DenseBundle(files / 'dense').settings.precision == EpicBundle(files / 'terms').settings.precision == used
+    words = ('--topics', files / 'topics.tsv', '--output', files / 'out', '--cost', files / 'cost.json', *auto)
+    assert run('search', '--index', files / 'dense', '--rerank', f'{epic}@9', *words) == 0
+    assert f'; {used}; ' in capsys.readouterr().out.splitlines()[-1]
+    assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == used
+    assert run('explain', '--model', epic, '--query', QUERY, '--passage', 'red cat', '--json', *auto) == 0
+    assert json.loads(capsys.readouterr().out)['precision'] == used
+    assert (
+        'auto' not in (files / 'dense' / 'manifest.json').read_text() + (files / 'terms' / 'manifest.json').read_text()
+    )
+
+
+def test_what_models_run_in(native_bfloat16: Force, tiny_checkpoint, tiny_epic, tiny_cedr):
+    native_bfloat16(True)
+    assert used_precision('auto', 'cpu') is Precision.BFLOAT16 and used_precision('float16', 'cpu') is Precision.FLOAT16
+    opened = [
+        RepBertQueryEncoder(tiny_checkpoint(), precision='auto'),
+        EpicReranker(tiny_epic(), precision='auto'),
+        CedrReranker(tiny_cedr('knrm'), precision='auto'),
+        SimilarityModel(tiny_cedr('vanilla'), precision='auto'),
+    ]
+    assert {own.precision for own in opened} == {'bfloat16'}
+    assert opened[3].bert.encoder.layer[0].output.dense.weight.dtype is torch.bfloat16
+    assert opened[1].identity() != EpicReranker(opened[1].name).identity()  # one is not resumed with the other
+    for kind, name in ((RepBertDocumentEncoder, 'tiny'), (EpicEncoder, 'epic'), (SimilarityModel, 'tiny')):
+        with pytest.raises(InputError, match="'int4' is unknown: expected one of float32, bfloat16, float16, auto"):
+            kind(Path(opened[0].name).with_name(name), precision='int4')
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+def test_onnx_runtime_takes_auto_for_float32(native, native_bfloat16: Force, cross_encoder: Path, monkeypatch):
+    native_bfloat16(native)
+    monkeypatch.setattr('pyserini_repbert.rerank.onnx_backend.OnnxForward', lambda *given: given)
+    for backend, used in (('onnx', 'float32'), ('onnx-int8', 'int8')):
+        assert MonoBertReranker(cross_encoder, backend=backend, precision='auto').precision == used
+
+
+@pytest.fixture
+def cross_encoder(tiny_checkpoint: Callable[..., Path]) -> Path:
+    from safetensors.torch import save_file
+
+    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.cross_encoder import CrossEncoder
+
+    folder = tiny_checkpoint('mono', ranking={'system': 'monobert', 'max_query_length': 8, 'max_length': 48})
+    config = BertConfig.from_dict(json.loads((folder / 'config.json').read_text()))
+    save_file(CrossEncoder(config).state_dict(), folder / 'model.safetensors')
+    return folder
+
+
+def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(files, tiny_checkpoint, monkeypatch):
+    from pyserini_repbert import catalog
+    from pyserini_repbert.index.named import NamedIndex
+    from pyserini_repbert.search import named_index
+
+    monkeypatch.setattr(named_index, 'open_collection', lambda name: open_corpus(files / 'corpus.jsonl'))
+    found = NamedIndex(catalog.get('indexes', 'demo'), str(tiny_checkpoint()), files / 'demo')
+    monkeypatch.setattr(named_index, 'locate', lambda index, encoder: found)
+    assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', '--bf16') == 0
+    assert DenseBundle(files / 'demo').settings.precision == 'float32'
+
+
+class TestAdvice:
+    """'bfloat16 is about 2x faster here: --bf16', once, after long work."""
+
+    TEXT = 'bfloat16 is about 2x faster here: --bf16\n'
+
+    @pytest.fixture(autouse=True)
+    def _at_once(self, monkeypatch: pytest.MonkeyPatch, native_bfloat16: Force) -> None:
+        monkeypatch.setattr(command, 'LONG', 0.0)
+        native_bfloat16(True)
+
+    @pytest.fixture
+    def work(self, files: Path, tiny_epic: Any) -> dict[str, list[object]]:
+        """Long work, by command."""
+        folder = tiny_epic()
+        encoding = ['--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'index']
+        judged = ['--run', files / 'first', '--topics', files / 'topics.tsv', '--corpus', files / 'corpus.jsonl']
+        return {
+            'index': ['epic', *encoding, '--overwrite', '--shard-size', '5'],
+            'rerank': [*judged, '--reranker', f'{folder}@9', '--reranker', f'{folder}@5', '--output', files / 'out'],
+            'evaluate': ['epic-pruning', '--model', folder, *judged, '--qrels', files / 'qrels', '--prune', '0', '9'],
+        }
+
+    @pytest.mark.parametrize('name', ['index', 'rerank', 'evaluate'])
+    def test_is_given_once_where_it_helps(self, name, work, native_bfloat16: Force, capsys):
+        assert run(name, *work[name]) == 0
+        assert capsys.readouterr().err == self.TEXT
+        for flag in ('--quiet', '--fp32', '--bf16', '--precision=auto'):
+            assert run(name, *work[name], flag) == 0
+            assert capsys.readouterr().err == ''
+        native_bfloat16(False)
+        assert run(name, *work[name]) == 0
+        assert capsys.readouterr().err == ''
+
+    def test_is_given_by_encode_and_search(self, files, tiny_checkpoint, tiny_epic, capsys):
+        folder, stage = tiny_checkpoint(), f'{tiny_epic()}@5'
+        words = ('--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'index', '--store-text')
+        assert run('encode', *words) == 0
+        assert capsys.readouterr().err == self.TEXT
+        search = ('--index', files / 'index', '--query', QUERY, '--query', 'cat')
+        assert run('search', *search) == 0
+        assert capsys.readouterr().err == ''
+        assert run('search', *search, '--rerank', stage) == 0
+        assert capsys.readouterr().err == self.TEXT
+
+    def test_is_not_given_for_short_work(self, work, monkeypatch, capsys):
+        monkeypatch.setattr(command, 'LONG', 10.0)
+        assert run('rerank', *work['rerank']) == 0
+        assert capsys.readouterr().err == ''
+
+    def test_is_not_given_for_onnx_runtime(self):
+        from pyserini_repbert.rerank.__main__ import make_parser, rerank_update
+
+        def update(done: int) -> None:
+            pass
+
+        options = make_parser().parse_args(['--output', 'o', '--backend', 'onnx'])
+        assert rerank_update(update, options) is update
+
+
+@pytest.mark.parametrize('native', ANSWERS)
+def test_the_doctor_asks_the_same_function(native, native_bfloat16: Force):
+    native_bfloat16(native)
+    (finding,) = checks._torch()
+    assert finding.status is checks.Status.OK
+    assert ('bfloat16 natively on the CPU: --bf16 is about 2x faster' in finding.found) is native
+    assert ('no native bfloat16: --bf16 is slow' in finding.found) is not native
+
+
+@pytest.mark.parametrize(
+    ('kernels', 'avx512', 'amx', 'native'),
+    [
+        ('AVX512', True, False, True),
+        ('AVX512', False, True, True),
+        ('AVX512', False, False, False),
+        ('AVX2', True, True, False),
+        ('DEFAULT', True, True, False),
+    ],
+)
+def test_what_counts_as_native(kernels, avx512, amx, native, monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, 'get_cpu_capability', lambda: kernels)
+    monkeypatch.setattr(torch.cpu, '_is_avx512_bf16_supported', lambda: avx512)
+    monkeypatch.setattr(torch.cpu, '_is_amx_tile_supported', lambda: amx)
+    assert has_native_bfloat16(CPU) is native
+    assert has_native_bfloat16(torch.device('meta')) is False
+    for capability, expected in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
+        monkeypatch.setattr(torch.cuda, 'get_device_capability', lambda device, found=capability: found)
+        assert has_native_bfloat16(torch.device('cuda:0')) is expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('kernels', ['default', 'avx2', None])
+def test_bfloat16_runs_whatever_kernels_are_allowed(kernels):
+    """Heads of 32 and texts of 40 wordpieces: long enough for PyTorch's fused attention to pack them."""
+    code = (
+        'import torch\nfrom pyserini_repbert.models.bert import Bert, BertConfig\n'
+        'torch.manual_seed(0)\nmodel = Bert(BertConfig(vocab_size=50, hidden_size=64, num_hidden_layers=1, '
+        'num_attention_heads=2, intermediate_size=64)).eval()\n'
+        'ids = torch.arange(80).reshape(2, 40) % 50\nmask = torch.ones(2, 40, dtype=torch.bool)\nmask[1, 30:] = False\n'
+        'with torch.inference_mode():\n'
+        '    for own in (None, mask):\n'
+        '        exact = model.float()(ids, torch.zeros_like(ids), own)\n'
+        '        half = model.bfloat16()(ids, torch.zeros_like(ids), own)\n'
+        '        print(bool((exact - half).abs().max() < 0.05))\n'
+    )
+    environment = {key: value for key, value in os.environ.items() if key != 'ATEN_CPU_CAPABILITY'}
+    environment |= {'ATEN_CPU_CAPABILITY': kernels} if kernels else {}
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False, env=environment)
+    assert (done.stdout.split(), done.stderr) == (['True', 'True'], '')
+
+
+@pytest.mark.parametrize(
+    ('module', 'words'),
+    [
+        ('search', ['--index', 'i', '--query', 'x']),
+        ('encode', ['--corpus', 'c', '--encoder', 'e', '--output', 'o']),
+        ('train', ['recipe.yaml']),
+        ('index', ['lucene', '--corpus', 'c', '--output', 'o']),
+    ],
+)
+@pytest.mark.parametrize('number', ['99999999', '1025'])
+def test_more_threads_than_make_sense_are_refused(number, module, words, capsys):
+    assert run(module, *words, '--threads', number) == 2
+    error = capsys.readouterr().err
+    assert (
+        f'argument --threads: {number} threads were asked for, expected 1 to 1024' in error and error.count('\n') == 1
+    )
+
+
+def test_numbers_of_threads():
+    assert command.threads('1') == 1 and command.threads('1024') == 1024
+    with pytest.raises(command.argparse.ArgumentTypeError, match="'0' is not a whole number of at least 1"):
+        command.threads('0')
