@@ -1,7 +1,7 @@
 """The folder that holds a training's state while it runs: begun, resumed, and cleared when all is done.
 
-It lies beside the output OUT as OUT.training: the recipe, the log, and the Trainer's checkpoints. OUT appears when it is
-whole, and only then does OUT.training go.
+It lies beside the output OUT as OUT.training: the recipe, the log, and the Trainer's checkpoints. OUT appears when it
+is whole, and only then does OUT.training go.
 """
 
 from __future__ import annotations

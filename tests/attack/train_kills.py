@@ -16,6 +16,7 @@ import safetensors.torch
 import torch
 
 torch.set_num_threads(1)
+from pyserini_repbert.train import card  # noqa: E402
 from pyserini_repbert.train.reading import read_recipe  # noqa: E402
 from pyserini_repbert.train.training import train  # noqa: E402
 
@@ -28,7 +29,6 @@ def imports() -> None:
         'transformers',
         'accelerate',
         'peft',
-        'pyserini_repbert.train.card',
         'pyserini_repbert.train.trainer',
         'pyserini_repbert.train.validation',
         'pyserini_repbert.train.tasks.repbert',
@@ -40,6 +40,7 @@ def imports() -> None:
 
 def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
     imports()
+    card.commit = lambda: 'unchanged'  # which it would not be where somebody works on the source meanwhile
     gc.freeze()  # the Trainer collects garbage at its start, which takes a second with all that is imported
     kill_at.native(safetensors.torch, 'save_file', 1)
     kill_at.native(torch, 'save', 1)
@@ -73,7 +74,7 @@ def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
             failures.append(f'{what}: not killed, status {ended.status}: {ended.output[-500:]}')
             continue
         work = place / 'out.training'
-        resumable = work.is_dir() or (place / 'out/README.md').is_file() and scenario != 'overwrite'
+        resumable = work.is_dir() or ((place / 'out/README.md').is_file() and scenario != 'overwrite')
         go_on = (lambda: train(recipe, place / 'out', device='cpu', resume=True)) if resumable else begin
         resumed = kill_at.run(go_on, place)
         if resumed.status:
