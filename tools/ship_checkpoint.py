@@ -15,10 +15,13 @@ import sys
 from pathlib import Path
 
 from pyserini_repbert import catalog, command
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_folder, digest, existing_file, human_size
+from pyserini_repbert.models.checkpoint import verify
 
 TEXTS = ('README.md', 'adapter_config.json', 'config.json', 'log.csv', 'recipe.yaml')
+LOADED = ('adapter_config.json', 'config.json')  # which its checksums cover, beside the weights
 RECIPE_HEADING = '\n## Recipe\n'
 ROUNDED = '- weights kept in float16, trained in float32'
 WEIGHTS = 'adapter_model.safetensors'
@@ -62,6 +65,7 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool
         if found := next((line for line in texts[name].splitlines() if ROOTED.search(line)), None):
             raise InputError(f"{folder / name} names a path of this machine, '{found.strip()}': give --replace PATH=…")
     existing_file(folder / WEIGHTS, 'checkpoint file')
+    verify(folder)
     base = json.loads(texts['adapter_config.json'])['base_model_name_or_path']
     if catalog.checkpoint_kind(base) is None:
         raise InputError(
@@ -73,13 +77,15 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool
             raise InputError(f'{target} is there already: pass --overwrite')
         shutil.rmtree(target)
     with atomic_folder(target) as made:
-        for name, text in texts.items():
-            (made / name).write_text(text, encoding='utf-8')
         shutil.copyfile(folder / WEIGHTS, made / WEIGHTS)
         if half:
             halve(made / WEIGHTS)
-            card = texts['README.md'].replace(RECIPE_HEADING, f'{ROUNDED}\n{RECIPE_HEADING}', 1)
-            (made / 'README.md').write_text(card, encoding='utf-8')
+            texts['README.md'] = texts['README.md'].replace(RECIPE_HEADING, f'{ROUNDED}\n{RECIPE_HEADING}', 1)
+        for name in LOADED:
+            (made / name).write_text(texts[name], encoding='utf-8')
+        write_checksums(made)  # of what loading reads
+        for name in TEXTS:
+            (made / name).write_text(texts[name], encoding='utf-8')
     return target
 
 

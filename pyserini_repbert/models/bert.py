@@ -20,6 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.precision import lacks_fused_attention
 
+LARGEST_SIZE = 2**31
 ACTIVATIONS = {
     'gelu': functional.gelu,
     'gelu_new': lambda x: functional.gelu(x, approximate='tanh'),
@@ -48,17 +49,37 @@ class BertConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
-        """From the content of a config.json. Raises InputError for a model that is not a BERT of the original kind."""
+        """From the content of a config.json.
+
+        Raises InputError for a model that is not a BERT of the original kind, and values that no BERT has.
+        """
         if values.get('model_type', 'bert') != 'bert':
             raise InputError(f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is expected")
         if values.get('position_embedding_type', 'absolute') != 'absolute':
             raise InputError(f"position_embedding_type '{values['position_embedding_type']}' is not supported")
         config = cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None})
+        config._check_values()
         if config.hidden_act not in ACTIVATIONS:
             raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(ACTIVATIONS)}")
         if config.hidden_size % config.num_attention_heads:
             raise InputError(f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} heads')
         return config
+
+    def _check_values(self) -> None:
+        for own in fields(self):
+            value = getattr(self, own.name)
+            if own.type == 'str':
+                right, expected = isinstance(value, str), 'a text'
+            elif own.type == 'int':
+                least = 0 if own.name == 'pad_token_id' else 1
+                right, expected = type(value) is int and least <= value < LARGEST_SIZE, f'a whole number from {least}'
+            else:
+                number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                right, expected = number and 0 <= value < 1, 'a number from 0 to below 1'
+            if not right:
+                raise InputError(f'{own.name} is {value!r}, expected {expected}')
+        if self.pad_token_id >= self.vocab_size:
+            raise InputError(f'pad_token_id is {self.pad_token_id}, the vocabulary has {self.vocab_size} wordpieces')
 
 
 class _Embeddings(nn.Module):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.checkpoint_folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint, load_strictly
 
@@ -39,7 +40,8 @@ def _open(
     entry = catalog.find(kind, str(name))
     if entry is None and Path(name).is_dir():
         folder = Path(name)
-        return Checkpoint.open(folder, str(name), base=_base_of(folder, kind, above))
+        verify(folder)
+        return Checkpoint.open(folder, str(name), base=_base_of(folder, kind, above)).check()
     entry = entry or catalog.get(kind, str(name))
     if 'package' in entry.values:
         folder = catalog.package_folder(entry)
@@ -53,7 +55,20 @@ def _open(
         from pyserini_repbert.models.conversion import downloaded_checkpoint
 
         folder = downloaded_checkpoint(entry, on_progress)
-    return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above))
+    verify(folder)
+    return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above)).check()
+
+
+def verify(folder: Path) -> None:
+    """Compare a checkpoint's files with the checksums beside them, if there are any (remembered for large files).
+
+    Raises DamagedFileError, naming the file.
+    """
+    if (folder / CHECKSUMS).is_file():
+        try:
+            verify_checksums(folder)
+        except DamagedFileError as error:
+            raise DamagedFileError(f'{error}. If you changed it on purpose, remove {folder / CHECKSUMS}') from error
 
 
 def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import digest
+from pyserini_repbert.models.config_check import check_config
 from pyserini_repbert.models.unit_layer import UNIT_LAYER, with_unit_layer
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
 HOLDS_HEADS = 'adapter_holds_heads'  # in config.json: the heads of the base are not the adapter's
+_BODY = ('embeddings.', 'encoder.', 'pooler.')
+_Value = TypeVar('_Value')
 _IGNORED = ('position_ids',)  # a buffer that older BERT checkpoints carry
 
 
@@ -67,6 +71,41 @@ class Checkpoint:
         if ranking is not None:
             config.setdefault('ranking', dict(ranking))
         return cls(name or str(folder), folder, config, base)
+
+    def check(self) -> Checkpoint:
+        """This checkpoint, its config.json compared with its weights. Raises DamagedFileError."""
+        if self.config.get('model_type', 'bert') == 'bert':
+            check_config(self.folder / 'config.json', self.config, self._shapes() if self._has_weights() else {})
+        return self
+
+    def _has_weights(self) -> bool:
+        with contextlib.suppress(InputError):
+            return bool(self._weight_files()) and (self.base is None or self.base._has_weights())
+        return False
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the weights by name, as far as files are there; without an adapter's low-rank updates."""
+        from safetensors import SafetensorError, safe_open
+
+        from pyserini_repbert.models.bert import BertConfig
+
+        found: dict[str, tuple[int, ...]] = {}
+        for file in self._weight_files():
+            try:
+                with safe_open(file, framework='numpy') as opened:
+                    found |= {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+            except SafetensorError as error:
+                raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+        if self.base is None:
+            return _under_bert(found)
+        from pyserini_repbert.models.adapter import PREFIX
+
+        own = {name.removeprefix(PREFIX): shape for name, shape in found.items() if '.lora_' not in name}
+        below = self.base._shapes()
+        if self.config.get(UNIT_LAYER) and not self.base.config.get(UNIT_LAYER):
+            layers = BertConfig.from_dict(self.base.config).num_hidden_layers
+            own[f'bert.encoder.layer.{layers}.'] = ()  # it comes with no weights
+        return {**below, **own}
 
     def system(self, expected: str) -> Mapping[str, Any]:
         """The `ranking` object, which has to be of the system `expected` (a plain BERT has none: an empty one)."""
@@ -133,9 +172,7 @@ class Checkpoint:
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
             return merged(with_unit_layer(base, self.config), found, self.folder / ADAPTER_CONFIG)
-        if not any(name.startswith('bert.') for name in found):
-            found = {f'bert.{name}' if _is_body(name) else name: value for name, value in found.items()}
-        return {_new_name(name): value for name, value in found.items() if not name.endswith(_IGNORED)}
+        return {_new_name(name): value for name, value in _under_bert(found).items() if not name.endswith(_IGNORED)}
 
     @property
     def tokenizer_folder(self) -> Path:
@@ -155,8 +192,11 @@ def _new_name(name: str) -> str:
     return name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
 
 
-def _is_body(name: str) -> bool:
-    return name.startswith(('embeddings.', 'encoder.', 'pooler.'))
+def _under_bert(values: dict[str, _Value]) -> dict[str, _Value]:
+    """By names that begin with `bert.` for the body, which some checkpoints leave out."""
+    if any(name.startswith('bert.') for name in values):
+        return values
+    return {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in values.items()}
 
 
 def load_strictly(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.checkpoint_folder import WEIGHTS, Checkpoint, load_strictly
@@ -72,6 +73,7 @@ def convert_epic(
         with torch.device('meta'):
             model = Epic(BertConfig.from_dict(config))
         load_strictly(model.to_empty(device='cpu'), Checkpoint.open(made, str(source)), TIED)
+        write_checksums(made)
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

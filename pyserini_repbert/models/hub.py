@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import atomic_folder
@@ -75,6 +76,7 @@ def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) ->
             shutil.copyfile(uncased_vocabulary(), made / 'vocab.txt')
         if (snapshot / _WEIGHTS).is_file():
             shutil.copyfile(snapshot / _WEIGHTS, made / _WEIGHTS)
-            return
-        tensors = load_legacy(snapshot / _LEGACY)
-        save_file({name: value.contiguous().clone() for name, value in tensors.items()}, made / _WEIGHTS)
+        else:
+            tensors = load_legacy(snapshot / _LEGACY)
+            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, made / _WEIGHTS)
+        write_checksums(made)

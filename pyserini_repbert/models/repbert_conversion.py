@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.models.legacy import load_legacy, uncased_vocabulary
@@ -63,6 +64,7 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
             with torch.device('meta'):
                 body = RepBert(BertConfig.from_dict(config))
             load_strictly(body.to_empty(device='cpu'), Checkpoint.open(made, str(source)))
+            write_checksums(made)
 
 
 def _folder_with_weights(folder: Path) -> Path:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.models.tensor_bundle import TensorBundle
@@ -123,6 +124,7 @@ def convert_tensorflow(
             with torch.device('meta'):
                 model = CrossEncoder(BertConfig.from_dict(config), len(tensors.get('classifier.weight', ())) or 2)
             load_strictly(model.to_empty(device='cpu'), Checkpoint.open(made, str(source)), tensors=tensors)
+            write_checksums(made)
 
 
 def _unpacked(source: Path, folder: Path) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.checksums import CHECKSUMS
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_folder
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.models.checkpoint import Checkpoint
 
 _READ = ('normalizer', 'pre_tokenizer', 'model', 'added_tokens')  # the parts that shape token ids
-_FILES = ('config.json', 'tokenizer.json', 'vocab.txt', 'tokenizer_config.json')
+_FILES = ('config.json', 'tokenizer.json', 'vocab.txt', 'tokenizer_config.json', CHECKSUMS)
 
 
 class SameTokenizerError(PyseriniRepbertError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -15,14 +16,15 @@ from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.saving import base_reference
 
 
-def model_card(recipe: Recipe, base: Checkpoint, done: Trained) -> str:
-    """The card, in Markdown with the head that Hugging Face's hub reads."""
+def model_card(recipe: Recipe, base: Checkpoint, done: Trained, notes: Sequence[str] = ()) -> str:
+    """The card, in Markdown with the head that Hugging Face's hub reads; `notes` are lines about the training."""
     kind = f'LoRA adapter (rank {recipe.adapter.rank})' if recipe.adapter else 'full fine-tuning'
     if recipe.adapter and recipe.adapter.start:
         kind += f', which goes on from {recipe.adapter.start}'
     if recipe.training.unit_layer:
         kind += ', and a last layer that makes vectors equally long'
     results = [f'- steps: {done.steps} of {recipe.training.steps}', f'- mean training loss: {done.loss:.4f}']
+    results += [f'- {note}' for note in notes]
     if recipe.validation is not None and done.best is not None:
         results.append(f'- validation, {recipe.validation.measure}: {done.best:.4f}')
         if done.cutoff is not None:

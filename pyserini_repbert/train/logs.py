@@ -3,45 +3,90 @@
 from __future__ import annotations
 
 import csv
+import logging
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
+from transformers.trainer_callback import ExportableState
 
 from pyserini_repbert.files import atomic_file
+from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
 
-METRIC = 'eval_measure'
-CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # of a model that is the best so far
+logger = logging.getLogger(__name__)
+
 LOG = 'log.csv'
+FIRST_STEPS = 10  # whose losses should not all be 0
 EVENTS = 'tensorboard'  # a folder
 _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUTOFF)
 
 
 class CsvLog(TrainerCallback):  # type: ignore[misc]
-    """Writes losses, learning rates and validation results to a CSV file; a resumed training goes on where it was."""
+    """Writes losses, learning rates and validation results to a CSV file.
+
+    A resumed training begins with what the state that it goes on from has logged: the file may hold more, or less.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Keep the lines of the steps that are not done again."""
-        if not state.is_world_process_zero:
-            return
-        kept = (
-            [row for row in read_log(self.path) if int(row['step']) <= state.global_step] if state.global_step else []
-        )
+        """The lines of the steps that are done."""
+        if state.is_world_process_zero:
+            self.write(state.log_history)
+
+    def write(self, history: Iterable[Mapping[str, Any]]) -> None:
+        """The whole file, from what the Trainer logged."""
         with atomic_file(self.path) as stream:
             writer = csv.DictWriter(stream, _COLUMNS, lineterminator='\n')
             writer.writeheader()
-            writer.writerows(kept)
+            writer.writerows(filter(None, map(_line, history)))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """One line."""
-        known = {name: value for name, value in (logs or {}).items() if name in _COLUMNS}
-        if not state.is_world_process_zero or not known:
+        line = _line({**(logs or {}), 'step': state.global_step})
+        if not state.is_world_process_zero or line is None:
             return
         with open(self.path, 'a', encoding='utf-8', newline='') as stream:
-            csv.DictWriter(stream, _COLUMNS, lineterminator='\n').writerow({'step': state.global_step, **known})
+            csv.DictWriter(stream, _COLUMNS, lineterminator='\n').writerow(line)
+
+
+def _line(logged: Mapping[str, Any]) -> dict[str, Any] | None:
+    known = {name: value for name, value in logged.items() if name in _COLUMNS}
+    return known if len(known) > 1 else None  # more than the step
+
+
+class LossMeter(TrainerCallback, ExportableState):  # type: ignore[misc]
+    """The loss since the last line of the log, kept with the training's state, so that a resumed one logs the same.
+
+    It warns where the first losses are all 0.
+
+    Parameters
+    ----------
+    since : sum of the losses of the steps since that line
+    last : the step of that line
+    zero : whether all losses were 0 so far
+    """
+
+    def __init__(self, since: float = 0.0, last: int = 0, zero: bool = True) -> None:
+        self.since, self.last, self.zero = since, last, zero
+
+    def state(self) -> dict[str, Any]:
+        """What the Trainer writes, and makes a new one of."""
+        return {'args': {'since': self.since, 'last': self.last, 'zero': self.zero}, 'attributes': {}}
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The last step is logged in any case: a short training has no other line."""
+        if state.global_step >= state.max_steps:
+            control.should_log = True
+        if self.zero and state.is_world_process_zero and state.global_step == min(FIRST_STEPS, state.max_steps):
+            logger.warning(
+                'the losses of the first %d steps are all 0: every relevant passage scores more than the margin above '
+                'the others, and nothing is learnt. For RepBERT, give a smaller training.scale, or leave it out beside '
+                'unit_layer: true; harder negatives help every system',
+                state.global_step,
+            )
 
 
 def read_log(path: Path) -> list[dict[str, str]]:

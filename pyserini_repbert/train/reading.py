@@ -61,7 +61,7 @@ def check(recipe: Recipe, where: str) -> None:
         if getattr(training, name) < 1:
             raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 1 or more')
     for name in ('scale', 'anchor'):
-        if getattr(training, name) < 0:
+        if (getattr(training, name) or 0) < 0:
             raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 0 or more')
     if training.unit_layer and recipe.system is not System.REPBERT:
         raise InputError(f"{where}: training.unit_layer is for RepBERT, not for '{recipe.system}': leave it out")

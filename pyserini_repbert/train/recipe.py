@@ -116,7 +116,8 @@ class Training:
     seed : of everything that is drawn
     loss : for EPIC and CEDR, a `PairLoss`
     scale : RepBERT: a learnt factor of the inner product, and where it begins, for a base that was trained for cosine;
-        0 for none. It ends up in the weights.
+        0 for none. It ends up in the weights. By default it is chosen from the scores of the base where there is a unit
+        layer, whose vectors are long, and there is none otherwise.
     unit_layer : RepBERT: add a last layer that makes all vectors equally long, for a base that was trained for cosine,
         see `models.unit_layer`
     anchor : RepBERT: weight of `losses.anchored`, which keeps vectors in the direction of the base's own and makes them
@@ -141,7 +142,7 @@ class Training:
     precision: str = 'float32'
     seed: int = 42
     loss: str = 'cross_entropy'
-    scale: float = 0.0
+    scale: float | None = None
     unit_layer: bool = False
     anchor: float = 0.0
     vanilla_head: bool = False

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+METRIC = 'eval_measure'  # in the log
+CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # of a model that is the best so far
 
 
 class Trained(NamedTuple):
@@ -13,7 +17,7 @@ class Trained(NamedTuple):
     ----------
     folder : the checkpoint
     steps : done, fewer than asked for where training stopped early
-    loss : mean over all steps of this run
+    loss : mean over all steps
     best : the validation measure of the model that was kept, if there was a validation
     cutoff, at_cutoff : how many hits of the validation topics it is best to rerank, and the measure then, if it reranks
     """
@@ -24,3 +28,16 @@ class Trained(NamedTuple):
     best: float | None
     cutoff: int | None = None
     at_cutoff: float | None = None
+
+    @classmethod
+    def of(cls, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Trained:
+        """From the lines of a training's log, of which the last one with a loss is that of its last step."""
+        total, before = 0.0, 0
+        for row in rows:
+            if row.get('loss') not in (None, ''):
+                total += float(row['loss']) * (int(row['step']) - before)
+                before = int(row['step'])
+        measured = [float(row[METRIC]) for row in rows if row.get(METRIC) not in (None, '')]
+        tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if row.get(CUTOFF) not in (None, '')]
+        cutoff, at_cutoff = tuned[-1] if tuned else (None, None)
+        return cls(folder, before, total / max(before, 1), max(measured, default=None), cutoff, at_cutoff)

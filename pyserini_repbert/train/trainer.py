@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,20 @@ from transformers import (
     ProgressCallback,
     Trainer,
     TrainerCallback,
+    TrainerState,
     TrainingArguments,
 )
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
+from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.checkpoint import Checkpoint
-from pyserini_repbert.train.logs import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, CsvLog, EventLog
+from pyserini_repbert.train.logs import EVENTS, FIRST_STEPS, LOG, CsvLog, EventLog, LossMeter
 from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
 from pyserini_repbert.train.sources import Instance, InstanceStream
+from pyserini_repbert.train.state import is_finished
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
 
@@ -75,12 +81,14 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
     ) -> None:
         self.recipe, self.validator, self.base = recipe, validator, base
         self.restored: Path | None = None
+        self.since: Tensor | None = None
+        self.csv = CsvLog(folder / LOG)
         self.optimizer: torch.optim.Optimizer | None
         self.control: Any
         args = training_arguments(recipe, task, folder, device, quiet)
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         self.stream_data = StreamDataset(stream, args.per_device_train_batch_size * args.world_size)
-        callbacks: list[TrainerCallback] = [CsvLog(folder / LOG)]
+        callbacks: list[TrainerCallback] = [self.csv, LossMeter()]
         if tensorboard:
             callbacks.append(EventLog(folder / EVENTS))
         if recipe.validation is not None and recipe.validation.patience:
@@ -97,16 +105,84 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         if quiet:
             self.remove_callback(ProgressCallback)
 
-    def run(self, checkpoint: Path | None) -> dict[str, float]:
-        """Train, from a checkpoint of the Trainer's if one is given; gives the Trainer's final metrics."""
+    def run(self, checkpoint: Path | None) -> None:
+        """Train, from a checkpoint of the Trainer's if one is given; at its end, the model is the one to keep."""
+        if checkpoint is None:
+            self.train()
+            return
+        state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        if is_finished(state):
+            self._finish(checkpoint, state)
+            return
         self.restored = checkpoint
-        path = None
-        if checkpoint is not None:
-            state = json.loads((checkpoint / 'trainer_state.json').read_text(encoding='utf-8'))
-            self.stream_data.position = int(state['global_step']) * self.per_step
-            path = str(checkpoint)
-        result: dict[str, float] = self.train(resume_from_checkpoint=path).metrics
-        return result
+        self.stream_data.position = state.global_step * self.per_step
+        self.train(resume_from_checkpoint=str(checkpoint))
+
+    def _finish(self, checkpoint: Path, state: TrainerState) -> None:
+        """Take up the model of a training that has done its last step: the Trainer would do one more."""
+        self.state = state
+        self._load_from_checkpoint(str(self._best(state) or checkpoint))
+        if self.is_world_process_zero():
+            self.csv.write(state.log_history)
+        self.accelerator.wait_for_everyone()
+
+    def _init_training_state(self, *args: Any, **kwargs: Any) -> Any:
+        """The Trainer's; the best model so far is found where the state is now, and goes missing aloud."""
+        found = super()._init_training_state(*args, **kwargs)
+        if self.restored is not None:
+            state = TrainerState.load_from_json(str(self.restored / TRAINER_STATE_NAME))
+            best = self._best(state)
+            self.state.best_model_checkpoint = None if best is None else str(best)
+        return found
+
+    def _best(self, state: TrainerState) -> Path | None:
+        """The folder of the best model so far, None where none was measured."""
+        if state.best_model_checkpoint is None:
+            return None
+        found = Path(self.args.output_dir) / Path(state.best_model_checkpoint).name
+        if not (found / TRAINER_STATE_NAME).is_file():
+            raise DamagedFileError(f'{found}, the best model so far, is missing: begin again with --overwrite')
+        if (found / CHECKSUMS).is_file():
+            verify_checksums(found)
+        return found
+
+    @property
+    def meter(self) -> LossMeter:
+        """The callback that counts losses; the Trainer makes a new one when it resumes."""
+        return next(one for one in self.callback_handler.callbacks if isinstance(one, LossMeter))
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
+        """A batch's loss, counted."""
+        loss: Tensor = super().training_step(*args, **kwargs)
+        if self.since is None:
+            self.since = torch.zeros_like(loss) + self.meter.since
+        self.since += loss
+        if self.meter.zero and self.state.global_step < FIRST_STEPS:
+            self.meter.zero = not loss.item()
+        return loss
+
+    def _mean_since(self) -> float:
+        """The sum of the losses since the last line of the log, the mean of all processes."""
+        if self.since is None:
+            return self.meter.since
+        return float(self.accelerator.gather(self.since.reshape(1)).mean().item())
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """What the Trainer logs; the loss is the mean since the last line, whether resumed since or not."""
+        if 'loss' in logs:
+            meter, step = self.meter, self.state.global_step
+            logs = {**logs, 'loss': self._mean_since() / (step - meter.last)}
+            meter.since, meter.last, self.since = 0.0, step, None
+        super().log(logs, *args, **kwargs)
+
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        """The Trainer's state, with checksums once it is whole."""
+        self.meter.since = self._mean_since()
+        self.since = None
+        super()._save_checkpoint(*args, **kwargs)
+        self.accelerator.wait_for_everyone()
+        if self.args.should_save:
+            write_checksums(Path(self.args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}')
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
         """The next batches; the first time with random states restored anew: opening a data loader draws a number."""
@@ -156,6 +232,8 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
                 metrics |= {CUTOFF: tuned.best, AT_CUTOFF: tuned.values[tuned.best]}
             self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        if self.control.should_training_stop and self.meter.last < self.state.global_step:  # stopped early
+            self.log({'loss': 0.0, 'learning_rate': self._get_learning_rate()})
         return metrics
 
 

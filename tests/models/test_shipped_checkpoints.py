@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.models.checkpoint import open_checkpoint
 from pyserini_repbert.pipeline.specs import open_reranker
@@ -56,6 +57,9 @@ def test_card_recipe_and_log_say_how_it_was_made(kind, name):
     entry = catalog.get(kind, name)
     folder = catalog.resource(entry)
     texts = {path.name: path.read_text(encoding='utf-8') for path in folder.iterdir() if path.suffix != '.safetensors'}
+    covered = [line.split('  ')[1] for line in texts[CHECKSUMS].splitlines()]
+    assert covered == ['adapter_config.json', 'adapter_model.safetensors', 'config.json']
+    assert verify_checksums(folder) == 3
     base = entry.values['base']
     assert f'\nbase_model: {base}\n' in texts['README.md'] and f'# {name}\n' in texts['README.md']
     assert json.loads(texts['adapter_config.json'])['base_model_name_or_path'] == base

@@ -102,7 +102,12 @@ def test_a_checkpoint_becomes_a_folder(tmp_path):
         packed.writestr('published/model.ckpt-7.meta', 'not needed')
     target = tmp_path / 'made'
     convert_tensorflow(archive, target, RANKING)
-    assert sorted(file.name for file in target.iterdir()) == ['config.json', 'model.safetensors', 'vocab.txt']
+    assert sorted(file.name for file in target.iterdir()) == [
+        'config.json',
+        'model.safetensors',
+        'sha256sums',
+        'vocab.txt',
+    ]
     assert sorted(file.name for file in tmp_path.iterdir()) == ['made', 'published.zip']
     config = json.loads((target / 'config.json').read_text())
     assert config['ranking'] == RANKING

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import verify_checksums, write_checksums
 from pyserini_repbert.command import run
 
 SCRIPT = Path(__file__).parents[2] / 'tools' / 'ship_checkpoint.py'
@@ -51,6 +52,17 @@ def test_paths_are_replaced_and_the_entry_is_printed(main, trained, shipped, cap
     assert entry['ranking'] == {'system': 'repbert', 'max_query_length': 20}
     assert (entry['base'], entry['resource'], entry['dimension']) == ('minilm', 'checkpoints/a-demo', 16)
     assert catalog.resource(catalog.Entry('encoders', 'a-demo', entry)) == shipped / 'a-demo'
+    assert (
+        verify_checksums(shipped / 'a-demo', ['adapter_config.json', 'adapter_model.safetensors', 'config.json']) == 3
+    )
+
+
+def test_a_damaged_checkpoint_is_not_shipped(main, trained, shipped, capsys):
+    write_checksums(trained)
+    (trained / 'adapter_model.safetensors').write_bytes(b'weightt')
+    assert run(main, [str(trained), '--replace', '/far/data=${DATA}']) == 2
+    assert 'adapter_model.safetensors is damaged' in capsys.readouterr().err
+    assert not shipped.exists()
 
 
 def test_paths_of_the_machine_are_refused(main, trained, shipped, capsys):

@@ -6,6 +6,7 @@ import pytest
 
 from pyserini_repbert.errors import MissingDependencyError
 from pyserini_repbert.train.logs import CsvLog, EventLog, read_log
+from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.training import check_machine, train
 
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
@@ -58,17 +59,37 @@ def test_without_tensorboard_one_line_says_what_to_install(tiny_recipe, monkeypa
     assert '\n' not in str(caught.value)
 
 
-def test_a_log_begins_anew_or_keeps_what_is_done(tmp_path):
+def test_a_log_begins_anew_or_with_what_the_state_has_logged(tmp_path):
+    """What a killed process wrote beyond its last state, half a line of it, is gone."""
     from transformers import TrainerControl, TrainerState
 
     log, state = CsvLog(tmp_path / 'log.csv'), TrainerState(is_world_process_zero=True)
-    for begin, steps in ((0, (1, 2, 3)), (2, (3, 4))):
-        state.global_step = begin
-        log.on_train_begin(None, state, TrainerControl())
-        for step in steps:
-            state.global_step = step
-            log.on_log(None, state, TrainerControl(), {'loss': step + begin / 10, 'epoch': 1})
-    assert [(row['step'], row['loss']) for row in read_log(log.path)] == [
-        ('1', '1.0'), ('2', '2.0'), ('3', '3.2'), ('4', '4.2')
-    ]  # fmt: skip
+    log.on_train_begin(None, state, TrainerControl())
+    for step in (1, 12):
+        state.global_step = step
+        log.on_log(None, state, TrainerControl(), {'loss': step / 10, 'epoch': 1})
+        log.on_log(None, state, TrainerControl(), {'train_runtime': 3})
+    whole = log.path.read_text()
+    assert whole.splitlines()[1:] == ['1,0.1,,,,,', '12,1.2,,,,,']
+    log.path.write_text(whole[:-12])
+    state.log_history = [{'loss': 0.1, 'epoch': 1, 'step': 1}, {'eval_measure': 0.5, 'step': 1}, {'x': 1, 'step': 1}]
+    log.on_train_begin(None, state, TrainerControl())
+    log.on_log(None, state, TrainerControl(), {'loss': 3.2})
+    assert log.path.read_text().splitlines()[1:] == ['1,0.1,,,,,', '1,,,,0.5,,', '12,3.2,,,,,']
     assert read_log(tmp_path / 'none.csv') == []
+
+
+def test_what_came_of_a_training_is_told_by_its_log(tmp_path):
+    """Losses of 3, 3 and 1 steps: (3 · 1.0 + 3 · 0.5 + 1 · 0.8) / 7."""
+    rows = [
+        {'step': 3, 'loss': 1.0},
+        {'step': 4, 'eval_measure': 0.25, 'eval_cutoff': 5, 'eval_at_cutoff': 0.5},
+        {'step': 6, 'loss': 0.5},
+        {'step': 7, 'loss': 0.8},
+        {'step': 7, 'eval_measure': 0.125},
+    ]
+    expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25, 5, 0.5)
+    assert Trained.of(tmp_path, rows) == expected
+    names = sorted({name for row in rows for name in row})
+    assert Trained.of(tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows]) == expected
+    assert Trained.of(tmp_path, []) == Trained(tmp_path, 0, 0.0, None)

@@ -28,7 +28,15 @@ def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
     assert command.run(main, arguments) == 0
     assert f'{output}: 2 steps, mean loss' in capsys.readouterr().out
     kept = sorted(file.name for file in output.iterdir())
-    assert kept == ['README.md', 'config.json', 'log.csv', 'model.safetensors', 'recipe.yaml', 'vocab.txt']
+    assert kept == [
+        'README.md',
+        'config.json',
+        'log.csv',
+        'model.safetensors',
+        'recipe.yaml',
+        'sha256sums',
+        'vocab.txt',
+    ]
     assert command.run(main, arguments) == 2
     assert 'is there already' in capsys.readouterr().err
     assert command.run(main, [*arguments, '--overwrite']) == 0

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.cedr.pacrr import told_k_max
@@ -87,6 +88,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
         opened = Checkpoint.open(made, str(weights))
         load_ranker(opened)
         opened.word_pieces()
+        write_checksums(made)
     return Conversion(settings, missing, len(found) - len(state) + len(missing))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -63,6 +63,13 @@ class Task(nn.Module, ABC):
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
         """Called once the model has what it takes of the base's weights by their names, before it has an adapter."""
+
+    def look_at(self, instances: Iterator[Instance]) -> None:
+        """Called with the instances to come before training begins, or goes on; those that are drawn come again."""
+
+    def notes(self) -> list[str]:
+        """Lines for the model card, on what the recipe left open."""
+        return []
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights as they are kept, from those in training."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import itertools
+import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
@@ -21,12 +24,16 @@ from pyserini_repbert.models.repbert import (
     RepBert,
 )
 from pyserini_repbert.models.unit_layer import UNIT_LAYER
-from pyserini_repbert.train.losses import anchored, multi_label_margin
+from pyserini_repbert.train.losses import MARGIN, anchored, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
 from pyserini_repbert.train.texts import docid_key
 
+logger = logging.getLogger(__name__)
+
+SCALE_INSTANCES = 32  # from whose scores the scale is chosen
+WITHIN_MARGIN = 0.1  # of the pairs of a relevant and another passage, at least, where the scale is chosen
 _SPECIAL_TOKENS = 2
 
 
@@ -51,9 +58,11 @@ class RepBertTask(Task):
         self.max_passage = limit(recipe, 'max_doc_length', MAX_PASSAGE_TOKENS, most)
         self.ranker = RepBert(sizes)
         scale = recipe.training.scale
-        self.log_scale = nn.Parameter(torch.tensor(math.log(scale))) if scale > 0 else None
+        self.chooses_scale = scale is None and recipe.training.unit_layer
+        self.log_scale = nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or self.chooses_scale else None
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
-        self.trained_in_body = (self.last_norm,) if scale > 0 else ()
+        self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
+        self._notes: list[str] = []
         self._anchor: tuple[nn.Module, ...] = ()  # in a tuple: it is no part of what is trained and kept
 
     @classmethod
@@ -77,6 +86,26 @@ class RepBertTask(Task):
         """Keep a copy of the base, where the recipe anchors vectors to its own."""
         if self.recipe.training.anchor > 0:
             self._anchor = (copy.deepcopy(self.ranker).eval().requires_grad_(False),)
+
+    @torch.no_grad()
+    def look_at(self, instances: Iterator[Instance]) -> None:
+        """Choose the scale where the recipe leaves it open, from the scores of the model as it begins."""
+        if not self.chooses_scale or self.log_scale is None:
+            return
+        batch = self.collate(list(itertools.islice(instances, SCALE_INSTANCES)))
+        training = self.ranker.training
+        self.ranker.eval()
+        queries, passages = self._embed(self.ranker, batch, 'query_'), self._embed(self.ranker, batch, 'passage_')
+        self.ranker.train(training)
+        labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
+        scale = fitting_scale(queries[batch['rows']].float() @ passages.float().T, labels)
+        self.log_scale.fill_(math.log(scale))
+        self._notes = [f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"]
+        logger.info(self._notes[0])
+
+    def notes(self) -> list[str]:
+        """The scale, where it was chosen."""
+        return self._notes
 
     def ranking(self) -> dict[str, Any]:
         """System and lengths."""
@@ -149,6 +178,28 @@ class RepBertTask(Task):
 
 def _key(source: TrainingSource, docid: str) -> int:
     return docid_key(f'{source.space}\n{docid}')
+
+
+def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
+    """A factor of similarities at which the margin of 1 tells relevant passages from others: neither all nor none.
+
+    The margin becomes the standard deviation of the scores of non-relevant passages, or the difference that a tenth of
+    all pairs of a relevant and another passage stay below, if that is more. 1 where a batch has no such pair.
+
+    Parameters
+    ----------
+    similarities : (rows, passages)
+    positive : bool (rows, passages), whether the passage is relevant to the row's query
+    """
+    pairs = [
+        (row[own][:, None] - row[~own]).flatten() for row, own in zip(similarities.double(), positive, strict=True)
+    ]
+    differences = torch.cat(pairs).numpy(force=True)
+    if not len(differences):
+        return 1.0
+    others = similarities.double()[~positive].numpy(force=True)
+    margin = max(float(others.std()), float(np.quantile(differences, WITHIN_MARGIN)))
+    return MARGIN / margin if margin > 0 else 1.0
 
 
 def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:

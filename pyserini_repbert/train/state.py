@@ -1,0 +1,205 @@
+"""The folder that holds a training's state while it runs: begun, resumed, and cleared when all is done.
+
+It lies beside the output OUT as OUT.training: the recipe, the log, and the Trainer's checkpoints. OUT appears when it
+is whole, and only then does OUT.training go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import atomic_file, atomic_folder, remove_leftovers
+from pyserini_repbert.locks import locked, owner
+from pyserini_repbert.train.recipe import Recipe
+
+RECIPE = 'recipe.yaml'
+REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
+_STATE = 'trainer_state.json'
+_CHECKPOINT = re.compile(r'checkpoint-(\d+)')
+
+
+class Standing(Enum):
+    """How far a training is."""
+
+    NEW = 'new'
+    BEGUN = 'begun'
+    DONE = 'done'
+
+
+def work_folder(target: Path) -> Path:
+    """Where the state of the training of an output lies."""
+    return target.with_name(f'{target.name}.training')
+
+
+def is_first() -> bool:
+    """Whether this is the first of several processes, or the only one: the one that writes."""
+    return not int(os.environ.get('RANK', '0'))
+
+
+def standing(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Standing:
+    """How far the training of an output is; nothing is written.
+
+    Raises
+    ------
+    InputError
+        where something is in the way that neither `resume` nor `overwrite` allows
+    MismatchError
+        where what is begun is of another recipe
+    """
+    work = work_folder(target)
+    replaces = overwrite or (resume and (work / REPLACES).is_file())
+    if target.exists() and not replaces:
+        if resume and _recipe_in(target) == recipe.text:
+            verify_checksums(target)
+            return Standing.DONE
+        if is_first():
+            raise InputError(f'{target} is there already: give another --output, or --overwrite')
+    if overwrite or not work.exists():
+        if resume and is_first():
+            raise InputError(f'{work} is not there: nothing to resume, leave out --resume')
+        return Standing.NEW
+    before = _recipe_in(work)
+    if before is None:
+        if any(path.name != REPLACES and not path.name.startswith('.') for path in work.iterdir()):
+            raise InputError(f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped')
+        return Standing.NEW  # stopped before it began
+    if not resume:
+        raise InputError(f'{work} holds a training that was stopped: pass --resume, or --overwrite')
+    if before != recipe.text:
+        raise MismatchError(
+            f'{work} holds a training of another recipe or other settings: give the same, or --overwrite'
+        )
+    return Standing.BEGUN
+
+
+@contextmanager
+def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Iterator[Path | None]:
+    """Make the state's folder ready, and keep other processes from it; gives the checkpoint to go on from, if any.
+
+    Of several processes, the first one makes ready. Where an error comes before the first checkpoint, nothing is left.
+
+    Raises
+    ------
+    BusyError
+        where another process trains the same output
+    DamagedFileError
+        where the checkpoint to go on from is not as it was written
+    """
+    work = work_folder(target)
+    if not is_first():
+        yield _newest(work)[0] if resume and work.is_dir() else None
+        return
+    work.parent.mkdir(parents=True, exist_ok=True)
+    with locked(_lock(work), f'output {target}'):
+        standing(recipe, target, resume, overwrite)  # another process may have been at work meanwhile
+        remove_leftovers(work.parent, work.name)
+        if overwrite and work.exists():
+            discard(work)
+        work.mkdir(exist_ok=True)
+        try:
+            yield _ready(recipe, work, target.exists())
+        except Exception:
+            if work.is_dir() and not any(_checkpoints(work)):
+                discard(work)
+            raise
+
+
+def _ready(recipe: Recipe, work: Path, replaces: bool) -> Path | None:
+    """Tidy the folder and note what begins there; the checkpoint to go on from."""
+    for leftover in work.glob('.*'):
+        leftover.unlink()
+    if _recipe_in(work) is None:
+        if replaces:
+            (work / REPLACES).touch()
+        with atomic_file(work / RECIPE) as stream:
+            stream.write(recipe.text)
+    newest, torn = _newest(work)
+    for path in torn:
+        shutil.rmtree(path)
+    if newest is not None and (newest / CHECKSUMS).is_file():
+        try:
+            verify_checksums(newest)
+        except DamagedFileError as error:
+            raise DamagedFileError(f'{error}; without {newest}, --resume goes on from the checkpoint before') from error
+    return newest
+
+
+@contextmanager
+def finished_output(target: Path) -> Iterator[Path]:
+    """A temporary folder that becomes the output, in place of an earlier one, which goes; then the state goes too."""
+    work, earlier = work_folder(target), None
+    with atomic_folder(target) as made:
+        yield made
+        if (work / REPLACES).is_file() and target.exists():
+            earlier = _set_aside(target)
+    if earlier is not None:
+        shutil.rmtree(earlier, ignore_errors=True)
+    discard(work)
+
+
+def clear(target: Path) -> None:
+    """Remove what a process that was killed left beside an output that it had finished."""
+    work = work_folder(target)
+    if owner(_lock(work)) is None:
+        discard(work)
+
+
+def _lock(work: Path) -> Path:
+    return work.with_name(f'.{work.name}.lock')
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, which is gone at once or not at all for who finds it under its name."""
+    if folder.exists():
+        shutil.rmtree(_set_aside(folder), ignore_errors=True)
+    remove_leftovers(folder.parent, folder.name)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Rename a folder as what a killed process leaves behind."""
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
+    aside.rmdir()
+    return folder.rename(aside)
+
+
+def _recipe_in(folder: Path) -> str | None:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return (folder / RECIPE).read_text(encoding='utf-8')
+    return None
+
+
+def _checkpoints(work: Path) -> dict[int, Path]:
+    found = {path: _CHECKPOINT.fullmatch(path.name) for path in work.iterdir()}
+    return {int(match[1]): path for path, match in found.items() if match}
+
+
+def _newest(work: Path) -> tuple[Path | None, list[Path]]:
+    """The newest whole checkpoint, and those that are not whole: the Trainer writes its own state last."""
+    found = _checkpoints(work)
+    whole = [step for step, path in found.items() if _step_of(path) == step]
+    return found[max(whole)] if whole else None, [path for step, path in found.items() if step not in whole]
+
+
+def _step_of(checkpoint: Path) -> int | None:
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        return int(json.loads((checkpoint / _STATE).read_text(encoding='utf-8'))['global_step'])
+    return None
+
+
+def is_finished(state: Any) -> bool:
+    """Whether a training whose state (a TrainerState) was written had done its last step, or stopped early."""
+    control = state.stateful_callbacks.get('TrainerControl', {})
+    stopped = control.get('args', {}).get('should_training_stop', False) if isinstance(control, dict) else False
+    return bool(stopped) or state.global_step >= state.max_steps
