@@ -1,0 +1,78 @@
+"""The hook itself: every point is met once, in order, and leaves what a killed process would leave."""
+
+from __future__ import annotations
+
+import kill_at
+import pytest
+
+from pyserini_repbert.files import atomic_file, atomic_folder
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A plain file, an atomic one, and one in an atomic folder."""
+
+    def work():
+        (tmp_path / 'plain').write_text('abcdef')
+        with open(tmp_path / 'plain', 'a') as stream:
+            stream.write('ghij')
+        with atomic_file(tmp_path / 'atomic') as stream:
+            stream.write('xyz')
+        (tmp_path / 'plain').unlink()
+
+    return work
+
+
+def test_points_are_met_in_order(write, tmp_path):
+    found = kill_at.run(write, tmp_path)
+    assert (found.killed, found.status, found.output) == (False, 0, '')
+    names = [point.split('.atomic')[0] for point in found.points]
+    opened = ['open before plain', 'open empty plain', 'open half plain']
+    temporary = ['open before ', 'open empty ', 'open half ', 'fsync before ']
+    assert names == [*opened, *opened, *temporary, 'os.rename before atomic', 'os.remove before plain']
+
+
+def test_what_a_killed_process_leaves(write, tmp_path):
+    left = {}
+    for number in range(12):
+        for file in tmp_path.iterdir():
+            file.unlink()
+        ended = kill_at.run(write, tmp_path, at=number)
+        assert (ended.killed, ended.status, len(ended.points)) == (True, -9, number)
+        left[number] = [(file.name[:7], file.read_text()) for file in sorted(tmp_path.iterdir(), reverse=True)]
+    plain, whole = ('plain', 'abcdef'), ('plain', 'abcdefghij')
+    assert [left[number] for number in range(6)] == [[], [('plain', '')], [('plain', 'abc')], [plain], [plain],
+                                                     [('plain', 'abcdefgh')]]  # fmt: skip
+    assert [left[number][0] for number in range(6, 12)] == [whole] * 6
+    atomic = [left[number][1:] for number in range(6, 12)]
+    assert atomic == [[], [('.atomic', '')], [('.atomic', 'x')], [('.atomic', 'xyz')], [('.atomic', 'xyz')],
+                      [('atomic', 'xyz')]]  # fmt: skip
+
+
+def test_what_raises_says_so_and_folders_count(tmp_path):
+    def work():
+        with atomic_folder(tmp_path / 'made') as made:
+            (made / 'x').write_text('1')
+        raise ValueError('here')
+
+    ended = kill_at.run(work, tmp_path)
+    assert (ended.killed, ended.status) == (False, 1)
+    assert 'ValueError: here' in ended.output
+    kinds = [point.split(' ')[0] for point in ended.points]
+    assert kinds == ['os.mkdir', 'open', 'open', 'fsync', 'os.rename']
+    assert kill_at.tree(tmp_path) == {'made/': b'', 'made/x': b'1'}
+
+
+def test_native_writers_count(tmp_path):
+    import types
+
+    written = types.SimpleNamespace(save=lambda value, path: path.write_text(value))
+    kill_at.native(written, 'save', 1)
+    ended = kill_at.run(lambda: written.save('abcd', tmp_path / 'x'), tmp_path)
+    assert ended.points[0] == 'open before x'
+    script = tmp_path / 'script.py'
+    script.write_text('import sys, json\nprint("x")\nprint(json.dumps(sys.argv[1:]))')
+    assert kill_at.fresh(script, 'a', 1) == ['a', '1']
+    script.write_text('raise SystemExit("no")')
+    with pytest.raises(RuntimeError, match='no'):
+        kill_at.fresh(script)
