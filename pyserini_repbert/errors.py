@@ -34,6 +34,10 @@ class MismatchError(PyseriniRepbertError):
     """Two things that have to fit each other do not: an index and an encoder, say."""
 
 
+class BusyError(PyseriniRepbertError):
+    """Another process is writing the same output."""
+
+
 class JavaError(PyseriniRepbertError):
     """No usable Java was found, or the virtual machine could not be started."""
 

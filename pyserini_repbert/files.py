@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import shutil
 import tempfile
 import zlib
@@ -16,8 +17,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.locks import hold, is_left
 
 StrPath = str | os.PathLike[str]
+
+_TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # as tempfile names what belongs to a target
 
 
 def existing_file(path: StrPath, what: str) -> Path:
@@ -63,7 +67,7 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
     gives the same bytes). A link stays one: the file that it names is replaced. A device or a pipe (/dev/stdout) is
-    written to as it is. Raises InputError for a folder.
+    written to as it is. A neighbour that a killed process left behind is removed. Raises InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
@@ -74,8 +78,8 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
         return
     target = Path(os.path.realpath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f'.{target.name}.')
-    temporary = Path(name)
+    remove_leftovers(target.parent, target.name)
+    handle, temporary = _temporary_file(target)
     try:
         with os.fdopen(handle, 'wb') as raw:
             packed = gzip.GzipFile(fileobj=raw, mode='wb', filename='', mtime=0) if target.suffix == '.gz' else None
@@ -91,8 +95,8 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
                 packed.close()
             raw.flush()
             os.fsync(raw.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -100,12 +104,16 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
 @contextmanager
 def atomic_folder(path: StrPath) -> Iterator[Path]:
-    """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error."""
+    """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error.
+
+    A neighbour that a killed process left behind is removed.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f'.{target.name}.'))
-    temporary.chmod(0o777 & ~_umask())
+    remove_leftovers(target.parent, target.name)
+    handle, temporary = _temporary_folder(target)
     try:
+        temporary.chmod(0o777 & ~_umask())
         yield temporary
         for item in temporary.rglob('*'):
             if item.is_file():
@@ -115,6 +123,46 @@ def atomic_folder(path: StrPath) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def remove_leftovers(folder: Path, name: str) -> None:
+    """Remove what killed processes left of an atomic file or folder `name`; what a living one writes stays."""
+    pattern = re.compile(_TEMPORARY.format(re.escape(name)))
+    for entry in [Path(entry) for entry in os.scandir(folder) if pattern.fullmatch(entry.name)]:
+        if is_left(entry):
+            with contextlib.suppress(OSError):
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+
+
+def _temporary_file(target: Path) -> tuple[int, Path]:
+    """A new file beside `target`, open and locked, so that it is told from one that a killed process left."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f'.{target.name}.')
+        with contextlib.suppress(OSError):
+            hold(handle)
+        if os.path.exists(name):  # nobody took it for a leftover before it was locked
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _temporary_folder(target: Path) -> tuple[int | None, Path]:
+    """The same for a folder; the handle is None where folders cannot be opened."""
+    while True:
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f'.{target.name}.'))
+        try:
+            handle = os.open(temporary, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None, temporary
+        with contextlib.suppress(OSError):
+            hold(handle)
+        if temporary.exists():
+            return handle, temporary
+        os.close(handle)
 
 
 def digest(path: StrPath, algorithm: str = 'sha256') -> str:
@@ -124,17 +172,22 @@ def digest(path: StrPath, algorithm: str = 'sha256') -> str:
 
 
 def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> str:
-    """The checksum of a large file, kept in the folder `memory` for as long as its size and time do not change."""
+    """The checksum of a large file, kept in the folder `memory` for as long as the file seems untouched.
+
+    Untouched is a file of the same size, times and inode; the time of its last change (ctime) cannot be set back.
+    """
     status = path.stat()
-    key = f'{path.resolve()} {status.st_size} {status.st_mtime_ns} {algorithm}'
-    note = memory / 'digests' / hashlib.sha256(key.encode()).hexdigest()
-    try:
-        return note.read_text(encoding='ascii')
-    except OSError:
-        found = digest(path, algorithm)
-        with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
-            stream.write(found)
-        return found
+    marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    key = ' '.join(map(str, (path.resolve(), *marks, algorithm)))
+    note = memory / 'digests' / hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
+    with contextlib.suppress(OSError, ValueError):
+        known = note.read_text(encoding='ascii')
+        if re.fullmatch(r'[0-9a-f]{32,128}', known):
+            return known
+    found = digest(path, algorithm)
+    with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
+        stream.write(found)
+    return found
 
 
 def human_size(n_bytes: float) -> str:

@@ -12,7 +12,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
-from pyserini_repbert.index.manifest import EpicSettings, Manifest
+from pyserini_repbert.index.records import EpicSettings, Manifest
 from pyserini_repbert.passages import Passage
 from pyserini_repbert.term_vectors import TermVectors, complete, largest
 
@@ -92,7 +92,6 @@ def encode_epic_corpus(
         settings,
         lambda target: EpicShardWriter(target, settings),
         encode,
-        shard_size=shard_size,
         window=max(least, min(most, _WINDOW_WEIGHTS // (prune or encoder.vocabulary))),
         part=part,
         resume=resume,
@@ -153,7 +152,6 @@ def prune_epic_bundle(
         settings,
         lambda target: EpicShardWriter(target, settings),
         encode,
-        shard_size=size,
         window=window,
     )
     return EpicBundle(output)

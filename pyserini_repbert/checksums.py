@@ -1,0 +1,70 @@
+"""A file of checksums beside the files of a folder, as `sha256sum -c sha256sums` reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.files import StrPath, atomic_file, digest, remembered_digest
+
+CHECKSUMS = 'sha256sums'
+_LINE = re.compile(rb'([0-9a-f]{64})  ([^\n]+)\n')
+
+
+def write_checksums(folder: StrPath) -> None:
+    """Write the checksums of all files in a folder beside them, by name."""
+    place = Path(folder)
+    names = sorted(path.name for path in place.iterdir() if path.is_file() and path.name != CHECKSUMS)
+    with atomic_file(place / CHECKSUMS) as stream:
+        stream.writelines(f'{digest(place / name)}  {name}\n' for name in names)
+
+
+def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: bool = True) -> int:
+    """Compare the files of a folder with the checksums beside them; how many files there are.
+
+    Parameters
+    ----------
+    required : names that have to be among them
+    remembered : trust a checksum that was computed before, for as long as the file seems untouched
+
+    Raises
+    ------
+    DamagedFileError
+        where a file is missing or is another one, or the checksums cannot be read or lack a required name
+    """
+    path = Path(folder) / CHECKSUMS
+    sums: dict[str, str] = {}
+    raw = path.read_bytes()
+    for number, line in enumerate(raw.splitlines(keepends=True), 1):
+        match = _LINE.fullmatch(line)
+        name = match[2].decode('utf-8', 'replace') if match else ''
+        if not match or name in sums or Path(name).name != name:
+            raise DamagedFileError(
+                f"{path}:{number}: expected 'sha256  name': restore the file, or make {folder} again"
+            )
+        sums[name] = match[1].decode('ascii')
+    if missing := [name for name in required if name not in sums]:
+        raise DamagedFileError(f"{path} does not name '{missing[0]}': restore the file, or make {folder} again")
+    for name, sha256 in sums.items():
+        compare_digest(Path(folder) / name, sha256, path, remembered)
+    return len(sums)
+
+
+def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = True) -> None:
+    """Compare a file with its checksum in the file `source`. Raises DamagedFileError.
+
+    What is remembered of it is never held against it: a difference is reported after reading the file.
+    """
+    if not path.is_file():
+        raise DamagedFileError(f'{path} is missing, but {source} names it: restore the file, or make it again')
+    if remembered and remembered_digest(path, catalog.cache_folder()) == sha256:
+        return
+    found = digest(path)
+    if found != sha256:
+        raise DamagedFileError(
+            f'{path} is damaged: its sha256 is {found[:12]}…, {source} says {sha256[:12]}…: '
+            'restore the file, or make it again'
+        )
