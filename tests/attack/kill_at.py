@@ -17,6 +17,7 @@ PyTorch or of a JVM do not outlive a fork.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -150,7 +151,7 @@ def _in_child(work: Callable[[], object], under: Path, at: int | None, points: i
     try:
         os.dup2(output, 1)
         os.dup2(output, 2)
-        sys.stdout, sys.stderr = open(1, 'w', closefd=False), open(2, 'w', closefd=False)
+        sys.stdout = sys.stderr = io.TextIOWrapper(io.FileIO(1, 'w', closefd=False), write_through=True)
         _watch = _Watch(under, at, lambda text: os.write(points, f'{text}\n'.encode()))
         sys.addaudithook(_watch.hook)
         for name in ('fsync', 'fdatasync'):
