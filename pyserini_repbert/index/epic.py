@@ -151,6 +151,13 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
             for first in range(0, len(shard.docids), size):
                 yield start + first, self._decoded(shard, first, min(first + size, len(shard.docids)))
 
+    def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
+        """The vectors of `count` rows from `first` on, counted over all shards."""
+        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
+            begin, end = max(first - start, 0), min(first + count - start, len(shard.docids))
+            if begin < end:
+                yield from self._decoded(shard, begin, end)
+
     def _decoded(self, shard: EpicShard, first: int, end: int) -> TermVectors:
         offsets = shard.offsets[first : end + 1]
         begin, stop = int(offsets[0]), int(offsets[-1])

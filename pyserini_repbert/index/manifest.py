@@ -111,12 +111,18 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     if wrong := contradiction(manifest):
         raise DamagedFileError(f'{path}: {wrong}: build the index again')
     if version == 1:
-        logger.warning(
-            '%s has no checksum of itself, it was written by an earlier release: '
-            'the command that built it adds one when called with --resume',
-            path,
-        )
+        _warn_of_version_1(path.absolute())
     return manifest
+
+
+@cache
+def _warn_of_version_1(path: Path) -> None:
+    """Once a process."""
+    logger.warning(
+        '%s has no checksum of itself, it was written by an earlier release: '
+        'the command that built it adds one when called with --resume',
+        path,
+    )
 
 
 def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:

@@ -64,17 +64,20 @@ def build(
 
     Parameters
     ----------
-    corpus : a corpus to use instead of the catalog's collection
+    corpus : where the catalog's collection is, if it is not to be downloaded
     precision : of the model; default float32 for an index that builds itself, else 'auto'
 
     Raises
     ------
     MissingResourceError
         where the checkpoint or the collection cannot be had
+    MismatchError
+        for a corpus that is not the catalog's collection
     """
-    passages = open_corpus(corpus) if corpus else open_collection(named.entry.values['collection'])
+    passages = open_corpus(corpus) if corpus else open_collection(named.collection.name)
     chosen = precision or ('float32' if named.builds_itself else 'auto')
     encoder = RepBertDocumentEncoder(named.encoder, device, precision=chosen)
+    named.check_corpus(passages)
     encode_corpus(
         passages,
         encoder,
@@ -134,20 +137,25 @@ def ready_folder(
 
     Parameters
     ----------
+    corpus : where the catalog's collection is, for a build that was asked for
     on_build : called once before a build with the index; gives the progress callback
 
     Raises
     ------
     MissingResourceError
         for an index that is not there and may not be built, with what building takes
+    MismatchError
+        for one that is not, or would not be, what the catalog says
     """
     found = locate(index, encoder)
     if isinstance(found, Path):
-        if asked_to_build or corpus:
+        if asked_to_build:
             raise InputError(f"--build is for the catalog's indexes; '{index}' is a folder: use the encode command")
         return found
     if not found.is_built:
         if not (found.builds_itself or asked_to_build):
             raise missing(found, device)
-        build(found, device, corpus, precision, on_build(found) if on_build else None)
+        own = corpus if asked_to_build else None  # without --build it names the passages to rerank
+        build(found, device, own, precision, on_build(found) if on_build else None)
+    found.check()
     return found.folder
