@@ -12,10 +12,10 @@ from pyserini_repbert.encode.sharding import Part, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.dense_writer import DenseShardWriter
-from pyserini_repbert.index.manifest import Manifest, Settings
+from pyserini_repbert.index.records import Manifest, Settings
+from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.passages import Passage
 
-SHARD_SIZE = 65536  # passages: 200 MB of 768 float32; a kill loses at most one shard's work
 WINDOW = 4096  # passages tokenised and sorted by length together
 
 
@@ -82,7 +82,6 @@ def encode_corpus(
         settings,
         lambda target: DenseShardWriter(target, settings),
         encode,
-        shard_size=shard_size,
         window=WINDOW,
         part=part,
         resume=resume,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Part, build_bundle
@@ -12,12 +13,12 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
-from pyserini_repbert.index.manifest import EpicSettings, Manifest
+from pyserini_repbert.index.records import EpicSettings, Manifest
+from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.passages import Passage
 from pyserini_repbert.term_vectors import TermVectors, complete, largest
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
-SHARD_SIZE = 65536  # passages: 215 MB at r=1000
 _WINDOW_WEIGHTS = 1 << 22  # weights held at a time
 _WINDOW = (64, 4096)  # passages tokenised and sorted by length together: at least, at most
 
@@ -92,7 +93,6 @@ def encode_epic_corpus(
         settings,
         lambda target: EpicShardWriter(target, settings),
         encode,
-        shard_size=shard_size,
         window=max(least, min(most, _WINDOW_WEIGHTS // (prune or encoder.vocabulary))),
         part=part,
         resume=resume,
@@ -108,6 +108,9 @@ def prune_epic_bundle(
     weights: str,
     shard_size: int | None = None,
     on_progress: Callable[[int], object] | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
 ) -> EpicBundle:
     """A copy of a bundle with fewer weights a passage, with weights stored otherwise, or in shards of another size.
 
@@ -123,9 +126,14 @@ def prune_epic_bundle(
     Raises
     ------
     InputError
-        where `output` holds something, or for more weights than `bundle` keeps
+        where `output` holds something and neither `resume` nor `overwrite` is given, or is `bundle` itself, or for
+        more weights than `bundle` keeps
+    MismatchError
+        where `resume` meets another bundle's copy, or other settings
     """
     check_storage(prune, weights)
+    if Path(output).resolve() == bundle.folder.resolve():
+        raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
     before = bundle.settings
     if before.prune and not 0 < prune <= before.prune:
         raise InputError(
@@ -136,10 +144,11 @@ def prune_epic_bundle(
     settings = replace(before, prune=prune, weights=weights, layout='blocks' if prune else 'all', shard_size=size)
     least, most = _WINDOW
     window = max(least, min(most, _WINDOW_WEIGHTS // (before.prune or before.vocabulary)))
-    vectors = (vector for _, some in bundle.vectors(window) for vector in some)
+    places = itertools.count()
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
-        own = list(itertools.islice(vectors, len(passages)))
+        row = next(place for place in places if bundle.docid(place) == passages[0].docid)
+        own = list(bundle.rows_from(row, len(passages)))
         if on_progress is not None:
             on_progress(len(own))
         if not prune:
@@ -153,7 +162,9 @@ def prune_epic_bundle(
         settings,
         lambda target: EpicShardWriter(target, settings),
         encode,
-        shard_size=size,
         window=window,
+        resume=resume,
+        overwrite=overwrite,
+        on_progress=on_progress,
     )
     return EpicBundle(output)

@@ -11,9 +11,9 @@ from pyserini_repbert.index import epic_command, lucene_command
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    parser = command.parser('index', 'Build EPIC and Lucene indexes, check bundles, export dense ones.')
+    parser = command.parser('index', 'Build EPIC and Lucene indexes, check indexes, export dense ones.')
     actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
-    check = actions.add_parser('check', help='compare every file of a bundle with its checksum')
+    check = actions.add_parser('check', help='read every file of an index and compare it with its checksum')
     export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
     for action in (check, export):
         action.add_argument('--index', required=True, help='an index folder or a catalog name')
@@ -37,24 +37,19 @@ def main(arguments: list[str]) -> int | None:
         return epic_command.run_prune(options)
     if options.action == 'lucene':
         return lucene_command.run(options)
-    from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.manifest import manifest_kind
     from pyserini_repbert.index.named import existing_folder
 
     folder = existing_folder(options.index, options.encoder)
-    if options.action == 'check' and manifest_kind(folder) == EpicBundle.settings_kind.kind:
-        epic = EpicBundle(folder)
-        size = f'{len(epic)} passages x {epic.settings.prune or epic.settings.vocabulary} {epic.settings.weights}'
-        print(f"{folder}: whole, {size}, encoder '{epic.settings.encoder}'")
-        return 0
-    bundle = DenseBundle(folder)
-    size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
     if options.action == 'check':
-        print(f"{folder}: whole, {size}, encoder '{bundle.settings.encoder}'")
+        from pyserini_repbert.index.check import check_index
+
+        print(check_index(folder))
         return 0
+    from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.faiss_layout import export_faiss
 
+    bundle = DenseBundle(folder)
+    size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
     print(f'{options.to_faiss}: {size}')

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.docids import Directory, DocidColumn
-from pyserini_repbert.index.manifest import BundleSettings, Manifest, ShardRecord, read_manifest, verify_files
+from pyserini_repbert.index.manifest import read_manifest, verify_files
+from pyserini_repbert.index.npy_stream import mapped
+from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, Manifest, ShardRecord
 from pyserini_repbert.passages import Passage
-
-DOCIDS = 'docids.txt'
-TEXTS = 'texts.jsonl'
-TEXT_OFFSETS = 'texts.offsets.npy'
 
 
 class Shard:
@@ -27,18 +25,49 @@ class Shard:
 
     def __init__(self, folder: Path, record: ShardRecord) -> None:
         self.folder = folder
+        self._count = record.count
+        for name in record.files:
+            if not (folder / name).is_file():
+                raise DamagedFileError(f'{folder / name} is missing: restore the file, or build the index again')
         self.docids = DocidColumn(folder / DOCIDS, record.count)
 
     @cached_property
     def _text_offsets(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = np.load(self.folder / TEXT_OFFSETS, mmap_mode='r')
-        return found
+        return mapped(self.folder / TEXT_OFFSETS, np.int64, (self._count,))
 
     def text(self, row: int) -> str:
-        """The passage's text."""
+        """The passage's text. Raises DamagedFileError where another's, or nothing, stands in its place."""
+        offset = int(self._text_offsets[row])
         with open(self.folder / TEXTS, 'rb') as stream:
-            stream.seek(int(self._text_offsets[row]))
-            return str(json.loads(stream.readline())['contents'])
+            if offset >= 0:
+                stream.seek(offset)
+                return self._passage(row, stream.readline()).text
+        raise self._misplaced(row)
+
+    def passages(self) -> Iterator[Passage]:
+        """All passages, in order. Raises DamagedFileError where the texts are not those of the docids."""
+        row = 0
+        with open(self.folder / TEXTS, 'rb') as stream:
+            for row, line in enumerate(stream, 1):
+                yield self._passage(row - 1, line)
+        if row != self._count:
+            raise self._misplaced(row)
+
+    def _passage(self, row: int, line: bytes) -> Passage:
+        try:
+            record = json.loads(line)
+            found = Passage(record['id'], record['contents'])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise self._misplaced(row) from error
+        if row >= self._count or found.docid != self.docids[row] or not isinstance(found.text, str):
+            raise self._misplaced(row)
+        return found
+
+    def _misplaced(self, row: int) -> DamagedFileError:
+        return DamagedFileError(
+            f'{self.folder / TEXTS} does not hold passage {row + 1} of {self._count} where it should: '
+            'see `index check`, and build the index again'
+        )
 
 
 _Settings = TypeVar('_Settings', bound=BundleSettings)
@@ -105,7 +134,4 @@ class Bundle(Generic[_Settings, _Shard]):
         if not self.has_texts:
             raise DamagedFileError(f'index {self.folder} holds no texts: build it with --store-text')
         for shard in self.shards:
-            with open(shard.folder / TEXTS, encoding='utf-8') as stream:
-                for line in stream:
-                    record = json.loads(line)
-                    yield Passage(record['id'], record['contents'])
+            yield from shard.passages()

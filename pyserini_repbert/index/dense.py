@@ -8,25 +8,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.bundle import Bundle, Shard
-from pyserini_repbert.index.manifest import Settings, ShardRecord
-
-VECTORS = 'vectors.npy'
+from pyserini_repbert.index.npy_stream import mapped
+from pyserini_repbert.index.records import VECTORS, Settings, ShardRecord
 
 
 class DenseShard(Shard):
     """One shard: `vectors` float32 or float16 (count, d), memory-mapped; `docids` by row; texts by row."""
 
-    def __init__(self, folder: Path, record: ShardRecord, dimension: int) -> None:
+    def __init__(self, folder: Path, record: ShardRecord, settings: Settings) -> None:
         super().__init__(folder, record)
         # 'c': a view that PyTorch takes without complaint; what anybody wrote to it would not reach the file
-        self.vectors: NDArray[np.floating] = np.load(folder / VECTORS, mmap_mode='c')
-        if self.vectors.shape != (record.count, dimension):
-            raise DamagedFileError(
-                f'{folder / VECTORS} has shape {self.vectors.shape}, expected {(record.count, dimension)}: '
-                'build the index again'
-            )
+        shape = (record.count, settings.dimension)
+        self.vectors: NDArray[np.floating] = mapped(folder / VECTORS, settings.dtype, shape, 'c')
 
 
 class DenseBundle(Bundle[Settings, DenseShard]):
@@ -51,7 +45,7 @@ class DenseBundle(Bundle[Settings, DenseShard]):
 
     def open_shard(self, folder: Path, record: ShardRecord) -> DenseShard:
         """Open one shard."""
-        return DenseShard(folder, record, self.settings.dimension)
+        return DenseShard(folder, record, self.settings)
 
     def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
         """(first row, vectors) of at most `size` rows each, in order, memory-mapped."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.index.dense import VECTORS
-from pyserini_repbert.index.manifest import Settings
+from pyserini_repbert.index.records import VECTORS, Settings
 from pyserini_repbert.index.shard_writer import ShardWriter
 from pyserini_repbert.passages import Passage
 

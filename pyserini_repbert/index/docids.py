@@ -17,6 +17,7 @@ class DocidColumn(Sequence[str]):
     """The docids of `docids.txt` by row. Raises DamagedFileError where the file has not `count` lines."""
 
     def __init__(self, path: Path, count: int) -> None:
+        self._path = path
         with open(path, 'rb') as stream:
             self._data: mmap.mmap | bytes = b''
             if path.stat().st_size:
@@ -30,7 +31,7 @@ class DocidColumn(Sequence[str]):
         return len(self._bounds) - 1
 
     def __getitem__(self, row: int) -> str:  # type: ignore[override]
-        return self._data[self._bounds[row] + 1 : self._bounds[row + 1]].decode('utf-8')
+        return self._decoded(self._data[self._bounds[row] + 1 : self._bounds[row + 1]])
 
     def __iter__(self) -> Iterator[str]:
         return (self[row] for row in range(len(self)))
@@ -40,7 +41,15 @@ class DocidColumn(Sequence[str]):
         starts, ends = (self._bounds[rows] + 1).tolist(), self._bounds[rows + 1].tolist()
         data = self._data
         lines = [data[start:end] for start, end in zip(starts, ends, strict=True)]
-        return b'\n'.join(lines).decode('utf-8').split('\n') if lines else []
+        return self._decoded(b'\n'.join(lines)).split('\n') if lines else []
+
+    def _decoded(self, raw: bytes) -> str:
+        try:
+            return raw.decode('utf-8')
+        except UnicodeDecodeError as error:
+            raise DamagedFileError(
+                f'{self._path} is not valid UTF-8: see `index check`, build the index again'
+            ) from error
 
 
 class Directory:

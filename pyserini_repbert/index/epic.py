@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import DamagedFileError, MismatchError
+from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.bundle import Bundle, Shard
-from pyserini_repbert.index.manifest import EpicSettings, ShardRecord
+from pyserini_repbert.index.npy_stream import mapped
+from pyserini_repbert.index.records import BLOCKS, OFFSETS, SCALES, TERMS, WEIGHTS, EpicSettings, ShardRecord
 from pyserini_repbert.term_vectors import TermVector, TermVectors
 
-TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
 BLOCK_BITS = 8
 BLOCK_SIZE = 1 << BLOCK_BITS
 SEARCH_ROWS = 8192  # passages scored together in an exhaustive search
 WEIGHT_DTYPES = ('float16', 'uint8')
-LAYOUTS = ('all', 'blocks')
 
 Array = NDArray[Any]
 
@@ -54,15 +53,15 @@ class EpicShard(Shard):
         self.terms: NDArray[np.uint8] = np.empty(0, np.uint8)
         self.blocks: Array = np.empty(0, count_dtype(vocabulary))
         if settings.layout == 'blocks':
-            self.offsets = _mapped(folder / OFFSETS, np.int64, (count + 1,))
-            self.terms = _mapped(folder / TERMS, np.uint8, (int(self.offsets[-1]),))
+            self.offsets = mapped(folder / OFFSETS, np.int64, (count + 1,))
+            self.terms = mapped(folder / TERMS, np.uint8, (int(self.offsets[-1]),))
             table = (count, n_blocks(vocabulary) + 1)
-            self.blocks = _mapped(folder / BLOCKS, count_dtype(vocabulary), table).reshape(-1)
+            self.blocks = mapped(folder / BLOCKS, count_dtype(vocabulary), table).reshape(-1)
         shape = (count, vocabulary) if settings.layout == 'all' else (int(self.offsets[-1]),)
-        self.weights: Array = _mapped(folder / WEIGHTS, settings.weights, shape).reshape(-1)
+        self.weights: Array = mapped(folder / WEIGHTS, settings.weights, shape).reshape(-1)
         self.scales: NDArray[np.float32] = np.empty((0, 2), np.float32)
         if settings.weights == 'uint8':
-            self.scales = _mapped(folder / SCALES, np.float32, (count, 2))
+            self.scales = mapped(folder / SCALES, np.float32, (count, 2))
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The weights of terms in rows of this shard, float32 (m, n), 0 where a passage lacks a term.
@@ -133,13 +132,7 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
 
     def open_shard(self, folder: Path, record: ShardRecord) -> EpicShard:
         """Open one shard."""
-        settings = self.settings
-        if settings.weights not in WEIGHT_DTYPES or settings.layout not in LAYOUTS:
-            raise DamagedFileError(
-                f"index {self.folder} stores '{settings.weights}' weights in layout '{settings.layout}', which this "
-                'release cannot read: build it again, or use the release that built it'
-            )
-        return EpicShard(folder, record, settings)
+        return EpicShard(folder, record, self.settings)
 
     def bytes_per_passage(self) -> float:
         """What a passage takes on disk: vectors, docid and its share of the manifest; texts are not counted."""
@@ -157,6 +150,13 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
             for first in range(0, len(shard.docids), size):
                 yield start + first, self._decoded(shard, first, min(first + size, len(shard.docids)))
+
+    def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
+        """The vectors of `count` rows from `first` on, counted over all shards."""
+        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
+            begin, end = max(first - start, 0), min(first + count - start, len(shard.docids))
+            if begin < end:
+                yield from self._decoded(shard, begin, end)
 
     def _decoded(self, shard: EpicShard, first: int, end: int) -> TermVectors:
         offsets = shard.offsets[first : end + 1]
@@ -222,16 +222,3 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
                 own = order[begin:end]
                 found[own] = shard.weights_of(rows[own] - start, terms).T
         return found
-
-
-def _mapped(path: Path, dtype: type[np.generic] | str, shape: tuple[int, ...]) -> Array:
-    """A .npy file as a plain array over mapped memory. Raises DamagedFileError for another dtype or shape."""
-    try:
-        found: Array = np.load(path, mmap_mode='r' if 0 not in shape else None).view(np.ndarray)
-    except (ValueError, EOFError) as error:
-        raise DamagedFileError(f'{path} is no .npy file ({error}): build the index again') from error
-    if found.dtype != dtype or found.shape != shape:
-        raise DamagedFileError(
-            f'{path} holds {found.dtype} {found.shape}, expected {np.dtype(dtype)} {shape}: build the index again'
-        )
-    return found

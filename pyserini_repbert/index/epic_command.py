@@ -25,10 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--shard-size', type=positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=positive_int, help='padded tokens in a batch')
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
+    _add_begun_arguments(parser)
+    add_model_arguments(parser)
+
+
+def _add_begun_arguments(parser: argparse.ArgumentParser) -> None:
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
     begun.add_argument('--overwrite', action='store_true', help='remove an index that is there')
-    add_model_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,6 +81,7 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--prune', type=_prune, help='weights kept of a passage, 0 for all; default: as many as before')
     parser.add_argument('--weights', choices=tuple(_WEIGHTS), help='how a weight is stored; default: as before')
     parser.add_argument('--shard-size', type=positive_int, help='passages in a shard; default: as before')
+    _add_begun_arguments(parser)
 
 
 def run_prune(options: argparse.Namespace) -> int:
@@ -88,7 +93,16 @@ def run_prune(options: argparse.Namespace) -> int:
     prune = before.settings.prune if options.prune is None else options.prune
     weights = _WEIGHTS.get(options.weights, before.settings.weights)
     with progress(len(before), 'prune', 'passages', options.quiet) as bar:
-        made = prune_epic_bundle(before, options.output, prune, weights, options.shard_size, bar.update)
+        made = prune_epic_bundle(
+            before,
+            options.output,
+            prune,
+            weights,
+            options.shard_size,
+            bar.update,
+            resume=options.resume,
+            overwrite=options.overwrite,
+        )
     shards = f'{len(made.shards)} shards'
     print(f'{options.output}: {len(made)} passages in {shards}, {made.bytes_per_passage():,.0f} bytes a passage')
     return 0

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.epic import EpicBundle
@@ -113,6 +114,7 @@ def build_impact_index(
             'passages': len(bundle),
         }
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
+        write_checksums(folder)
     return len(bundle)
 
 

@@ -9,36 +9,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.dense import DenseBundle
 
 INDEX = 'index'
 DOCIDS = 'docid'
+FAISS_FILES = (INDEX, DOCIDS)
 _ROWS = 65536  # rows added at a time
 
 
 def is_faiss_folder(folder: StrPath) -> bool:
     """Whether a folder holds Pyserini's two files."""
-    return all((Path(folder) / name).is_file() for name in (INDEX, DOCIDS))
+    return all((Path(folder) / name).is_file() for name in FAISS_FILES)
 
 
 class FaissFolder:
     """An index folder in Pyserini's layout, of whatever kind FAISS can read.
 
-    Raises DamagedFileError where FAISS cannot read it or the docids are not as many as the vectors.
+    Parameters
+    ----------
+    folder : the index folder
+    verify : compare its files with the checksums beside them, where there are any (those that this package exports)
+
+    Raises
+    ------
+    DamagedFileError
+        where FAISS cannot read it, the docids are not as many as the vectors, or a checksum does not fit
     """
 
-    def __init__(self, folder: StrPath) -> None:
+    def __init__(self, folder: StrPath, verify: bool = True) -> None:
         import faiss
 
         self.folder = Path(folder)
+        if verify and (self.folder / CHECKSUMS).is_file():
+            verify_checksums(self.folder, FAISS_FILES)
         try:
             self.index: Any = faiss.read_index(str(self.folder / INDEX))
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise DamagedFileError(f'{self.folder / INDEX} is no FAISS index ({reason}): export it again') from error
-        self._docids = (self.folder / DOCIDS).read_text(encoding='utf-8').splitlines()
+        try:
+            self._docids = (self.folder / DOCIDS).read_text(encoding='utf-8').splitlines()
+        except UnicodeDecodeError as error:
+            raise DamagedFileError(f'{self.folder / DOCIDS} is not valid UTF-8: export it again') from error
         self.dimension = int(self.index.d)
         if len(self._docids) != self.index.ntotal:
             raise DamagedFileError(
@@ -85,3 +100,4 @@ def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[in
         faiss.write_index(index, str(folder / INDEX))
         with open(folder / DOCIDS, 'w', encoding='utf-8', newline='\n') as stream:
             stream.writelines(f'{bundle.docid(row)}\n' for row in range(len(bundle)))
+        write_checksums(folder)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import islice, repeat
 from pathlib import Path
 
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
@@ -89,6 +90,7 @@ def build_lucene_index(
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
         (folder / MANIFEST).write_text(json.dumps(_manifest(kind, corpus, count, sqrt), indent=1) + '\n', 'utf-8')
+        write_checksums(folder)
     return count
 
 

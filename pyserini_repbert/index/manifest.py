@@ -1,139 +1,81 @@
-"""What stands in an index folder: `manifest.json`, and `shard.json` in each shard; both checked when read."""
+"""Reading and writing what stands in an index folder: `manifest.json`, and `shard.json` in each shard.
+
+The manifest's last entry is the sha256 of all bytes before it, from the file's first to the one before the comma.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import logging
+import re
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from pyserini_repbert import catalog
+from pydantic import TypeAdapter, ValidationError
+
+from pyserini_repbert.checksums import compare_digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.files import StrPath, atomic_file, remembered_digest
+from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.index.records import (
+    FORMAT_VERSION,
+    BundleSettings,
+    EpicSettings,
+    Manifest,
+    Settings,
+    ShardRecord,
+    contradiction,
+)
+
+__all__ = ['MANIFEST', 'SETTINGS', 'SHARD', 'BundleSettings', 'EpicSettings', 'Manifest', 'Settings', 'ShardRecord']
+
+logger = logging.getLogger(__name__)
 
 MANIFEST = 'manifest.json'
 SETTINGS = 'encoding.json'  # in a folder that is being filled
 SHARD = 'shard.json'
-FORMAT_VERSION = 1
+_SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 
-
-@dataclass(frozen=True)
-class ShardRecord:
-    """A shard: its folder's name, how many passages it holds, the sha256 of its files and of the passages put in."""
-
-    folder: str
-    count: int
-    corpus_sha256: str
-    files: Mapping[str, str]
-
-
-class BundleSettings(Protocol):
-    """What the settings of every kind of bundle have."""
-
-    kind: ClassVar[str]
-
-    @property
-    def texts(self) -> bool:
-        """Whether the passages' texts are stored."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the vectors of a dense bundle were made: what a searcher needs to know, and a resumed run has to share.
-
-    Attributes
-    ----------
-    encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
-    pooling : how token vectors became one ('mean': RepBERT eq. 2)
-    max_length : wordpieces kept of a passage
-    dimension, dtype : of the stored vectors
-    precision : in which the model ran
-    shard_size : passages in a shard
-    texts : whether the passages' texts are stored
-    """
-
-    kind: ClassVar[str] = 'dense'
-
-    encoder: str
-    weights_sha256: str
-    pooling: str
-    max_length: int
-    dimension: int
-    dtype: str
-    precision: str
-    shard_size: int
-    texts: bool
-
-
-@dataclass(frozen=True)
-class EpicSettings:
-    """How the vectors of an EPIC bundle were made and are stored.
-
-    Attributes
-    ----------
-    encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
-    variant : of EPIC's equations
-    vocabulary, vocabulary_sha256 : how many terms the vectors are over, and the checksum of their names
-    max_length : wordpieces kept of a passage
-    prune : how many of a passage's largest weights are kept, 0 for all
-    weights : 'float16' or 'uint8'
-    precision : in which the model ran
-    shard_size : passages in a shard
-    texts : whether the passages' texts are stored
-    layout : 'all', a row of weights for the whole vocabulary; or 'blocks', described in `index/epic.py`
-    """
-
-    kind: ClassVar[str] = 'epic'
-
-    encoder: str
-    weights_sha256: str
-    variant: str
-    vocabulary: int
-    vocabulary_sha256: str
-    max_length: int
-    prune: int
-    weights: str
-    precision: str
-    shard_size: int
-    texts: bool
-    layout: str
-
-
-_AnySettings = TypeVar('_AnySettings', bound='BundleSettings')
+_AnySettings = TypeVar('_AnySettings', bound=BundleSettings)
 _Record = TypeVar('_Record')
 
 
-@dataclass(frozen=True)
-class Manifest(Generic[_AnySettings]):
-    """A whole bundle: its settings and its shards, in order."""
-
-    settings: _AnySettings
-    count: int
-    shards: tuple[ShardRecord, ...]
-    kind: str
-    format_version: int = FORMAT_VERSION
+def rendered(record: Any) -> str:
+    """A record as it stands in its file: always the same bytes."""
+    return json.dumps(asdict(record), indent=1, ensure_ascii=False) + '\n'
 
 
 def write_json(path: Path, record: Any) -> None:
-    """Write a dataclass, atomically and always with the same bytes."""
+    """Write a record, atomically."""
     with atomic_file(path) as stream:
-        stream.write(json.dumps(asdict(record), indent=1, ensure_ascii=False) + '\n')
+        stream.write(rendered(record))
+
+
+def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
+    """Write a bundle's manifest with the checksum of itself, atomically."""
+    body = rendered(manifest).removesuffix('\n}\n')
+    with atomic_file(folder / MANIFEST) as stream:
+        stream.write(f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n')
 
 
 def read_record(path: Path, kind: type[_Record]) -> _Record:
     """Read a record of the given kind. Raises DamagedFileError for anything else."""
-    return _made(kind, _load(path), path)
+    record: _Record = _made(kind, _bytes(path), path)
+    return record
 
 
 def manifest_kind(folder: StrPath) -> str:
     """The kind of the bundle in a folder, 'dense' where there is no manifest that names another."""
     path = Path(folder) / MANIFEST
-    return str(_load(path).get('kind', Settings.kind)) if path.is_file() else Settings.kind
+    return str(_load(_bytes(path), path).get('kind', Settings.kind)) if path.is_file() else Settings.kind
 
 
 def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_AnySettings]:
     """The manifest of an index folder of the kind that has these settings.
+
+    One of format version 1 has no checksum of itself; it is read, and a warning says so.
 
     Raises
     ------
@@ -142,7 +84,7 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     MismatchError
         where it is of another kind
     DamagedFileError
-        where the manifest cannot be understood
+        where the manifest is not the one that was written, or describes what no bundle can be
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
@@ -150,49 +92,93 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
         if unfinished:
             raise InputError(f'index {folder} is not finished: run the command that began it again, with --resume')
         raise InputError(f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and 'docid'")
-    values = _load(path)
-    if values.get('format_version') != FORMAT_VERSION:
+    raw = _bytes(path)
+    values = _load(raw, path)
+    version = values.get('format_version')
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise DamagedFileError(
-            f'{path} has format version {values.get("format_version")}, this release reads {FORMAT_VERSION}: '
+            f'{path} has format version {_short(version)}, this release reads 1 to {FORMAT_VERSION}: '
             'build the index again, or use the release that built it'
         )
-    shards = tuple(_made(ShardRecord, shard, path) for shard in values.get('shards', ()))
+    if version > 1:
+        raw = _verified(raw, path)
     kind = values.get('kind', Settings.kind)
     if kind != settings.kind:
-        raise MismatchError(f"index {folder} is of kind '{kind}', one of kind '{settings.kind}' was expected")
-    made = _made(settings, values.get('settings', {}), path)
-    manifest = Manifest(made, int(values.get('count', -1)), shards, settings.kind)
-    if manifest.count != sum(shard.count for shard in shards):
-        raise DamagedFileError(f'{path}: its shards do not add up to its count: build the index again')
+        raise MismatchError(
+            f"{path}: the index is of kind '{_short(kind)}', one of kind '{settings.kind}' was expected"
+        )
+    manifest: Manifest[_AnySettings] = _made(Manifest[settings], raw, path)  # type: ignore[valid-type]
+    if wrong := contradiction(manifest):
+        raise DamagedFileError(f'{path}: {wrong}: build the index again')
+    if version == 1:
+        _warn_of_version_1(path.absolute())
     return manifest
 
 
-def verify_files(folder: Path, record: ShardRecord) -> None:
-    """Compare a shard's files with their sha256 (remembered while a file does not change). Raises DamagedFileError."""
+@cache
+def _warn_of_version_1(path: Path) -> None:
+    """Once a process."""
+    logger.warning(
+        '%s has no checksum of itself, it was written by an earlier release: '
+        'the command that built it adds one when called with --resume',
+        path,
+    )
+
+
+def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:
+    """Compare a shard's files with their sha256. Raises DamagedFileError.
+
+    Parameters
+    ----------
+    remembered : trust a checksum that was computed before, for as long as the file seems untouched
+    """
     for name, sha256 in record.files.items():
-        path = folder / name
-        if not path.is_file():
-            raise DamagedFileError(f'{path} is missing: build the index again, or restore the file')
-        found = remembered_digest(path, catalog.cache_folder())
-        if found != sha256:
-            raise DamagedFileError(
-                f'{path} is damaged: its sha256 is {found[:12]}…, its manifest says {sha256[:12]}…: '
-                'restore the file, or build the index again'
-            )
+        compare_digest(folder / name, sha256, folder.parent / MANIFEST, remembered)
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _bytes(path: Path) -> bytes:
     try:
-        values = json.loads(path.read_text(encoding='utf-8'))
-    except ValueError as error:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise DamagedFileError(f'{path} is missing: build the index again, or restore the file') from error
+
+
+def _verified(raw: bytes, path: Path) -> bytes:
+    """A signed manifest without its checksum, which is compared."""
+    signed = _SIGNED.fullmatch(raw)
+    if not signed or hashlib.sha256(signed[1]).hexdigest() != signed[2].decode('ascii'):
+        raise DamagedFileError(
+            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
+        )
+    return signed[1] + b'\n}\n'
+
+
+def _load(raw: bytes, path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(raw)
+    except (ValueError, RecursionError) as error:
         raise DamagedFileError(f'{path} is not JSON ({error}): build the index again') from error
     if not isinstance(values, dict):
         raise DamagedFileError(f'{path} is not a JSON object: build the index again')
     return values
 
 
-def _made(kind: type[_Record], values: Mapping[str, Any], path: Path) -> _Record:
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _made(kind: Any, raw: bytes, path: Path) -> Any:
     try:
-        return kind(**values)
-    except TypeError as error:
-        raise DamagedFileError(f'{path} is not of this format ({error}): build the index again') from error
+        return _adapter(kind).validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = '.'.join(str(part) for part in first['loc'])
+        found = f'{place} is {_short(first["input"])}: ' if place and first['type'] != 'missing' else f'{place} '
+        message = f'{path} is not of this format: {found}{first["msg"]}'.replace(' Field required', ' is missing')
+        raise DamagedFileError(f'{message}: restore the file, or build the index again') from error
+
+
+def _short(value: object) -> str:
+    text = ' '.join(str(value).split())
+    return text if len(text) <= 60 else f'{text[:60]}…'

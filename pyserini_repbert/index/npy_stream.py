@@ -1,12 +1,31 @@
-"""A .npy file that is written row by row, before it is known how many there will be."""
+"""A .npy file: written row by row, before it is known how many there will be; and mapped into memory."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from pyserini_repbert.errors import DamagedFileError
+
+
+def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r') -> NDArray[Any]:
+    """A .npy file as a plain array over mapped memory.
+
+    Raises DamagedFileError for a file that is missing, is no such file, or has another dtype or shape.
+    """
+    try:
+        found: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(np.ndarray)
+    except (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError) as error:
+        raise DamagedFileError(f'{path} is no .npy file ({error}): build the index again') from error
+    if found.dtype != dtype or found.shape != shape or not found.flags.c_contiguous:
+        raise DamagedFileError(
+            f'{path} holds {found.dtype} {found.shape}, expected {np.dtype(dtype)} {shape}: build the index again'
+        )
+    return found
 
 
 class NpyStream:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.locks import locked
 from pyserini_repbert.pipeline.costs import StageCost
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.rerank.kept import KeptScores
@@ -42,7 +45,10 @@ def run_digest(topics: Iterable[Query], run: Run, depth: int | None) -> str:
 
 
 class PartFile:
-    """`OUTPUT.part`: a line of settings, then a line for each window when it is finished.
+    """`OUTPUT.part`: a line of settings, then a line for each window when it is finished, each after its checksum.
+
+    A context: while it lasts, no other process writes the file. It is there from the first finished window on, so that
+    a reranking that is refused leaves none behind.
 
     Parameters
     ----------
@@ -59,8 +65,12 @@ class PartFile:
     ------
     InputError
         for a part file that is there, with neither `resume` nor `overwrite`
+    BusyError
+        where another process writes it
     MismatchError
         where `resume` meets one with other settings
+    DamagedFileError
+        where it meets one that is not as it was written
     """
 
     def __init__(
@@ -68,15 +78,34 @@ class PartFile:
     ) -> None:
         self.path = Path(f'{output}{SUFFIX}')
         self.done: dict[int, Window] = {}
-        header = json.dumps(settings, sort_keys=True, default=str)
-        if self.path.exists() and not (resume or overwrite):
+        self._header = json.dumps(settings, sort_keys=True, default=str)
+        self._resume, self._overwrite = resume, overwrite
+        self._begun = False
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        parent = self.path.parent
+        new = [folder for folder in (parent, *parent.parents) if not folder.exists()]
+        parent.mkdir(parents=True, exist_ok=True)
+        self._held.callback(_remove_empty, new)
+        try:
+            self._held.enter_context(locked(parent / f'.{self.path.name}.lock', str(self.path)))
+            if self.path.exists():
+                self._go_on()
+        except BaseException:
+            self._held.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._held.close()
+
+    def _go_on(self) -> None:
+        if not (self._resume or self._overwrite):
             raise InputError(f'{self.path} is there, of a reranking that was stopped: pass --resume, or --overwrite')
-        whole = self._read(header) if resume and self.path.exists() else 0
-        if whole:
+        if self._resume and (whole := self._read()):
             os.truncate(self.path, whole)
-        else:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._write(header, 'w')
+            self._begun = True
 
     def append(self, number: int, window: Window) -> None:
         """Note that a window is finished; on disk when this returns."""
@@ -86,26 +115,30 @@ class PartFile:
             'costs': [asdict(cost) for cost in window.costs],
             'kept': [_packed(kept) for kept in window.kept],
         }
-        self._write(json.dumps(record), 'a')
-        self.done[number] = window
-
-    def _write(self, line: str, mode: str) -> None:
-        with open(self.path, mode, encoding='utf-8', newline='\n') as stream:
-            stream.write(line + '\n')
+        lines = _checked(json.dumps(record))
+        with open(self.path, 'ab' if self._begun else 'wb') as stream:
+            stream.write(lines if self._begun else _checked(self._header) + lines)
             stream.flush()
             os.fsync(stream.fileno())
+        self._begun = True
+        self.done[number] = window
 
-    def _read(self, header: str) -> int:
+    def _read(self) -> int:
         """Read the finished windows; the number of bytes in whole lines (a kill may have cut the last one)."""
         whole = 0
         with open(self.path, 'rb') as stream:
-            for number, line in enumerate(stream):
+            for number, line in enumerate(stream, 1):
                 if not line.endswith(b'\n'):
                     break
-                if number == 0:
-                    _compare(self.path, json.loads(line), json.loads(header))
+                sha256, _, text = line[:-1].partition(b' ')
+                if sha256 != hashlib.sha256(text).hexdigest().encode():
+                    raise DamagedFileError(
+                        f'{self.path}:{number}: not as it was written, or by another release: pass --overwrite'
+                    )
+                if number == 1:
+                    _compare(self.path, json.loads(text), json.loads(self._header))
                 else:
-                    record = json.loads(line)
+                    record = json.loads(text)
                     self.done[record['window']] = _window(record)
                 whole += len(line)
         return whole
@@ -114,6 +147,18 @@ class PartFile:
 def finished(output: StrPath) -> None:
     """Remove the part file of `output`, which is written."""
     Path(f'{output}{SUFFIX}').unlink(missing_ok=True)
+
+
+def _checked(text: str) -> bytes:
+    """A line with its checksum."""
+    return f'{hashlib.sha256(text.encode()).hexdigest()} {text}\n'.encode()
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders that were made for nothing, the deepest first."""
+    with contextlib.suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
 
 
 def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,8 @@ def run_stages(
     ------
     InputError
         for stages that do not fit together, no common query, a passage that cannot be found, a part file in the way
+    BusyError
+        where another process writes the same output
     MismatchError
         where `resume` meets the part file of another run, model or setting
     """
@@ -95,29 +98,31 @@ def run_stages(
     runner = PoolRunner(opening, chosen.devices) if several else LocalRunner(opening.open(chosen.devices[0]))
     plan = runner.plan([len(run[query.qid].docids) for query in asked])
     windows = cut_windows(plan.inferences, chosen.window_inputs)
-    part, done = None, {}
-    if output is not None:
-        decisive = {
-            'stages': plan.identities,
-            'drop_rest': chosen.drop_rest,
-            'keep': chosen.keep,
-            'window_inputs': chosen.window_inputs,
-            'run': run_digest(asked, run, None if not chosen.drop_rest else stages[0].k),
-            'about': dict(about or {}),
-        }
-        part = PartFile(output, decisive, resume, overwrite)
-        done = part.done
-    on_progress = on_total(sum(plan.inferences)) if on_total is not None else None
-    if on_progress is not None and done:
-        on_progress(sum(plan.inferences[position] for number in done for position in windows[number]))
-    left = [number for number in range(len(windows)) if number not in done]
-    source = _open(texts, [asked[i] for number in left for i in windows[number]], run, stages[0].k) if left else None
-    finished: dict[int, Window] = dict(done)
-    jobs = _jobs(left, windows, asked, run, source, stages[0].k, chosen)
-    for number, window in runner.run(jobs, on_progress):
-        finished[number] = window
-        if part is not None:
-            part.append(number, window)
+    with contextlib.ExitStack() as held:
+        part, done = None, {}
+        if output is not None:
+            decisive = {
+                'stages': plan.identities,
+                'drop_rest': chosen.drop_rest,
+                'keep': chosen.keep,
+                'window_inputs': chosen.window_inputs,
+                'run': run_digest(asked, run, None if not chosen.drop_rest else stages[0].k),
+                'about': dict(about or {}),
+            }
+            part = held.enter_context(PartFile(output, decisive, resume, overwrite))
+            done = part.done
+        on_progress = on_total(sum(plan.inferences)) if on_total is not None else None
+        if on_progress is not None and done:
+            on_progress(sum(plan.inferences[position] for number in done for position in windows[number]))
+        left = [number for number in range(len(windows)) if number not in done]
+        wanted = [asked[i] for number in left for i in windows[number]]
+        source = _open(texts, wanted, run, stages[0].k) if left else None
+        finished: dict[int, Window] = dict(done)
+        jobs = _jobs(left, windows, asked, run, source, stages[0].k, chosen)
+        for number, window in runner.run(jobs, on_progress):
+            finished[number] = window
+            if part is not None:
+                part.append(number, window)
     ordered = [finished[number] for number in range(len(windows))]
     return Reranked(
         {qid: ranked for window in ordered for qid, ranked in window.rankings},

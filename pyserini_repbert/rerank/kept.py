@@ -7,7 +7,9 @@ the pairs that were compared. A smaller k0 or k1, or another aggregation, is the
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,13 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
 from pyserini_repbert.ranking import Candidate, reordered
 from pyserini_repbert.rerank.aggregation import aggregate_differences
 from pyserini_repbert.rerank.duobert import sample_seed
 
 _FORMAT = 1
+# what reading a damaged archive, or one of something else, was seen to raise
+_UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, IndexError, EOFError, RuntimeError, NotImplementedError, struct.error,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -145,13 +152,20 @@ def read_kept(path: StrPath) -> tuple[list[KeptScores], dict[str, Any]]:
         with np.load(found, allow_pickle=False) as arrays:
             names = json.loads(arrays['names'].tobytes().decode('utf-8'))
             scores, differences = arrays['scores'], arrays['differences']
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            if names['format'] != _FORMAT:
+                raise InputError(f'{found} has format {names["format"]}, this version reads {_FORMAT}: write it again')
+            return _queries(names, scores, differences), dict(names['about'])
+    except _UNREADABLE as error:
         raise InputError(f'{found} holds no kept scores ({error}): write it with `rerank --pairs`') from error
-    if names['format'] != _FORMAT:
-        raise InputError(f'{found} has format {names["format"]}, this version reads {_FORMAT}: write it again')
+
+
+def _queries(
+    names: Mapping[str, Any], scores: NDArray[np.float64], differences: NDArray[np.float64]
+) -> list[KeptScores]:
+    """The queries of a file. Raises ValueError, KeyError or TypeError where its parts do not fit each other."""
     sizes = [(scored, len(members)) for scored, members in zip(names['scored'], names['members'], strict=True)]
     if (sum(n for n, _ in sizes), sum(m * m for _, m in sizes)) != (len(scores), len(differences)):
-        raise DamagedFileError(f'{found} is damaged: its arrays do not fit its names; write it again')
+        raise ValueError('its arrays do not fit its names')
     queries, start, pair_start = [], 0, 0
     columns = zip(names['qids'], names['queries'], names['docids'], names['members'], sizes, strict=True)
     for qid, query, docids, members, (n, m) in columns:
@@ -159,4 +173,4 @@ def read_kept(path: StrPath) -> tuple[list[KeptScores], dict[str, Any]]:
         places = np.array(members, dtype=np.int64)
         queries.append(KeptScores(qid, query, tuple(docids), scores[start : start + n], places, matrix))
         start, pair_start = start + n, pair_start + m * m
-    return queries, names['about']
+    return queries

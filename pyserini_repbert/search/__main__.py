@@ -55,7 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a query')
     parser.add_argument('--build', action='store_true', help="build a catalog index that isn't there")
     parser.add_argument(
-        '--corpus', help="with --build: use this corpus instead of the catalog's; with --rerank: read passages there"
+        '--corpus', help="with --build: where the catalog's collection lies; with --rerank: read passages there"
     )
     add_model_arguments(parser)
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank', precision_too=False)

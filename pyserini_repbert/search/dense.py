@@ -59,7 +59,7 @@ class RepBertSearcher:
         self.device = usable_device(device)
         self.index: DenseBundle | FaissFolder
         if is_faiss_folder(index_dir) and not (self.index_dir / 'manifest.json').is_file():
-            self.index = FaissFolder(index_dir)
+            self.index = FaissFolder(index_dir, verify)
             self.dimension, built_with = self.index.dimension, None
         else:
             self.index = DenseBundle(index_dir, verify)

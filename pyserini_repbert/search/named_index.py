@@ -64,7 +64,7 @@ def build(
 
     Parameters
     ----------
-    corpus : a corpus to use instead of the catalog's collection
+    corpus : where the catalog's collection is, if it is not to be downloaded
     precision : of the model; an index that builds itself is always built in float32, so that what it answers does not
         depend on who asked first
 
@@ -72,10 +72,13 @@ def build(
     ------
     MissingResourceError
         where the checkpoint or the collection cannot be had
+    MismatchError
+        for a corpus that is not the catalog's collection
     """
-    passages = open_corpus(corpus) if corpus else open_collection(named.entry.values['collection'])
     chosen = 'float32' if named.builds_itself else precision
+    passages = open_corpus(corpus) if corpus else open_collection(named.collection.name)
     encoder = RepBertDocumentEncoder(named.encoder, device, precision=chosen)
+    named.check_corpus(passages)
     encode_corpus(
         passages,
         encoder,
@@ -135,6 +138,7 @@ def ready_folder(
 
     Parameters
     ----------
+    corpus : where the catalog's collection is, for a build that was asked for
     precision : of the model, where the index is built
     on_build : called once before a build with the index; gives the progress callback
 
@@ -142,14 +146,18 @@ def ready_folder(
     ------
     MissingResourceError
         for an index that is not there and may not be built, with what building takes
+    MismatchError
+        for one that is not, or would not be, what the catalog says
     """
     found = locate(index, encoder)
     if isinstance(found, Path):
-        if asked_to_build or corpus:
+        if asked_to_build:
             raise InputError(f"--build is for the catalog's indexes; '{index}' is a folder: use the encode command")
         return found
     if not found.is_built:
         if not (found.builds_itself or asked_to_build):
             raise missing(found, device, precision)
-        build(found, device, corpus, precision, on_build(found) if on_build else None)
+        own = corpus if asked_to_build else None  # without --build it names the passages to rerank
+        build(found, device, own, precision, on_build(found) if on_build else None)
+    found.check()
     return found.folder

@@ -19,10 +19,12 @@ from pyserini_repbert.term_vectors import TermVector, TermVectors, complete
 ATOL = {'float16': 1e-3, 'uint8': 5e-3}
 
 
-def settings(vocabulary: int, weights: str = 'float16', prune: int = 50, texts: bool = False) -> EpicSettings:
+def settings(
+    vocabulary: int, weights: str = 'float16', prune: int = 50, texts: bool = False, shard_size: int = 7
+) -> EpicSettings:
     layout = 'blocks' if prune else 'all'
     return EpicSettings(
-        'tiny', '0' * 64, 'official', vocabulary, '1' * 64, 20, prune, weights, 'float32', 7, texts, layout
+        'tiny', '0' * 64, 'official', vocabulary, '1' * 64, 20, prune, weights, 'float32', shard_size, texts, layout
     )
 
 
@@ -38,7 +40,7 @@ def random_vectors(n: int, vocabulary: int, most: int = 60, seed: int = 0) -> li
     return vectors
 
 
-def build(folder, vectors, made: EpicSettings, shard_size: int = 7) -> EpicBundle:
+def build(folder, vectors, made: EpicSettings) -> EpicBundle:
     passages = [Passage(f'd{row}', f'text {row}') for row in range(len(vectors))]
 
     def encode(together):
@@ -47,9 +49,7 @@ def build(folder, vectors, made: EpicSettings, shard_size: int = 7) -> EpicBundl
             return TermVectors.of(some)
         return complete(np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some]))
 
-    build_bundle(
-        passages, folder, made, lambda target: EpicShardWriter(target, made), encode, shard_size=shard_size, window=4
-    )
+    build_bundle(passages, folder, made, lambda target: EpicShardWriter(target, made), encode, window=4)
     return EpicBundle(folder)
 
 
@@ -97,7 +97,7 @@ def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):
 
 def test_shards_without_a_single_term(tmp_path):
     vectors = [TermVector.of({})] * 10 + [TermVector.of({5: 1.5})]
-    bundle = build(tmp_path / 'index', vectors, settings(300), shard_size=5)
+    bundle = build(tmp_path / 'index', vectors, settings(300, shard_size=5))
     assert bundle.score(np.asarray([10, 0, 7]), TermVector.of({5: 2.0})).tolist() == [3, 0, 0]
     assert bundle.vector(3).as_dict() == {}
 
@@ -157,7 +157,11 @@ def test_unknown_storage_is_refused(tmp_path):
     values = json.loads(path.read_text())
     values['settings']['weights'] = 'uint4'
     path.write_text(json.dumps(values))
-    with pytest.raises(DamagedFileError, match="'uint4' weights"):
+    with pytest.raises(DamagedFileError, match='its checksum does not fit'):
+        EpicBundle(tmp_path / 'index')
+    del values['sha256']
+    path.write_text(json.dumps(values | {'format_version': 1}))
+    with pytest.raises(DamagedFileError, match=r'manifest.json is not of this format: settings.weights is uint4'):
         EpicBundle(tmp_path / 'index')
     with pytest.raises(InputError, match='float16 or uint8'):
         check_storage(10, 'float32')
@@ -186,6 +190,6 @@ def test_bytes_a_passage_at_1000_terms(tmp_path, weights, most):
         TermVector(np.sort(random.choice(30522, 1000, replace=False)), random.random(1000).astype(np.float32))
         for _ in range(100)
     ]
-    build(tmp_path / 'index', vectors, settings(30522, weights, 1000), shard_size=100)
+    build(tmp_path / 'index', vectors, settings(30522, weights, 1000, shard_size=100))
     size = sum(path.stat().st_size for path in (tmp_path / 'index').rglob('*') if path.is_file())
     assert size / 100 <= most

@@ -101,6 +101,9 @@ def test_faiss_folders_are_checked(index, checkpoint, tmp_path):
     with pytest.raises(InputError, match='does not name its encoder'):
         RepBertSearcher(tmp_path / 'faiss')
     (tmp_path / 'faiss' / 'docid').write_text('d0\n')
+    with pytest.raises(DamagedFileError, match='faiss/docid is damaged'):
+        RepBertSearcher(tmp_path / 'faiss', checkpoint)
+    (tmp_path / 'faiss' / 'sha256sums').unlink()
     with pytest.raises(DamagedFileError, match='40 vectors but 1 docids'):
         FaissFolder(tmp_path / 'faiss')
     (tmp_path / 'faiss' / 'index').write_bytes(b'nonsense')

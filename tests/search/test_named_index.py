@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert import catalog, command
-from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError, UnknownNameError
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError, UnknownNameError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.named import locate
+from pyserini_repbert.index.named import existing_folder, locate
+from pyserini_repbert.passages import open_corpus
 from pyserini_repbert.search import RepBertSearcher, named_index
 from pyserini_repbert.search.__main__ import main
 
@@ -44,7 +46,43 @@ def test_building_offline_names_what_is_missing(tiny_checkpoint, corpus_file):
         named_index.ready_folder('msmarco', 'repbert', asked_to_build=True, corpus=str(corpus_file(2)))
 
 
-def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_path, capsys):
+@pytest.fixture
+def four_passages(monkeypatch):
+    """The catalog's MS MARCO is a collection of four passages."""
+    monkeypatch.setitem(catalog.get('collections', 'msmarco-v1-passage').values, 'passages', 4)
+
+
+def test_a_catalog_index_is_built_from_nothing_else(tiny_checkpoint, tmp_path, capsys):
+    corpus = tmp_path / 'collection.tsv'
+    corpus.write_text(COLLECTION)
+    checkpoint = str(tiny_checkpoint())
+    arguments = ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']
+    assert command.run(main, [*arguments, '--build', '--corpus', str(corpus)]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    for part in ('has 4 passages', 'has 8,841,823', f'--corpus {corpus} --encoder {checkpoint}', '--index FOLDER'):
+        assert part in error
+    assert not locate('msmarco', checkpoint).folder.exists()
+    other = tmp_path / 'other.jsonl'
+    other.write_text(''.join(f'{{"id": "{number}", "contents": "text"}}\n' for number in range(1583)))
+    with pytest.raises(MismatchError, match="has other passages than collection 'demo'"):
+        named_index.ready_folder('demo', checkpoint, asked_to_build=True, corpus=str(other))
+
+
+def test_what_an_earlier_release_built_from_another_corpus_is_refused(tiny_checkpoint, tmp_path, capsys):
+    """Such an index stayed under the catalog's name for ever."""
+    corpus = tmp_path / 'collection.tsv'
+    corpus.write_text(COLLECTION)
+    checkpoint = str(tiny_checkpoint())
+    folder = locate('msmarco', checkpoint).folder
+    encode_corpus(open_corpus(corpus), RepBertDocumentEncoder(checkpoint), folder)
+    assert command.run(main, ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']) == 2
+    error = capsys.readouterr().err
+    assert f"{folder} has 4 passages, collection 'msmarco-v1-passage' has 8,841,823, so it is not" in error
+    with pytest.raises(MismatchError, match='not the catalog'):
+        existing_folder('msmarco', checkpoint)
+
+
+def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_path, capsys, four_passages):
     """The whole path of --index msmarco, on a small file in MS MARCO's format."""
     corpus = tmp_path / 'collection.tsv'
     corpus.write_text(COLLECTION)

@@ -1,0 +1,177 @@
+"""The folder that an encoding fills: begun, resumed, cleared, and kept from other processes."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import remove_leftovers
+from pyserini_repbert.index.manifest import MANIFEST, SETTINGS, read_manifest, read_record, write_json
+from pyserini_repbert.index.records import BundleSettings
+from pyserini_repbert.locks import busy, locked, owner
+
+_LOCK = re.compile(r'\.part-(\d{1,9})-of-(\d{1,9})\.lock')
+_SHARD = 'shard-'
+_CLEARED = '.shard-cleared-'  # a shard on its way out
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which of the bundle's shards this process encodes: those whose number leaves `index` when divided by `of`."""
+
+    index: int = 0
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Part:
+        """'0/4' to '3/4'. Raises InputError for anything else."""
+        match = re.fullmatch(r'([0-9]{1,9})/([0-9]{1,9})', text)
+        if not match or int(match[1]) >= int(match[2]):
+            raise InputError(f"--shard '{text}': expected i/n with i from 0 to n-1, '0/4' say")
+        return cls(int(match[1]), int(match[2]))
+
+    def has(self, number: int) -> bool:
+        """Whether shard `number` is this process's."""
+        return number % self.of == self.index
+
+    def overlaps(self, other: Part) -> bool:
+        """Whether there are shards that both have (Chinese remainder theorem)."""
+        return (self.index - other.index) % math.gcd(self.of, other.of) == 0
+
+
+@contextmanager
+def begun_output(
+    folder: Path, settings: BundleSettings, part: Part, resume: bool = False, overwrite: bool = False
+) -> Iterator[None]:
+    """An output folder that is new, or that an earlier run or another part with the same settings began.
+
+    While the context lasts, no other process writes this part's shards. If it ends with an error before a shard is
+    there, nothing is left behind.
+
+    Raises
+    ------
+    InputError
+        where the folder holds something else, or something begun and neither `resume` nor `overwrite` is given
+    BusyError
+        where another process works on the same shards
+    MismatchError
+        where what was begun has other settings
+    DamagedFileError
+        where the record of its settings is missing or damaged
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f'output {folder} is a file: give a folder')
+    foreign = _foreign(folder)
+    if foreign and (overwrite or not _is_begun(folder)):
+        raise InputError(f'output {folder} holds {foreign}, which is no part of an index: give another folder')
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if overwrite:
+            with _claimed(folder, Part()):
+                _clear(folder)
+        with _claimed(folder, part) as others:
+            _tidy(folder, part)
+            try:
+                _begin(folder, settings, part, resume, bool(others))
+                yield
+            except BaseException:
+                if not _is_begun(folder) and not _others(folder, part):
+                    (folder / SETTINGS).unlink(missing_ok=True)
+                raise
+    except BaseException:
+        if new:
+            with contextlib.suppress(OSError):  # not empty: there are whole shards, or another part's
+                folder.rmdir()
+        raise
+
+
+def _begin(folder: Path, settings: BundleSettings, part: Part, resume: bool, others: bool) -> None:
+    """Note the settings, after a comparison with what is there already."""
+    known = folder / SETTINGS
+    begun = _is_begun(folder)
+    if begun and not resume and (part.of == 1 or not known.is_file()):
+        raise InputError(f'output {folder} is not empty: pass --resume to go on with it, or --overwrite')
+    before = None
+    if (begun or others) and known.is_file():
+        before = read_record(known, type(settings))
+    elif begun and (folder / MANIFEST).is_file():
+        before = read_manifest(folder, type(settings)).settings
+    elif begun:
+        raise DamagedFileError(f'{known} is missing, what is begun cannot be resumed: begin anew with --overwrite')
+    if before is not None and before != settings:
+        old, new = _values(before), _values(settings)
+        name = next(key for key in new if old[key] != new[key])
+        raise MismatchError(
+            f"output {folder} was begun with {name} '{old[name]}', now it is '{new[name]}': "
+            'resume with the same settings, or give another output'
+        )
+    write_json(known, settings)
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether there is work of an earlier run: a shard, or a manifest."""
+    return (folder / MANIFEST).exists() or any(folder.glob(f'{_SHARD}*'))
+
+
+def _foreign(folder: Path) -> str | None:
+    """The name of something that no encoding writes, or None."""
+    own = (SETTINGS, MANIFEST, _SHARD, f'.{SETTINGS}.', f'.{MANIFEST}.', f'.{_SHARD}', '.part-')
+    if not folder.is_dir():
+        return None
+    return next((path.name for path in sorted(folder.iterdir()) if not path.name.startswith(own)), None)
+
+
+def _others(folder: Path, part: Part) -> dict[Part, str]:
+    """The other parts that living processes hold, and who they are."""
+    found = {}
+    for path in folder.glob('.part-*.lock'):
+        match = _LOCK.fullmatch(path.name)
+        if match and (other := Part(int(match[1]), int(match[2]))) != part and (who := owner(path)):
+            found[other] = who
+    return found
+
+
+@contextmanager
+def _claimed(folder: Path, part: Part) -> Iterator[dict[Part, str]]:
+    """Hold a part of the folder's shards; the other parts that are held. Raises BusyError for one that overlaps."""
+    with locked(folder / f'.part-{part.index}-of-{part.of}.lock', f'output {folder}'):
+        others = _others(folder, part)
+        for other, who in others.items():
+            if part.overlaps(other):
+                raise busy(f'output {folder}', who)
+        yield others
+
+
+def _tidy(folder: Path, part: Part) -> None:
+    """Remove what killed runs left."""
+    for path in folder.glob(f'{_CLEARED}*'):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(f'.{_SHARD}*'):
+        number = re.match(r'\.shard-(\d+)\.', path.name)
+        if number and part.has(int(number[1])):
+            shutil.rmtree(path)
+    for name in (SETTINGS, MANIFEST):
+        remove_leftovers(folder, name)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an encoding writes. A kill meanwhile leaves whole shards, or none, and no manifest."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    for path in sorted(folder.glob(f'{_SHARD}*')):
+        path.rename(path.with_name(f'{_CLEARED}{path.name}'))
+    for path in sorted(folder.glob(f'.{_SHARD}*')):
+        shutil.rmtree(path)
+    (folder / SETTINGS).unlink(missing_ok=True)
+
+
+def _values(settings: Any) -> dict[str, object]:
+    return asdict(settings)

@@ -1,0 +1,68 @@
+"""Whether an index is, to the bit, what was written: every file of every kind of index is read and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
+from pyserini_repbert.index.manifest import (
+    MANIFEST,
+    SETTINGS,
+    SHARD,
+    manifest_kind,
+    read_manifest,
+    rendered,
+    verify_files,
+)
+
+
+def check_index(folder: StrPath) -> str:
+    """Compare all files of an index with what is recorded of them, and open it; a line that says what it holds.
+
+    Nothing that was remembered of earlier checks is trusted.
+
+    Raises
+    ------
+    InputError
+        where there is no index, an unfinished one, or one without checksums
+    DamagedFileError
+        for the first file that is not as it was written
+    """
+    place = Path(folder)
+    if (place / MANIFEST).is_file() or not (place / CHECKSUMS).is_file():
+        if not (place / MANIFEST).is_file() and (is_faiss_folder(place) or any(place.glob('segments_*'))):
+            raise InputError(f'index {place} has no file {CHECKSUMS} to compare it with: another program wrote it')
+        return _check_bundle(place)
+    count = verify_checksums(place, remembered=False)
+    if not is_faiss_folder(place):
+        return f'{place}: whole, {count} files'
+    faiss = FaissFolder(place, verify=False)
+    return f'{place}: whole, {len(faiss)} passages x {faiss.dimension}'
+
+
+def _check_bundle(place: Path) -> str:
+    kind = EpicBundle if manifest_kind(place) == EpicBundle.settings_kind.kind else DenseBundle
+    manifest = read_manifest(place, kind.settings_kind)
+    for record in manifest.shards:
+        verify_files(place / record.folder, record, remembered=False)
+        _compare(place / record.folder / SHARD, record)
+    _compare(place / SETTINGS, manifest.settings)
+    bundle = kind(place, verify=False)
+    if isinstance(bundle, EpicBundle):
+        size = f'{bundle.settings.prune or bundle.settings.vocabulary} {bundle.settings.weights}'
+    else:
+        size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
+    return f"{place}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
+
+
+def _compare(path: Path, record: object) -> None:
+    """Compare a record's file with the record as the manifest has it."""
+    if not path.is_file():
+        raise DamagedFileError(f'{path} is missing: restore the file, or build the index again')
+    if path.read_bytes() != rendered(record).encode():
+        raise DamagedFileError(f'{path} is not what the manifest says: restore the file, or build the index again')

@@ -1,0 +1,157 @@
+"""What is recorded in an index folder: its settings and its shards. No record holds a value that no bundle can have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Generic, TypeVar
+
+from pydantic import ConfigDict, Field, StringConstraints
+from pydantic.dataclasses import dataclass
+
+FORMAT_VERSION = 2  # 1: manifests without a checksum of themselves
+
+DOCIDS, TEXTS, TEXT_OFFSETS = 'docids.txt', 'texts.jsonl', 'texts.offsets.npy'
+VECTORS = 'vectors.npy'
+TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
+
+_STRICT = ConfigDict(strict=True, extra='forbid')
+_MOST = 2**48  # nothing that is counted here can be more
+
+Sha256 = Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')]
+FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]
+Name = Annotated[str, StringConstraints(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=_MOST)]
+Length = Annotated[int, Field(ge=1, le=2**20)]  # of a passage in wordpieces, of a vector
+
+
+def shard_name(number: int) -> str:
+    """'shard-00007'"""
+    return f'shard-{number:05d}'
+
+
+@dataclass(frozen=True, config=_STRICT)
+class ShardRecord:
+    """A shard: its folder's name, how many passages it holds, the sha256 of its files and of the passages put in."""
+
+    folder: Annotated[str, StringConstraints(pattern=r'^shard-[0-9]{5,}\z')]
+    count: Count
+    corpus_sha256: Sha256
+    files: Mapping[str, Sha256]
+
+
+@dataclass(frozen=True, config=_STRICT)
+class Settings:
+    """How the vectors of a dense bundle were made: what a searcher needs to know, and a resumed run has to share.
+
+    Attributes
+    ----------
+    encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
+    pooling : how token vectors became one ('mean': RepBERT eq. 2)
+    max_length : wordpieces kept of a passage
+    dimension, dtype : of the stored vectors
+    precision : in which the model ran
+    shard_size : passages in a shard
+    texts : whether the passages' texts are stored
+    """
+
+    kind: ClassVar[str] = 'dense'
+
+    encoder: Name
+    weights_sha256: Sha256
+    pooling: Annotated[str, StringConstraints(pattern=r'^mean\z')]
+    max_length: Length
+    dimension: Length
+    dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]
+    precision: FloatType
+    shard_size: Count
+    texts: bool
+
+    def files(self) -> tuple[str, ...]:
+        """The names of the files that a shard has."""
+        return (DOCIDS, VECTORS, *_text_files(self.texts))
+
+
+@dataclass(frozen=True, config=_STRICT)
+class EpicSettings:
+    """How the vectors of an EPIC bundle were made and are stored.
+
+    Attributes
+    ----------
+    encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
+    variant : of EPIC's equations
+    vocabulary, vocabulary_sha256 : how many terms the vectors are over, and the checksum of their names
+    max_length : wordpieces kept of a passage
+    prune : how many of a passage's largest weights are kept, 0 for all
+    weights : 'float16' or 'uint8'
+    precision : in which the model ran
+    shard_size : passages in a shard
+    texts : whether the passages' texts are stored
+    layout : 'all', a row of weights for the whole vocabulary; or 'blocks', described in `index/epic.py`
+    """
+
+    kind: ClassVar[str] = 'epic'
+
+    encoder: Name
+    weights_sha256: Sha256
+    variant: Annotated[str, StringConstraints(pattern=r'^(official|paper_strict|paper_mlm_head)\z')]
+    vocabulary: Annotated[int, Field(ge=1, le=2**31)]
+    vocabulary_sha256: Sha256
+    max_length: Length
+    prune: Annotated[int, Field(ge=0, le=2**31)]
+    weights: Annotated[str, StringConstraints(pattern=r'^(float16|uint8)\z')]
+    precision: FloatType
+    shard_size: Count
+    texts: bool
+    layout: Annotated[str, StringConstraints(pattern=r'^(all|blocks)\z')]
+
+    def files(self) -> tuple[str, ...]:
+        """The names of the files that a shard has."""
+        blocks = (TERMS, BLOCKS, OFFSETS) if self.layout == 'blocks' else ()
+        scales = (SCALES,) if self.weights == 'uint8' else ()
+        return (DOCIDS, WEIGHTS, *blocks, *scales, *_text_files(self.texts))
+
+
+def _text_files(texts: bool) -> tuple[str, ...]:
+    return (TEXTS, TEXT_OFFSETS) if texts else ()
+
+
+BundleSettings = Settings | EpicSettings  # of every kind of bundle
+_AnySettings = TypeVar('_AnySettings', bound=BundleSettings)
+
+
+@dataclass(frozen=True, config=_STRICT)
+class Manifest(Generic[_AnySettings]):
+    """A whole bundle: its settings and its shards, in order."""
+
+    settings: _AnySettings
+    count: Count
+    shards: tuple[ShardRecord, ...]
+    kind: str = Settings.kind
+    format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
+
+
+def contradiction(manifest: Manifest[_AnySettings]) -> str | None:
+    """What in a manifest does not fit the rest of it, or None."""
+    settings, shards = manifest.settings, manifest.shards
+    if isinstance(settings, EpicSettings) and (settings.layout == 'blocks') != bool(settings.prune):
+        return f"layout '{settings.layout}' does not go with prune {settings.prune}"
+    for number, shard in enumerate(shards):
+        if shard.folder != shard_name(number):
+            return f"shard {number} is called '{shard.folder}', expected '{shard_name(number)}'"
+        if shard.count != settings.shard_size and not (number == len(shards) - 1 and shard.count < settings.shard_size):
+            return f'shard {number} has {shard.count} passages, shards of {settings.shard_size} were expected'
+        if wrong := file_difference(shard, settings):
+            return f'shard {number} {wrong}'
+    if manifest.count != sum(shard.count for shard in shards):
+        return f'its shards do not add up to its count, {manifest.count}'
+    return None
+
+
+def file_difference(shard: ShardRecord, settings: BundleSettings) -> str | None:
+    """How a shard's files differ from those that the format has, or None."""
+    expected = settings.files()
+    if missing := [name for name in expected if name not in shard.files]:
+        return f"does not name '{missing[0]}', which the format requires"
+    if foreign := sorted(shard.files.keys() - set(expected)):
+        return f"names '{foreign[0]}', which the format does not have"
+    return None
