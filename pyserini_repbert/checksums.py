@@ -27,12 +27,12 @@ def _summed(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_file() and path.name not in _LEFT_OUT)
 
 
-def verify_checksums(folder: StrPath, required: Iterable[str] | None = None, remembered: bool = True) -> int:
+def verify_checksums(folder: StrPath, required: Iterable[str] | None = (), remembered: bool = True) -> int:
     """Compare the files of a folder with the checksums beside them; how many were compared.
 
     Parameters
     ----------
-    required : names that have to be among them; default: those of all files in the folder
+    required : names that have to be among them; None for those of all files in the folder
     remembered : trust a checksum that was computed before, for as long as the file seems untouched
 
     Raises

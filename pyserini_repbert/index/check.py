@@ -38,7 +38,7 @@ def check_index(folder: StrPath) -> str:
         if not (place / MANIFEST).is_file() and (is_faiss_folder(place) or any(place.glob('segments_*'))):
             raise InputError(f'index {place} has no file {CHECKSUMS} to compare it with: another program wrote it')
         return _check_bundle(place)
-    count = verify_checksums(place, remembered=False)
+    count = verify_checksums(place, None, remembered=False)
     if not is_faiss_folder(place):
         return f'{place}: whole, {count} files'
     faiss = FaissFolder(place, verify=False)
