@@ -18,6 +18,7 @@ from pyserini_repbert.runs import RankedList, Run
 from pyserini_repbert.search.named_index import ready_folder
 
 if TYPE_CHECKING:
+    from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
     from pyserini_repbert.search.dense import RepBertSearcher
 
@@ -74,6 +75,8 @@ def open_searchers(options: argparse.Namespace) -> Searchers:
     """
     sparse = list(options.sparse or [])
     dense = bool(options.encoder) or not sparse
+    if dense and options.index is None:
+        raise command.usage('--index names the dense index: a folder or a catalog name')
     if options.fusion and len(sparse) + dense < 2:
         raise command.usage('--fusion needs two rankings: give --encoder with --sparse, or --sparse twice')
     method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
@@ -116,20 +119,26 @@ def _building(named: NamedIndex, options: argparse.Namespace) -> Callable[[int],
     return update
 
 
-def _open_sparse(spec: str, options: argparse.Namespace) -> LuceneSparseSearcher:
+def _open_sparse(spec: str, options: argparse.Namespace) -> LuceneSparseSearcher | EpicImpactSearcher:
     from pyserini_repbert.pyserini_bridge.corpora import is_lucene_index
     from pyserini_repbert.search.sparse import open_sparse
 
-    entry = catalog.find('indexes', options.index)
-    if '@' not in spec and entry is None and is_lucene_index(options.index):
-        spec = f'{spec}@{options.index}'
+    entry = catalog.find('indexes', options.index or '')
     if '@' not in spec and entry is None and catalog.find('sparse', spec):
-        raise MissingResourceError(
-            f"'{spec}' needs a Lucene index beside {options.index}: build one of the same corpus with "
-            f'python -m pyserini_repbert.index lucene, and name it as --sparse {spec}@FOLDER'
-        )
+        if options.index is None or not is_lucene_index(options.index):
+            raise MissingResourceError(
+                f"'{spec}' needs a Lucene index{f' beside {options.index}' if options.index else ''}: build one of the "
+                f'same corpus with python -m pyserini_repbert.index lucene, and name it as --sparse {spec}@FOLDER'
+            )
+        spec = f'{spec}@{options.index}'
     collection = entry.values['collection'] if entry else None
-    return open_sparse(spec, collection, lambda folder: _say(f'building a Lucene index in {folder}'))
+    return open_sparse(
+        spec,
+        collection,
+        lambda folder: _say(f'building a Lucene index in {folder}'),
+        options.download,
+        options.device,
+    )
 
 
 def _say(message: str) -> None:
