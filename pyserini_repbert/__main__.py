@@ -93,7 +93,7 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
-    from pyserini_repbert.pyserini_bridge import compat, jvm, plugin, tables
+    from pyserini_repbert.pyserini_bridge import compat, jvm, plugin, server, tables
 
     if module not in compat.runnable_modules():
         version = compat.pyserini_version()
@@ -106,7 +106,7 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         for encoder in _values(arguments, '--encoder'):
             plugin.claim(encoder)
     if module.startswith('pyserini.server'):
-        plugin.register_with_server()
+        server.register_with_server()
     before = sys.argv
     sys.argv = [module, *arguments]
     try:

@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from pyserini_repbert.pyserini_bridge.compat import (
     encoder_maps,
     import_pyserini,
     prebuilt_tables,
-    server_factories,
 )
 
 logger = logging.getLogger(__name__)
@@ -66,34 +64,6 @@ def is_ours(encoder: str) -> bool:
     if Path(encoder).is_dir():
         return system_of(encoder) == KEYWORD
     return catalog.find('encoders', encoder) is not None or KEYWORD in encoder.lower()
-
-
-def register_with_server() -> None:
-    """Let Pyserini 2.x's server search FAISS indexes with RepBERT; with 1.6, whose server cannot, this does nothing.
-
-    The server hands the name of an encoder to FaissSearcher, which looks into no table; it gets the encoder instead.
-    """
-    factories = server_factories()
-    if factories is None:
-        return
-    local, prebuilt, settings_of = factories['faiss']
-    if not isinstance(settings_of, _WithRepBert):
-        factories['faiss'] = (local, prebuilt, _WithRepBert(settings_of))
-
-
-class _WithRepBert:
-    """The arguments of a FAISS searcher for a setting of the server, with RepBERT's encoder for its name."""
-
-    def __init__(self, settings_of: Callable[[Any], dict[str, Any]]) -> None:
-        self.settings_of = settings_of
-
-    def __call__(self, config: Any) -> dict[str, Any]:
-        settings = self.settings_of(config)
-        if not isinstance(config.encoder, str) or not is_ours(config.encoder):
-            return settings
-        from pyserini_repbert.encode import RepBertQueryEncoder
-
-        return settings | {'query_encoder': RepBertQueryEncoder(config.encoder)}
 
 
 def system_of(folder: StrPath) -> str | None:
@@ -202,7 +172,7 @@ def _entry(marker: Path, name: str, md5: str, values: dict[str, Any]) -> dict[st
     return {
         'description': f'{name}, exported by pyserini_repbert',
         'filename': f'{name}.tar.gz',
-        'urls': [marker.parent.as_uri()],
+        'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # Pyserini 1.6 takes the folder's name from it
         'md5': md5,
         'documents': values.get('documents'),
         'downloaded': True,

@@ -36,10 +36,12 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
             f"'{name}' is neither the folder of a Lucene index nor a prebuilt index of Pyserini{near}"
         )
     util = import_pyserini('pyserini.util')
-    if not util.check_downloaded(name):
+    place = Path(util.get_cache_home()) / 'indexes'
+    # check_downloaded of Pyserini 1.6 goes by the address, while the folder is named for the file
+    unpacked = place / f'{str(entry.get("filename", "")).removesuffix(".tar.gz")}.{entry.get("md5")}'
+    if not unpacked.is_dir() and not util.check_downloaded(name):
         packed = packed_size(entry)
         size = 'size unknown' if packed is None else human_size(packed)
-        place = Path(util.get_cache_home()) / 'indexes'
         by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
         if is_offline() or not download:
             why = 'downloads are off' if is_offline() else 'it has to be downloaded first'

@@ -111,7 +111,7 @@ def _whole(path: Path) -> bytes | None:
 
 def _missing(address: str, name: str, reason: str) -> MissingResourceError:
     return MissingResourceError(
-        f'Pyserini 2.x needs its table {name} from {address}, which is not here and was not fetched ({reason}): run '
-        f'this once with a network, tables are then kept in {tables_folder()}, or copy that folder from a machine '
-        'that has them'
+        f'Pyserini 2.x needs one of its tables, {name}, which is neither kept here nor was fetched ({reason}) from '
+        f'{address.removesuffix(name)}: run this once with a network, it is then kept in {tables_folder()}, or copy '
+        'that folder from a machine that has it'
     )

@@ -105,6 +105,10 @@ def _check_reachable(kind: str, spec: str, search: Any) -> None:
 def _unreachable(kind: str, spec: str, search: Any, error: Exception) -> MissingResourceError:
     path = place_of(search, kind, spec)
     reason = java_reason(error)
+    if path.is_file():
+        return MissingResourceError(
+            f"Pyserini's {kind} '{spec}' at {path} cannot be read ({reason}): delete the file, it is then fetched again"
+        )
     return MissingResourceError(
         f"Pyserini's {kind} '{spec}' are not here and could not be fetched ({reason}): put {path.name} at {path}"
     )
