@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.error import URLError
 
 from pyserini_repbert.errors import (
     JavaError,
     MismatchError,
     MissingDependencyError,
+    MissingResourceError,
     PyseriniRepbertError,
     UnknownNameError,
 )
@@ -51,7 +53,7 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
     JavaError
         when no virtual machine runs or it lacks Anserini's classes
     MissingResourceError
-        when Pyserini 2.x's tables are neither kept nor to be had
+        when Pyserini 2.x's tables are neither kept nor to be had, or it fetches something else
     """
     version = pyserini_version()
     start_jvm()
@@ -67,6 +69,10 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
     except ImportError as error:
         raise MissingDependencyError(
             f'Pyserini {version} cannot import {module} ({error}): pip install --force-reinstall pyserini=={version}'
+        ) from error
+    except (URLError, ConnectionError, TimeoutError) as error:
+        raise MissingResourceError(
+            f'Pyserini {version} fetches something to import {module}, and could not ({error}): run it with a network'
         ) from error
     except Exception as error:
         if type(error).__name__ == 'JavaException':

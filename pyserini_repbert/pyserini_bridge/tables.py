@@ -6,6 +6,7 @@ addresses name a commit, so that a copy never grows old. Pyserini 1.6 ships its 
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import io
 import json
@@ -23,7 +24,7 @@ from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import atomic_file
 
-SEED_VARIABLE = 'PYSERINI_SEED'  # names a folder with a copy of the tables, for machines without a network
+SEED_VARIABLE = 'PYSERINI_SEED'  # names a folder that the tables are taken from instead of the network
 _TABLE = re.compile(
     r'https://raw\.githubusercontent\.com/castorini/'
     r'((?:prebuilt-indexes|eval)/[0-9a-f]{40})/((?:(?:lucene|faiss)/)?[\w.-]+\.json)'
@@ -73,19 +74,23 @@ def _opener(before: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _table(address: str, origin: str, name: str, fetch: Callable[..., Any]) -> bytes:
-    """The bytes of a table: from the user's copy, the kept one, or the network, and then kept.
+    """The bytes of a table: of the user's copy, of the kept one, or from the network; kept from then on.
 
     Raises
     ------
     MissingResourceError
         when it is nowhere and cannot be fetched: says what is missing and how to have it
     """
-    seed = os.environ.get(SEED_VARIABLE)
-    kept = tables_folder() / origin / name
-    for copy in [Path(seed) / name, kept] if seed else [kept]:
-        content = _whole(copy)
-        if content is not None:
-            return content
+    seed, kept = os.environ.get(SEED_VARIABLE), tables_folder() / origin / name
+    named, content = _whole(Path(seed) / name) if seed else None, _whole(kept)
+    if content is None or (named is not None and named != content):
+        content = named or _fetched(address, name, fetch)
+        with contextlib.suppress(OSError), atomic_file(kept, 'wb') as stream:  # a read-only cache only costs time
+            stream.write(content)
+    return content
+
+
+def _fetched(address: str, name: str, fetch: Callable[..., Any]) -> bytes:
     if is_offline():
         raise _missing(address, name, 'downloads are off')
     try:
@@ -94,8 +99,6 @@ def _table(address: str, origin: str, name: str, fetch: Callable[..., Any]) -> b
         json.loads(content)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise _missing(address, name, str(getattr(error, 'reason', error))) from error
-    with atomic_file(kept, 'wb') as stream:
-        stream.write(content)
     return content
 
 

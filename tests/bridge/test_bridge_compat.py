@@ -3,10 +3,11 @@
 import os
 import sys
 import types
+from urllib.error import URLError
 
 import pytest
 
-from pyserini_repbert.errors import MismatchError, MissingDependencyError, UnknownNameError
+from pyserini_repbert.errors import MismatchError, MissingDependencyError, MissingResourceError, UnknownNameError
 from pyserini_repbert.pyserini_bridge import compat
 
 
@@ -57,6 +58,12 @@ def test_import_errors_are_ours(monkeypatch):
 
     broken(ModuleNotFoundError("No module named 'openai'", name='openai'))
     with pytest.raises(MissingDependencyError, match='pip install openai'):
+        compat.import_pyserini('pyserini.encode')
+    broken(URLError('no route'))
+    with pytest.raises(MissingResourceError, match='fetches something to import .*no route.*with a network'):
+        compat.import_pyserini('pyserini.encode')
+    broken(MissingResourceError('a table'))
+    with pytest.raises(MissingResourceError, match='^a table$'):
         compat.import_pyserini('pyserini.encode')
     broken(RuntimeError('client needs a key'))
     with pytest.raises(MismatchError, match='RuntimeError: client needs a key'):

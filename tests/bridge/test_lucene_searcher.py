@@ -229,9 +229,7 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
     monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
     entry = prebuilt_tables()['sparse']['cacm']
-    with pytest.raises(
-        MissingResourceError, match=r'pass --download, or fetch .*cacm.* \(2\.3 MB\) and unpack it'
-    ):
+    with pytest.raises(MissingResourceError, match=r'pass --download, or fetch .*cacm.* \(2\.3 MB\) and unpack it'):
         prebuilt.prebuilt_index('cacm')
     folder = tmp_path / 'indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
     folder.mkdir(parents=True)
