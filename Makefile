@@ -1,5 +1,6 @@
 # make demo    install everything and search the demo collection
 # make test    install everything and run the quick tests (make test-all: the slow ones too)
+# make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make lint    style and types
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
@@ -8,8 +9,12 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 INSTALLED = $(VENV)/.installed
+PYTHON2 ?= python3.12
+VENV2 ?= .venv-pyserini2
 
-.PHONY: demo test test-all lint regressions clean
+.PHONY: demo test test-all test-bridge test-pyserini2 install install-pyserini2 lint regressions clean
+
+install: $(INSTALLED)
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +37,16 @@ test: $(INSTALLED)
 test-all: $(INSTALLED)
 	$(RUN) -m pytest
 
+test-bridge: $(INSTALLED)
+	$(RUN) -m pytest tests/bridge tests/pipeline/test_without_network.py
+	$(RUN) -m pytest -m jvm --ignore tests/bridge
+
+install-pyserini2:
+	$(MAKE) install PYTHON=$(PYTHON2) VENV=$(VENV2)
+
+test-pyserini2: install-pyserini2
+	$(MAKE) test-bridge demo VENV=$(VENV2)
+
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
@@ -41,4 +56,4 @@ regressions: $(INSTALLED)
 	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2
 
 clean:
-	rm -rf $(VENV) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV2) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

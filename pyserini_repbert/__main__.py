@@ -9,10 +9,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.error import URLError
 
 from pyserini_repbert import __version__
 from pyserini_repbert.command import EXIT_ERROR, run
-from pyserini_repbert.errors import PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
 
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
@@ -92,7 +93,7 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
-    from pyserini_repbert.pyserini_bridge import compat, jvm, plugin
+    from pyserini_repbert.pyserini_bridge import compat, jvm, plugin, server, tables
 
     if module not in compat.runnable_modules():
         version = compat.pyserini_version()
@@ -104,18 +105,26 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         plugin.register()
         for encoder in _values(arguments, '--encoder'):
             plugin.claim(encoder)
+    if module.startswith('pyserini.server'):
+        server.register_with_server()
     before = sys.argv
     sys.argv = [module, *arguments]
     try:
-        with compat.placeholder_openai_key():
+        with compat.placeholder_openai_key(), tables.kept_tables():
             runpy.run_module(module, run_name='__main__', alter_sys=True)
     except SystemExit as error:
         if isinstance(error.code, str):
             raise PyseriniRepbertError(error.code) from error
         return error.code or 0
-    except (PyseriniRepbertError, OSError):
+    except PyseriniRepbertError:
         raise
+    except URLError as error:
+        raise MissingResourceError(
+            f'{module} fetches what is not here, and could not ({error.reason}): run it once with a network'
+        ) from error
     except Exception as error:
+        if isinstance(error, OSError) and error.filename:  # one of the user's files
+            raise
         raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
     finally:
         sys.argv = before

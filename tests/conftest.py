@@ -33,6 +33,23 @@ WORDS = (
 ).split()
 
 
+@pytest.fixture(scope='session')
+def pyserini_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a few entries of each table that Pyserini 2.4 fetches."""
+    folder = tmp_path_factory.mktemp('pyserini-tables')
+    packed = Path(__file__).with_name('bridge') / 'pyserini_tables.json'
+    for name, table in json.loads(packed.read_text(encoding='utf-8')).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(table), encoding='utf-8')
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_tables(pyserini_tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyserini 2.x reads its tables there: they stay in memory for the whole process, whichever test is first."""
+    monkeypatch.setenv('PYSERINI_SEED', str(pyserini_tables))
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache, and none downloads."""

@@ -9,6 +9,7 @@ from pyserini_repbert.command import run
 from pyserini_repbert.doctor import __main__ as doctor
 from pyserini_repbert.doctor import checks
 from pyserini_repbert.doctor.checks import Finding, Status
+from pyserini_repbert.errors import MissingDependencyError, MissingResourceError
 
 
 @pytest.fixture
@@ -75,6 +76,31 @@ def test_old_pyserini_is_a_warning(monkeypatch):
     for version, status in {'0.44.0': 'warn', '1.6.0': 'ok', '2.1': 'ok', '3.0.0': 'warn'}.items():
         monkeypatch.setattr(checks, '_version', lambda package, version=version: version)
         assert [finding.status for finding in checks._pyserini()] == [status]
+
+
+@pytest.mark.parametrize(
+    ('error', 'status', 'found', 'fix'),
+    [
+        (None, Status.OK, 'pyserini.encode is imported, 1 tables kept in', ''),
+        (MissingResourceError('table x.json is not here: get it'), Status.WARN, 'x.json is not here; dense', 'get it'),
+        (MissingDependencyError("it needs 'openai': pip install openai"), Status.FAIL, 'openai', 'pip install openai'),
+    ],
+)
+def test_pyserini_is_imported(error, status, found, fix, tmp_path, monkeypatch):
+    """Installed is not enough: its packages may not fit, or its tables not be there."""
+    from pyserini_repbert.pyserini_bridge import compat
+
+    def importing(module):
+        if error is not None:
+            raise error
+
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path))
+    (tmp_path / 'pyserini-tables/eval/0').mkdir(parents=True)
+    (tmp_path / 'pyserini-tables/eval/0/topics.json').touch()
+    monkeypatch.setattr(compat, 'import_pyserini', importing)
+    (finding,) = checks.CHECKS['pyserini import']()
+    assert (finding.status, finding.fix) == (status, fix)
+    assert found in finding.found
 
 
 def test_cache(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 
 REQUIRED = ('transformers', 'numpy', 'safetensors', 'ir_measures', 'huggingface_hub', 'PyYAML', 'tqdm', 'pyjnius')
 LITTLE_SPACE = 20e9  # bytes; MS MARCO's passages as float16 vectors are 13.6 GB
@@ -79,6 +79,26 @@ def _pyserini() -> Iterator[Finding]:
         yield Finding('pyserini', Status.OK, version)
     else:
         yield Finding('pyserini', Status.WARN, version, fix)
+
+
+def _pyserini_import() -> Iterator[Finding]:
+    """Pyserini may be installed and not work: with other versions of its packages, or, 2.x, without its tables."""
+    from pyserini_repbert.pyserini_bridge.compat import import_pyserini
+    from pyserini_repbert.pyserini_bridge.tables import tables_folder
+
+    try:
+        import_pyserini('pyserini.encode')
+    except MissingResourceError as error:
+        message, _, fix = str(error).rpartition(': ')
+        only = 'dense search, encode and rerank work, Pyserini and its names do not'
+        yield Finding('pyserini import', Status.WARN, f'{message}; {only}', fix)
+    except PyseriniRepbertError as error:
+        message, _, fix = str(error).rpartition(': ')
+        yield Finding('pyserini import', Status.FAIL, message, fix)
+    else:
+        kept = sum(1 for _ in tables_folder().rglob('*.json'))
+        found = 'pyserini.encode is imported' + (f', {kept} tables kept in {tables_folder()}' if kept else '')
+        yield Finding('pyserini import', Status.OK, found)
 
 
 def _packages() -> Iterator[Finding]:
@@ -215,6 +235,7 @@ CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
     'python': _python,
     'java': _java,
     'pyserini': _pyserini,
+    'pyserini import': _pyserini_import,
     'packages': _packages,
     'torch': _torch,
     'faiss': _faiss,

@@ -23,9 +23,8 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.checkpoint import open_checkpoint
 from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
 from pyserini_repbert.pyserini_bridge.lucene import PASSAGE_FIELD
-from pyserini_repbert.pyserini_bridge.sparse_settings import MANIFEST
+from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, MANIFEST
 
-VARIANT = 'epic-impact'
 LEVELS = 255
 BATCH = 200  # documents handed to Java at a time
 
@@ -105,7 +104,7 @@ def build_impact_index(
                     on_progress(len(batch))
         settings = bundle.settings
         manifest = {
-            'variant': VARIANT,
+            'variant': EPIC_IMPACT,
             'encoder': settings.encoder,
             'weights_sha256': settings.weights_sha256,
             'vocabulary_sha256': settings.vocabulary_sha256,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pyserini_repbert import catalog
@@ -17,13 +17,27 @@ def open_texts(
     corpus_format: str = 'auto',
     fields: Iterable[str] = (),
 ) -> PassageTexts:
-    """The texts of the docids that are `wanted` (a corpus is read once, and keeps only those).
+    """The texts of the docids that are `wanted`; see `texts_opener`."""
+    return texts_opener(corpus, index, corpus_format, fields)(wanted)
+
+
+def texts_opener(
+    corpus: str | None,
+    index: str | None,
+    corpus_format: str = 'auto',
+    fields: Iterable[str] = (),
+    download: bool = False,
+) -> Callable[[Iterable[str]], PassageTexts]:
+    """What gives the texts of the docids that are wanted (a corpus is read then, and keeps only those).
+
+    The place is opened now: one that is not there is noticed before a model is loaded.
 
     Parameters
     ----------
     corpus : a file, folder, ir_datasets:ID, Lucene index, or a collection of the catalog
     index : a dense or EPIC bundle with text, a Lucene index, or the name of one
     corpus_format, fields : of the corpus, see `open_corpus`
+    download : fetch a prebuilt Lucene index that is not here
 
     Raises
     ------
@@ -32,17 +46,20 @@ def open_texts(
     """
     if (corpus is None) == (index is None):
         raise InputError('passages come from one place: give either a corpus (--corpus) or an index (--index)')
-    if corpus is not None:
-        from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
-        from pyserini_repbert.search.named_index import open_collection
+    if corpus is None:
+        opened = _index_texts(str(index), download)
+        return lambda wanted: opened
+    from pyserini_repbert.pyserini_bridge.corpora import open_any_corpus
+    from pyserini_repbert.search.named_index import open_collection
 
-        if not Path(corpus).exists() and catalog.find('collections', corpus):
-            return CorpusTexts(open_collection(corpus), wanted)
-        return CorpusTexts(open_any_corpus(corpus, corpus_format, fields, keep_empty=True), wanted)
-    return _index_texts(str(index))
+    if not Path(corpus).exists() and catalog.find('collections', corpus):
+        passages = open_collection(corpus)
+    else:
+        passages = open_any_corpus(corpus, corpus_format, fields, keep_empty=True)
+    return lambda wanted: CorpusTexts(passages, wanted)
 
 
-def _index_texts(index: str) -> PassageTexts:
+def _index_texts(index: str, download: bool) -> PassageTexts:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.manifest import MANIFEST, EpicSettings, manifest_kind
@@ -60,4 +77,4 @@ def _index_texts(index: str) -> PassageTexts:
         return bundle
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
 
-    return LuceneSparseSearcher(index)
+    return LuceneSparseSearcher(index, download=download)

@@ -7,15 +7,26 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.error import URLError
 
-from pyserini_repbert.errors import JavaError, MismatchError, MissingDependencyError, UnknownNameError
+from pyserini_repbert.errors import (
+    JavaError,
+    MismatchError,
+    MissingDependencyError,
+    MissingResourceError,
+    PyseriniRepbertError,
+    UnknownNameError,
+)
 from pyserini_repbert.pyserini_bridge.jvm import start_jvm
+from pyserini_repbert.pyserini_bridge.tables import kept_tables
 
 _OPENAI_KEY = 'OPENAI_API_KEY'
+_TABLES = {'sparse': 'TF_INDEX_INFO', 'impact': 'IMPACT_INDEX_INFO', 'dense': 'FAISS_INDEX_INFO'}
 
 
 def pyserini_version() -> str:
@@ -41,12 +52,16 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
         when the installed Pyserini has no such module
     JavaError
         when no virtual machine runs or it lacks Anserini's classes
+    MissingResourceError
+        when Pyserini 2.x's tables are neither kept nor to be had, or it fetches something else
     """
     version = pyserini_version()
     start_jvm()
     try:
-        with placeholder_openai_key():
+        with placeholder_openai_key(), kept_tables():
             return importlib.import_module(module)
+    except PyseriniRepbertError:
+        raise
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(f'{error.name}.')):
             raise UnknownNameError(f"Pyserini {version} has no module '{module}'{suggestion(module)}") from error
@@ -54,6 +69,10 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
     except ImportError as error:
         raise MissingDependencyError(
             f'Pyserini {version} cannot import {module} ({error}): pip install --force-reinstall pyserini=={version}'
+        ) from error
+    except (URLError, ConnectionError, TimeoutError) as error:
+        raise MissingResourceError(
+            f'Pyserini {version} fetches something to import {module}, and could not ({error}): run it with a network'
         ) from error
     except Exception as error:
         if type(error).__name__ == 'JavaException':
@@ -91,19 +110,97 @@ def encoder_maps() -> tuple[MutableMapping[str, Any], MutableMapping[str, Any]]:
     Raises MismatchError when the installed Pyserini has no such tables.
     """
     encode = import_pyserini('pyserini.encode')
-    try:
-        return encode.query_encoder_class_map, encode.document_encoder_class_map
-    except AttributeError as error:
-        raise MismatchError(
-            f"Pyserini {pyserini_version()} has no encoder tables: pip install 'pyserini>=1.6,<3'"
-        ) from error
+    return _attribute(encode, 'query_encoder_class_map'), _attribute(encode, 'document_encoder_class_map')
 
 
-def prebuilt_tables() -> dict[str, dict[str, Any]]:
-    """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS); each name -> its entry."""
+def prebuilt_tables() -> dict[str, Mapping[str, Any]]:
+    """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS); each name -> its entry.
+
+    Those of Pyserini 2.x are read when a name is looked up, and raise MissingResourceError where they cannot be had.
+    """
     info = import_pyserini('pyserini.prebuilt_index_info')
-    tables = {'sparse': 'TF_INDEX_INFO', 'impact': 'IMPACT_INDEX_INFO', 'dense': 'FAISS_INDEX_INFO'}
-    return {kind: getattr(info, table, {}) for kind, table in tables.items()}
+    return {kind: _attribute(info, name) for kind, name in _TABLES.items()}
+
+
+class InstalledIndexes(dict[str, Any]):
+    """The indexes of ours, in front of the sources of a table of Pyserini 2.x."""
+
+
+def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> None:
+    """Put an index into one of Pyserini's tables, for all its modules; MismatchError for a table of no known kind.
+
+    Pyserini 1.6 has dicts; a table of 2.x looks a name up in its sources, one after the other.
+    """
+    if isinstance(table, MutableMapping):
+        table[name] = entry
+        return
+    sources = _attribute(table, '_sources')
+    own = next((source for source in sources if isinstance(source, InstalledIndexes)), None)
+    if own is None:
+        own = InstalledIndexes()
+        vars(table)['_sources'] = (own, *sources)
+    own[name] = entry
+
+
+def packed_size(entry: Mapping[str, Any]) -> int | None:
+    """The size of a prebuilt index's archive in bytes; None where its table does not say."""
+    size = entry.get('size compressed (bytes)', entry.get('size'))
+    return int(size) if size is not None and int(size) > 0 else None
+
+
+def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
+    """Pyserini's names of topics or judgments -> what it knows of their files.
+
+    Parameters
+    ----------
+    search : the module pyserini.search._base
+    kind : 'topics' or 'qrels'
+
+    Raises
+    ------
+    MismatchError
+        when this Pyserini has neither 1.6's table nor 2.x's function that reads it
+    MissingResourceError
+        when the table of 2.x cannot be had
+    """
+    table: Mapping[str, Any] | None = getattr(search, f'{kind}_mapping', None)
+    return _attribute(search, f'_get_{kind}_mapping')() if table is None else table
+
+
+def place_of(search: ModuleType, kind: str, name: str) -> Path:
+    """Where this Pyserini keeps the file of one of the names of `named_files`, fetched or not."""
+    entry = named_files(search, kind)[name]
+    if not hasattr(search, 'JPath'):
+        file = Path(entry['path'] if kind == 'topics' else entry)
+        return Path(_attribute(search, f'_get_{kind}_cache_path')(), file.name)
+    path = search.JPath.of(entry.path)
+    if kind == 'topics':
+        return Path(search.JTopicReader.getNewTopicsAbsPath(path).toString())
+    return Path(search.JRelevanceJudgments.getNewQrelAbsPath(path).toString())
+
+
+def server_factories() -> MutableMapping[str, Any] | None:
+    """Pyserini 2.x's server's table of searchers: index type -> (from a folder, from a name, arguments of a setting).
+
+    None for Pyserini 1.6, whose server has none.
+    """
+    try:
+        factories: MutableMapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'SEARCHER_FACTORIES')
+    except UnknownNameError:
+        return None
+    return factories
+
+
+def _attribute(owner: object, name: str) -> Any:
+    """An attribute of Pyserini's; MismatchError where this version lacks it."""
+    try:
+        return getattr(owner, name)
+    except AttributeError as error:
+        where = getattr(owner, '__name__', type(owner).__name__)
+        raise MismatchError(
+            f"Pyserini {pyserini_version()} has no {name} in {where}: pip install 'pyserini>=1.6,<3'; if it is such a "
+            'version, it differs from those that this package was tested with (1.6.0 and 2.4.0)'
+        ) from error
 
 
 def suggestion(module: str) -> str:

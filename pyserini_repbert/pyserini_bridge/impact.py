@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_java
-from pyserini_repbert.pyserini_bridge.lucene import index_folder
-from pyserini_repbert.pyserini_bridge.sparse_settings import MANIFEST
+from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
+from pyserini_repbert.pyserini_bridge.lucene_calls import calling
+from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
 from pyserini_repbert.ranking import Candidate, by_score
 
 QUERY_UNIT = 100  # a query weight becomes a whole number of hundredths: Anserini's query weights are whole numbers
@@ -50,6 +50,10 @@ class EpicImpactSearcher:
     index : the index folder
     model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
 
+    Attributes
+    ----------
+    size : how many passages the index holds
+
     Raises
     ------
     InputError
@@ -63,19 +67,22 @@ class EpicImpactSearcher:
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
         quiet_java()
         folder = index_folder(index)
+        self.settings: dict[str, Any] = record_of(folder)
         try:
-            self.settings: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+            encoder, weights = str(self.settings['encoder']), str(self.settings['weights_sha256'])
             self._unit = float(self.settings['step']) / QUERY_UNIT
-        except (OSError, ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f'{folder} is no EPIC impact index: build one with --variant epic-impact') from error
-        self.query_encoder = EpicImpactQueryEncoder(self.settings['encoder'] if model is None else model, device)
-        if self.query_encoder.encoder.weights_sha256 != self.settings['weights_sha256']:
+        self._stored = LuceneSparseSearcher(folder)
+        self.size = self._stored.size
+        self.query_encoder = EpicImpactQueryEncoder(encoder if model is None else model, device)
+        if self.query_encoder.encoder.weights_sha256 != weights:
             raise MismatchError(
                 f"index {folder} was made with other weights than model '{self.query_encoder.encoder.name}': use the "
-                f"model it was built with ('{self.settings['encoder']}')"
+                f"model it was built with ('{encoder}')"
             )
         with java_calls():
-            self._java = java_class('io.anserini.search.SimpleImpactSearcher')(str(folder))
+            self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))
             self._map, self._list = java_class('java.util.HashMap'), java_class('java.util.ArrayList')
             self._whole = java_class('java.lang.Integer')
 
@@ -97,7 +104,7 @@ class EpicImpactSearcher:
         results: dict[str, list[Candidate]] = {qid: [] for qid in qids}
         encoded = [(qid, self.query_encoder.encode(query)) for qid, query in zip(qids, queries, strict=True)]
         with java_calls():
-            self._fill(results, [(qid, weights) for qid, weights in encoded if weights], k, threads)
+            self._fill(results, [(qid, weights) for qid, weights in encoded if weights], min(k, self.size), threads)
         return results
 
     def _fill(
@@ -113,11 +120,16 @@ class EpicImpactSearcher:
             names.add(qid)
         if not asked:
             return
-        for entry in self._java.batch_search(queries, names, k, threads).entrySet().toArray():
+        for entry in calling(self._java.batch_search, queries, names, k, threads).entrySet().toArray():
             hits = [Candidate(hit.docid, hit.score * self._unit) for hit in entry.getValue()]
             results[str(entry.getKey())] = by_score(hits)
 
+    def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+        """The stored passages in the order asked for; None for a docid, or an index, without text."""
+        return [text or None for text in self._stored.texts(docids, threads)]
+
     def close(self) -> None:
         """Close the index; further searches fail."""
+        self._stored.close()
         with java_calls():
             self._java.close()

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import JavaError, MissingDependencyError
@@ -57,7 +58,7 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
             raise MissingDependencyError.of('pyjnius', "Lucene's indexes") from error
         os.environ['JAVA_HOME'] = str(java.home)
         jnius_config.add_classpath(str(jar))
-        jnius_config.add_options(*_options(java), *extra_options)
+        jnius_config.add_options(*_options(java), *_log_options(jar), *extra_options)
         logger.info('starting Java %s in %s with %s', java.version, java.home, jar.name)
         said: list[str] = []
         try:
@@ -83,6 +84,14 @@ def _options(java: Java) -> list[str]:
             raise JavaError(f"{HEAP_VARIABLE} is '{heap}': expected a size such as 512m or 4g")
         options.append(f'-Xmx{heap}')
     return options
+
+
+def _log_options(jar: Path) -> list[str]:
+    """What Pyserini 2.x gives a machine that it starts itself, so that Lucene and SLF4J only warn; 1.6 gives none."""
+    settings = jar.with_name('logging.properties')
+    if not settings.is_file():
+        return []
+    return [f'-Djava.util.logging.config.file={settings}', '-Dslf4j.internal.verbosity=WARN']
 
 
 @contextmanager

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import InputError, JavaError, MismatchError, PyseriniRepbertError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, java_reason, quiet_java
+from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_java
+from pyserini_repbert.pyserini_bridge.lucene_calls import calling
 from pyserini_repbert.pyserini_bridge.prebuilt import prebuilt_index
 from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings, default_settings
 from pyserini_repbert.ranking import Candidate, by_score
@@ -59,7 +60,7 @@ class LuceneSparseSearcher:
 
     def _open(self) -> None:
         quiet_java()
-        self._java = _calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index))
+        self._java = calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index))
         self._list = java_class('java.util.ArrayList')
         self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
         self._analyzer = self._java.get_analyzer()
@@ -82,7 +83,7 @@ class LuceneSparseSearcher:
 
     def _feedback_source(self) -> str | None:
         """None when the index has document vectors, else the collection class that reads its raw passages."""
-        if self.size == 0 or self._java.reader.getTermVectors(0) is not None:
+        if self.size == 0 or self._java.reader.termVectors().get(0) is not None:
             return None
         raw = self._java.doc_raw(0)
         if raw is not None and raw.lstrip().startswith('{'):
@@ -130,13 +131,13 @@ class LuceneSparseSearcher:
         first = () if self._generator is None else (self._generator,)
         if len(asked) == 1:
             ((qid, query),) = asked
-            results[qid] = _candidates(_calling(self._java.search, *first, query, k))
+            results[qid] = _candidates(calling(self._java.search, *first, query, k))
             return
         step = max(threads, HITS_AT_ONCE // k)
         for start in range(0, len(asked), step):
             part = asked[start : start + step]
             lists = (self._strings(query for _, query in part), self._strings(qid for qid, _ in part))
-            found = _calling(self._java.batch_search, *first, *lists, k, threads)
+            found = calling(self._java.batch_search, *first, *lists, k, threads)
             for entry in found.entrySet().toArray():
                 results[str(entry.getKey())] = _candidates(entry.getValue())
 
@@ -162,7 +163,7 @@ class LuceneSparseSearcher:
         return [texts.get(docid) for docid in docids]
 
     def _stored_texts(self, docids: Sequence[str], threads: int) -> dict[str, str | None]:
-        found = _calling(self._java.batch_get_docs, self._strings(docids), threads)
+        found = calling(self._java.batch_get_docs, self._strings(docids), threads)
         return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in found.entrySet().toArray()}
 
     def passages(self) -> Iterator[tuple[str, str | None]]:
@@ -175,7 +176,7 @@ class LuceneSparseSearcher:
             return self._read_passage(number)
 
     def _read_passage(self, number: int) -> tuple[str, str | None]:
-        document = _calling(self._java.doc, number)
+        document = calling(self._java.doc, number)
         return str(document.get('id')), _stored_text(document)
 
     def close(self) -> None:
@@ -193,6 +194,8 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
         return folder
     if folder.exists():
         raise InputError(f'{folder} is a file, the folder of a Lucene index was expected')
+    if folder.name != str(index):
+        raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
     return prebuilt_index(str(index), download)
 
 
@@ -229,22 +232,3 @@ def _stored_text(document: Any) -> str | None:
     if contents is not None:
         return str(contents)
     return None if raw is None else str(raw)
-
-
-def _calling(method: Any, *arguments: Any) -> Any:
-    """The result of a Java method; its exceptions become one line of ours."""
-    import jnius
-
-    try:
-        return method(*arguments)
-    except jnius.JavaException as error:
-        raise _translated(error) from error
-
-
-def _translated(error: Any) -> PyseriniRepbertError:
-    reason = java_reason(error)
-    if 'without position data' in reason:
-        return MismatchError(f'the index has no positions, which SDM needs ({reason}): build it with `index lucene`')
-    if error.classname == 'java.lang.OutOfMemoryError':
-        return JavaError(f'Java ran out of memory ({reason}): set PYSERINI_REPBERT_JAVA_HEAP, to 8g say')
-    return JavaError(f'Lucene failed ({reason}): check the index with `doctor` or build it again')

@@ -10,13 +10,18 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath, atomic_folder, digest
-from pyserini_repbert.pyserini_bridge.compat import encoder_maps, import_pyserini, prebuilt_tables
+from pyserini_repbert.pyserini_bridge.compat import (
+    add_index,
+    encoder_maps,
+    import_pyserini,
+    prebuilt_tables,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -43,16 +48,22 @@ def register() -> None:
 def claim(encoder: str) -> None:
     """Let Pyserini choose by what `encoder` is, not by how it is called; call it after `register`.
 
-    A folder whose config.json names the system 'repbert' gets RepBERT's classes although its path may not contain the
-    keyword; any other checkpoint folder keeps the class that Pyserini has for it although its path may contain it.
+    A folder whose config.json names the system 'repbert', or an encoder of our catalog, gets RepBERT's classes although
+    its name may not contain the keyword; any other checkpoint folder keeps the class that Pyserini has for it although
+    its path may contain it.
     """
-    if not Path(encoder).is_dir():
-        return
-    if system_of(encoder) == KEYWORD:
+    if is_ours(encoder):
         _put_first(encoder.lower())
-    else:
+    elif Path(encoder).is_dir():
         for table in encoder_maps():
             table.pop(KEYWORD, None)
+
+
+def is_ours(encoder: str) -> bool:
+    """Whether an encoder name means RepBERT: a folder by its config.json, else a catalog name or the keyword."""
+    if Path(encoder).is_dir():
+        return system_of(encoder) == KEYWORD
+    return catalog.find('encoders', encoder) is not None or KEYWORD in encoder.lower()
 
 
 def system_of(folder: StrPath) -> str | None:
@@ -135,24 +146,35 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def _register_indexes() -> None:
-    """Add the indexes that `install_index` put into Pyserini's cache to its table; Pyserini's own names win."""
-    tables = prebuilt_tables()
-    dense: MutableMapping[str, Any] = tables['dense']
+    """Add the indexes that `install_index` put into Pyserini's cache to its table; Pyserini's own names win.
+
+    What cannot be added is said and passed over: Pyserini works without it.
+    """
     for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
         try:
             values = json.loads(marker.read_text(encoding='utf-8'))
             name, md5 = values['name'], values['md5']
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            if not isinstance(name, str) or not isinstance(md5, str):
+                raise TypeError('name and md5 have to be strings')
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             logger.warning('%s is damaged (%s): install the index again', marker, error)
             continue
-        if any(name in table for table in tables.values()):
-            continue
-        dense[name] = {
-            'description': f'{name}, exported by pyserini_repbert',
-            'filename': f'{name}.tar.gz',
-            'urls': [marker.parent.as_uri()],
-            'md5': md5,
-            'documents': values.get('documents'),
-            'downloaded': True,
-            'texts': values.get('texts'),
-        }
+        try:
+            tables = prebuilt_tables()
+            if not any(name in table for table in tables.values()):
+                add_index(tables['dense'], name, _entry(marker, name, md5, values))
+        except PyseriniRepbertError as error:
+            logger.warning("index '%s' of %s is not known to Pyserini now: %s", name, marker.parent, error)
+
+
+def _entry(marker: Path, name: str, md5: str, values: dict[str, Any]) -> dict[str, Any]:
+    """An installed index as Pyserini's table of FAISS indexes describes one."""
+    return {
+        'description': f'{name}, exported by pyserini_repbert',
+        'filename': f'{name}.tar.gz',
+        'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # Pyserini 1.6 takes the folder's name from it
+        'md5': md5,
+        'documents': values.get('documents'),
+        'downloaded': True,
+        'texts': values.get('texts'),
+    }

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import MissingResourceError, UnknownNameError
 from pyserini_repbert.files import human_size
-from pyserini_repbert.pyserini_bridge.compat import import_pyserini, prebuilt_tables
+from pyserini_repbert.pyserini_bridge.compat import import_pyserini, packed_size, prebuilt_tables
 
 
 def prebuilt_index(name: str, download: bool = False) -> Path:
@@ -27,18 +27,21 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
         when it is not there, and may or can not be downloaded
     """
     tables = prebuilt_tables()
-    known = {**tables['impact'], **tables['sparse']}
-    if name not in known:
-        close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    lucene = (tables['sparse'], tables['impact'])
+    entry = next((table[name] for table in lucene if name in table), None)
+    if entry is None:
+        close = difflib.get_close_matches(name, [known for table in lucene for known in table], n=3, cutoff=0.6)
         near = f'; did you mean {", ".join(close)}?' if close else ''
         raise UnknownNameError(
             f"'{name}' is neither the folder of a Lucene index nor a prebuilt index of Pyserini{near}"
         )
     util = import_pyserini('pyserini.util')
-    entry = known[name]
-    if not util.check_downloaded(name):
-        size = human_size(entry.get('size compressed (bytes)') or 0)
-        place = Path(util.get_cache_home()) / 'indexes'
+    place = Path(util.get_cache_home()) / 'indexes'
+    # check_downloaded of Pyserini 1.6 goes by the address, while the folder is named for the file
+    unpacked = place / f'{str(entry.get("filename", "")).removesuffix(".tar.gz")}.{entry.get("md5")}'
+    if not unpacked.is_dir() and not util.check_downloaded(name):
+        packed = packed_size(entry)
+        size = 'size unknown' if packed is None else human_size(packed)
         by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
         if is_offline() or not download:
             why = 'downloads are off' if is_offline() else 'it has to be downloaded first'

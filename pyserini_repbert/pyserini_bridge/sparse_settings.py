@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.errors import InputError
 
 MODELS = ('bm25', 'ql')
 MANIFEST = 'pyserini_repbert.json'  # beside Lucene's files in an index that this package built
+EPIC_IMPACT = 'epic-impact'  # the variant whose index holds EPIC's weights instead of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,25 @@ class SparseSettings:
             raise InputError(f'k1={self.k1} b={self.b} mu={self.mu}: expected k1 >= 0, b from 0 to 1, mu > 0')
 
 
-def default_settings(folder: Path) -> SparseSettings:
-    """BM25 with the k1 and b in the manifest of an index that this package built, where it names them."""
+def record_of(folder: Path) -> dict[str, Any]:
+    """The record of an index that this package built; empty for another's, or a damaged one."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def default_settings(folder: Path) -> SparseSettings:
+    """BM25 with the k1 and b in the manifest of an index that this package built, where it names them."""
+    manifest = record_of(folder)
+    try:
         return SparseSettings(k1=float(manifest['k1']), b=float(manifest['b']))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return SparseSettings()
+
+
+def built_variant(folder: Path) -> str | None:
+    """What an index was built as ('bm25', 'deepct', 'epic-impact', …), by its own record; None where there is none."""
+    variant = record_of(folder).get('variant')
+    return variant if isinstance(variant, str) else None

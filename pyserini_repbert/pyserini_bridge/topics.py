@@ -15,7 +15,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.pyserini_bridge.compat import import_pyserini
+from pyserini_repbert.pyserini_bridge.compat import import_pyserini, named_files, place_of
 from pyserini_repbert.pyserini_bridge.jvm import java_reason, quiet_java
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.topics import Qrels, read_qrels, read_topics
@@ -82,13 +82,13 @@ def _pyserini_search(kind: str, spec: str) -> Any:
         raise UnknownNameError(f"there is no {kind} file '{spec}': check the path")
     try:
         search = import_pyserini('pyserini.search._base')
-    except (JavaError, MissingDependencyError) as error:
+        registry = named_files(search, kind)
+    except (JavaError, MissingDependencyError, MissingResourceError) as error:
         near = catalog.did_you_mean(spec, own)
         raise UnknownNameError(
             f"'{spec}' is neither a {kind} file nor in the catalog ({', '.join(own)}){near}; "
             f"Pyserini's names could not be looked up: {error}"
         ) from error
-    registry = getattr(search, f'{kind}_mapping', {})
     if spec not in registry:
         close = difflib.get_close_matches(spec, [*own, *registry], n=4, cutoff=0.5)
         near = f'; did you mean {", ".join(close)}?' if close else f': the catalog has {", ".join(own)}'
@@ -97,22 +97,18 @@ def _pyserini_search(kind: str, spec: str) -> Any:
     return search
 
 
-def _cached(kind: str, spec: str, search: Any) -> Path:
-    """Where Anserini keeps the file of a name."""
-    path = search.JPath.of(getattr(search, f'{kind}_mapping')[spec].path)
-    if kind == 'topics':
-        return Path(search.JTopicReader.getNewTopicsAbsPath(path).toString())
-    return Path(search.JRelevanceJudgments.getNewQrelAbsPath(path).toString())
-
-
 def _check_reachable(kind: str, spec: str, search: Any) -> None:
-    if is_offline() and not _cached(kind, spec, search).exists():
+    if is_offline() and not place_of(search, kind, spec).exists():
         raise _unreachable(kind, spec, search, PyseriniRepbertError('downloads are off'))
 
 
 def _unreachable(kind: str, spec: str, search: Any, error: Exception) -> MissingResourceError:
-    path = _cached(kind, spec, search)
+    path = place_of(search, kind, spec)
     reason = java_reason(error)
+    if path.is_file():
+        return MissingResourceError(
+            f"Pyserini's {kind} '{spec}' at {path} cannot be read ({reason}): delete the file, it is then fetched again"
+        )
     return MissingResourceError(
         f"Pyserini's {kind} '{spec}' are not here and could not be fetched ({reason}): put {path.name} at {path}"
     )

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pyserini_repbert import command
-
-if TYPE_CHECKING:
-    from pyserini_repbert.passages import PassageTexts
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -26,6 +23,7 @@ def make_parser() -> argparse.ArgumentParser:
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument('--corpus', help='where the passages are: a file, a folder, ir_datasets:ID, a collection')
     passages.add_argument('--index', help='where the passages are: an index that stores text')
+    parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is not here')
     parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
     parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs kept')
@@ -135,7 +133,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     from pyserini_repbert.pipeline.partial import finished
     from pyserini_repbert.pipeline.reranking import run_stages
     from pyserini_repbert.pipeline.specs import parse_stage
-    from pyserini_repbert.pipeline.texts import open_texts
+    from pyserini_repbert.pipeline.texts import texts_opener
     from pyserini_repbert.pyserini_bridge.topics import load_topics
     from pyserini_repbert.runs import RankedList, read_run, write_run
 
@@ -143,9 +141,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     settings = stage_settings(options)
     topics = load_topics(options.topics)
     first = read_run(options.run)
-
-    def texts(wanted: Iterable[str]) -> PassageTexts:
-        return open_texts(options.corpus, options.index, wanted, options.corpus_format, options.fields)
+    texts = texts_opener(options.corpus, options.index, options.corpus_format, options.fields, options.download)
 
     with command.progress(None, 'rerank', 'inputs', options.quiet) as bar:
 

@@ -14,10 +14,10 @@ from pyserini_repbert.fusion.__main__ import add_formula_arguments
 from pyserini_repbert.rerank.__main__ import add_stage_arguments, report, rerank_update, stage_settings
 
 if TYPE_CHECKING:
+    from pyserini_repbert.passages import PassageTexts
     from pyserini_repbert.pipeline.reranking import Reranked
     from pyserini_repbert.ranking import Query
     from pyserini_repbert.runs import Run
-    from pyserini_repbert.search.opening import Searchers
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -39,9 +39,10 @@ def make_parser() -> argparse.ArgumentParser:
         help='a question; may be given several times',
     )
     what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
-    parser.add_argument('--index', required=True, help='an index folder or a catalog name')
+    parser.add_argument('--index', help='an index folder or a catalog name; not needed where --sparse names one')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
     parser.add_argument('--sparse', action='append', metavar='NAME[@INDEX]', help='a sparse technique; repeatable')
+    parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')
     parser.add_argument('--fusion', choices=('interleave', 'rrf', 'interpolation'), help='default interleave')
     parser.add_argument('--sparse-first', action='store_true', help='fuse with the sparse rankings first')
     add_formula_arguments(parser)
@@ -87,12 +88,13 @@ def _answer(options: argparse.Namespace) -> None:
     from pyserini_repbert.search.opening import open_searchers
     from pyserini_repbert.search.terminal import shown_hits
 
+    texts = _corpus_texts(options)
     searchers = open_searchers(options)
     hits = options.hits or _SHOWN_HITS
     for number, text in enumerate(options.query):
         run, _ = searchers.search([Query('0', text)], _depth(options, hits), options.threads)
         if options.stages and run['0'].docids:
-            run = _reranked(options, [Query('0', text)], run, searchers).run
+            run = _reranked(options, [Query('0', text)], run, texts or searchers).run
         found = [Candidate(docid, score) for docid, score in zip(*run['0'], strict=True)][:hits]
         print(('\n' if number else '') + shown_hits(text, found, searchers.texts([hit.docid for hit in found])))
 
@@ -104,14 +106,23 @@ def _depth(options: argparse.Namespace, hits: int) -> int:
     return max([hits, *(parse_stage(stage).k for stage in (options.stages or [])[:1])])
 
 
-def _reranked(options: argparse.Namespace, topics: Sequence[Query], run: Run, searchers: Searchers) -> Reranked:
-    from pyserini_repbert.passages import PassageTexts
+def _corpus_texts(options: argparse.Namespace) -> Callable[[Iterable[str]], PassageTexts] | None:
+    """The passages of --corpus, opened before any model is loaded; None where the searchers' own are reranked."""
+    if not options.stages or not options.corpus or options.build:
+        return None
+    from pyserini_repbert.pipeline.texts import texts_opener
+
+    return texts_opener(options.corpus, None)
+
+
+def _reranked(
+    options: argparse.Namespace,
+    topics: Sequence[Query],
+    run: Run,
+    texts: PassageTexts | Callable[[Iterable[str]], PassageTexts],
+) -> Reranked:
     from pyserini_repbert.pipeline.reranking import run_stages
     from pyserini_repbert.pipeline.specs import parse_stage
-    from pyserini_repbert.pipeline.texts import open_texts
-
-    def from_corpus(wanted: Iterable[str]) -> PassageTexts:
-        return open_texts(options.corpus, None, wanted)
 
     stages = [parse_stage(stage) for stage in options.stages]
     with command.progress(None, 'rerank', 'inputs', options.quiet) as bar:
@@ -120,7 +131,6 @@ def _reranked(options: argparse.Namespace, topics: Sequence[Query], run: Run, se
             bar.reset(total)
             return rerank_update(bar.update, options)
 
-        texts = from_corpus if options.corpus and not options.build else searchers
         return run_stages(topics, run, stages, texts, stage_settings(options), on_total=begin)
 
 
@@ -134,6 +144,7 @@ def _write_run(options: argparse.Namespace, tag: str) -> None:
     hits = options.hits or _RUN_HITS
     depth = _depth(options, hits)
     topics = load_topics(options.topics)
+    texts = _corpus_texts(options)
     searchers = open_searchers(options)
     run: Run = {}
     parts: list[Run] = [{} for _ in searchers.names]
@@ -147,7 +158,7 @@ def _write_run(options: argparse.Namespace, tag: str) -> None:
                 part |= more
             bar.update(len(batch))
     milliseconds = 1000 * (time.perf_counter() - start) / len(topics)
-    reranked = _reranked(options, topics, run, searchers) if options.stages else None
+    reranked = _reranked(options, topics, run, texts or searchers) if options.stages else None
     if reranked is not None:
         run = reranked.run
     run = {qid: RankedList(ranked.docids[:hits], ranked.scores[:hits]) for qid, ranked in run.items()}

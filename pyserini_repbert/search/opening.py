@@ -19,6 +19,7 @@ from pyserini_repbert.runs import RankedList, Run
 from pyserini_repbert.search.named_index import ready_folder
 
 if TYPE_CHECKING:
+    from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
     from pyserini_repbert.search.dense import RepBertSearcher
 
@@ -85,6 +86,8 @@ def open_searchers(options: argparse.Namespace) -> Searchers:
     if (options.fusion or options.depth) and n_rankings < 2:
         flag = '--fusion' if options.fusion else '--depth'
         raise command.usage(f'{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
+    if dense and options.index is None:
+        raise command.usage('--index names the dense index: a folder or a catalog name')
     method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
     alpha, rrf_k = formula(method, options)
     combiner(n_rankings, method, None, alpha, rrf_k)  # refuses what does not go together before anything is opened
@@ -125,20 +128,26 @@ def _building(named: NamedIndex, options: argparse.Namespace) -> Callable[[int],
     return command.model_update(command.progress(total, 'encode', 'passages', options.quiet).update, options)
 
 
-def _open_sparse(spec: str, options: argparse.Namespace) -> LuceneSparseSearcher:
+def _open_sparse(spec: str, options: argparse.Namespace) -> LuceneSparseSearcher | EpicImpactSearcher:
     from pyserini_repbert.pyserini_bridge.corpora import is_lucene_index
     from pyserini_repbert.search.sparse import open_sparse
 
-    entry = catalog.find('indexes', options.index)
-    if '@' not in spec and entry is None and is_lucene_index(options.index):
-        spec = f'{spec}@{options.index}'
+    entry = catalog.find('indexes', options.index or '')
     if '@' not in spec and entry is None and catalog.find('sparse', spec):
-        raise MissingResourceError(
-            f"'{spec}' needs a Lucene index beside {options.index}: build one of the same corpus with "
-            f'python -m pyserini_repbert.index lucene, and name it as --sparse {spec}@FOLDER'
-        )
+        if options.index is None or not is_lucene_index(options.index):
+            raise MissingResourceError(
+                f"'{spec}' needs a Lucene index{f' beside {options.index}' if options.index else ''}: build one of the "
+                f'same corpus with python -m pyserini_repbert.index lucene, and name it as --sparse {spec}@FOLDER'
+            )
+        spec = f'{spec}@{options.index}'
     collection = entry.values['collection'] if entry else None
-    return open_sparse(spec, collection, lambda folder: _say(f'building a Lucene index in {folder}'))
+    return open_sparse(
+        spec,
+        collection,
+        lambda folder: _say(f'building a Lucene index in {folder}'),
+        options.download,
+        options.device,
+    )
 
 
 def _say(message: str) -> None:

@@ -7,28 +7,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert import catalog
-from pyserini_repbert.download import is_offline
-from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.errors import MismatchError, MissingResourceError
 
 if TYPE_CHECKING:
+    from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
 
 _BUILT_HERE = 'bm25'  # the variant that needs nothing but the collection
 
 
 def open_sparse(
-    spec: str, collection: str | None = None, on_build: Callable[[Path], object] | None = None
-) -> LuceneSparseSearcher:
+    spec: str,
+    collection: str | None = None,
+    on_build: Callable[[Path], object] | None = None,
+    download: bool = False,
+    device: str = 'cpu',
+) -> LuceneSparseSearcher | EpicImpactSearcher:
     """A sparse searcher.
 
     Parameters
     ----------
-    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or a Lucene index FOLDER alone (then with the settings it was built for, else
-        BM25); TECHNIQUE is one of the catalog's `sparse`, INDEX a folder or a prebuilt index of Pyserini, which is
-        downloaded where that is allowed
+    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or a Lucene index FOLDER alone, which is then searched as its own record says
+        that it was built (without one: BM25); TECHNIQUE is one of the catalog's `sparse`, INDEX a folder or a prebuilt
+        index of Pyserini
     collection : the catalog collection that a technique without index is for; the Lucene index of a collection that
         ships with this package is built on first use
     on_build : called with the folder before an index is built
+    download : fetch a prebuilt index that is not here, gigabytes
+    device : where the query encoder of an index of EPIC's impacts computes
 
     Raises
     ------
@@ -36,20 +42,27 @@ def open_sparse(
         for a technique or an index that nobody knows, with the nearest names
     MissingResourceError
         for an index that has to be downloaded or built by the user first, with how
+    MismatchError
+        for a technique that weighs words on an index of EPIC's impacts
     """
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
-    from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings
+    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
+    from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 
+    if catalog.find('sparse', spec.partition('@')[0]) is None and Path(spec).exists():
+        folder = index_folder(spec)
+        if built_variant(folder) == EPIC_IMPACT:
+            from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
+
+            return EpicImpactSearcher(folder, device=device)
+        return LuceneSparseSearcher(folder)
     technique, _, index = spec.partition('@')
-    entry = catalog.find('sparse', technique)
-    if entry is None and not index and Path(spec).exists():
-        return LuceneSparseSearcher(spec)
-    entry = entry or catalog.get('sparse', technique)
-    return LuceneSparseSearcher(
-        index or _collection_index(entry, collection, on_build),
-        SparseSettings(**entry.values['settings']),
-        download=not is_offline(),
-    )
+    entry = catalog.get('sparse', technique)
+    folder = index_folder(index or _collection_index(entry, collection, on_build), download)
+    if built_variant(folder) == EPIC_IMPACT:
+        raise MismatchError(
+            f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the folder alone, {folder}"
+        )
+    return LuceneSparseSearcher(folder, SparseSettings(**entry.values['settings']))
 
 
 def _collection_index(
@@ -78,8 +91,10 @@ def _collection_index(
 def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None) -> Path:
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.passages import open_corpus
+    from pyserini_repbert.pyserini_bridge.lucene_calls import lucene_major
 
-    folder = catalog.cache_folder() / 'indexes' / f'{source.name}.lucene'
+    # Lucene 9 cannot read what 10 writes: installations with one Pyserini and the other may share a cache
+    folder = catalog.cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
     if not folder.is_dir():
         if on_build is not None:
             on_build(folder)

@@ -37,6 +37,15 @@ def test_unknown_names_get_suggestions():
         load_qrels('demmo')
 
 
+def test_names_that_cannot_be_looked_up_say_why(monkeypatch):
+    def unreachable(name):
+        raise MissingResourceError('its table topics.json is not here')
+
+    monkeypatch.setattr(topics, 'import_pyserini', unreachable)
+    with pytest.raises(UnknownNameError, match=r'looked up: its table topics\.json is not here'):
+        load_topics('robust04')
+
+
 class JavaPath:
     """Stands for the Java classes that know where Anserini keeps its files."""
 

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from pyserini_repbert.errors import InputError, MismatchError, MissingResourceEr
 from pyserini_repbert.pyserini_bridge import lucene, prebuilt, sparse_settings
 from pyserini_repbert.pyserini_bridge.jvm import java_class
 from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+from pyserini_repbert.pyserini_bridge.lucene_calls import lucene_major
 from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings
 
 TEXTS = {
@@ -123,6 +125,17 @@ def test_index_without_positions_vectors_or_text(tmp_path):
         LuceneSparseSearcher(tmp_path / 'bare', SparseSettings(sdm=True)).search('cats sleep')
 
 
+@pytest.mark.jvm
+def test_an_index_of_another_lucene():
+    """Made by Lucene 10.5: read by Pyserini 2.x, and refused in one line by the Lucene 9 of 1.6."""
+    folder = Path(__file__).with_name('lucene10-index')
+    if lucene_major() >= 10:
+        assert LuceneSparseSearcher(folder).texts(['1']) == ['cats sleep']
+    else:
+        with pytest.raises(MismatchError, match=r'another Lucene than the 9 .* in the future: 10\): build it again'):
+            LuceneSparseSearcher(folder)
+
+
 @pytest.mark.parametrize(
     'settings',
     [
@@ -147,6 +160,8 @@ def test_bad_feedback():
 def test_places_that_are_no_index(tmp_path):
     with pytest.raises(InputError, match='holds no Lucene index'):
         lucene.index_folder(tmp_path)
+    with pytest.raises(InputError, match=r'there is no folder .*/nowhere'):
+        lucene.index_folder(tmp_path / 'nowhere')
     (tmp_path / 'file').touch()
     with pytest.raises(InputError, match='the folder of a Lucene index was expected'):
         lucene.index_folder(tmp_path / 'file')
@@ -154,7 +169,13 @@ def test_places_that_are_no_index(tmp_path):
 
 def test_settings_that_an_index_was_built_for(tmp_path):
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+    assert sparse_settings.built_variant(tmp_path) is None
+    for damaged in ('[]', '{', '{"variant": 3, "k1": [], "b": 0}'):
+        (tmp_path / sparse_settings.MANIFEST).write_text(damaged)
+        assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+        assert sparse_settings.built_variant(tmp_path) is None
     (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "bm25"}')
+    assert sparse_settings.built_variant(tmp_path) == 'bm25'
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
     (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "deepct", "k1": 10, "b": 0.9}')
     assert sparse_settings.default_settings(tmp_path) == SparseSettings(k1=10.0, b=0.9)
@@ -190,11 +211,29 @@ def test_prebuilt_names(monkeypatch):
     util.here = False
     with pytest.raises(MissingResourceError, match=r'--download, or fetch https://host/x\.tar\.gz \(2\.2 GB\)'):
         prebuilt.prebuilt_index('msmarco-v1-passage')
+    entry |= {'size compressed (bytes)': None, 'size': -1}
+    with pytest.raises(MissingResourceError, match=r'x\.tar\.gz \(size unknown\)'):
+        prebuilt.prebuilt_index('msmarco-v1-passage')
     with pytest.raises(MissingResourceError, match='no address answers'):
         prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
     monkeypatch.setattr(prebuilt, 'is_offline', lambda: True)
     with pytest.raises(MissingResourceError, match='downloads are off'):
         prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
+
+
+@pytest.mark.jvm
+def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch):
+    """CACM's archive has another name than its address says."""
+    from pyserini_repbert.pyserini_bridge.compat import prebuilt_tables
+
+    monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
+    monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
+    entry = prebuilt_tables()['sparse']['cacm']
+    with pytest.raises(MissingResourceError, match=r'pass --download, or fetch .*cacm.* \(2\.3 MB\) and unpack it'):
+        prebuilt.prebuilt_index('cacm')
+    folder = tmp_path / 'indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
+    folder.mkdir(parents=True)
+    assert prebuilt.prebuilt_index('cacm') == folder
 
 
 def test_hits_are_put_in_our_order():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.pyserini_bridge import plugin
 
 
@@ -67,6 +67,17 @@ def test_another_checkpoint_below_our_name_keeps_its_class(maps, tmp_path):
     assert chosen(queries, other) is Ance
 
 
+def test_encoders_of_the_catalog_are_ours_by_name(maps, tmp_path):
+    queries, _, _ = maps
+    plugin.register()
+    plugin.claim('minilm')
+    assert chosen(queries, 'minilm') is RepBertQueryEncoder
+    assert plugin.is_ours('minilm') and plugin.is_ours('castorini/RepBERT')
+    assert not plugin.is_ours('castorini/ance-msmarco-passage')
+    assert plugin.is_ours(checkpoint(tmp_path / 'a', {'system': 'repbert'}))
+    assert not plugin.is_ours(checkpoint(tmp_path / 'repbert', {'system': 'epic'}))
+
+
 @pytest.mark.parametrize('content', ['', '[]', '{"ranking": 3}', '{"ranking": {}}'])
 def test_system_of_a_folder_that_does_not_say(tmp_path, content):
     assert plugin.system_of(tmp_path) is None
@@ -107,10 +118,41 @@ def test_index_that_cannot_be_installed(maps, exported):
         plugin.install_index(exported, 'demo.repbert')
 
 
-def test_damaged_marker_is_passed_over(maps, tmp_path, caplog):
+@pytest.mark.parametrize('content', ['{', '[]', '{"name": "x"}', '{"name": ["x"], "md5": "0"}'])
+def test_damaged_marker_is_passed_over(maps, tmp_path, caplog, content):
     folder = tmp_path / 'cache/indexes/x.0'
     folder.mkdir(parents=True)
-    (folder / plugin.MARKER).write_text('{')
+    (folder / plugin.MARKER).write_text(content)
     plugin.register()
     assert maps[2] == {}
     assert 'install the index again' in caplog.text
+
+
+@pytest.mark.parametrize('error', [MismatchError('no such table'), MissingResourceError('not here: fetch it')])
+def test_an_index_that_cannot_be_registered_does_not_break_pyserini(maps, exported, monkeypatch, caplog, error):
+    plugin.install_index(exported, 'demo.repbert')
+    maps[2].clear()
+
+    def refuse(*arguments):
+        raise error
+
+    monkeypatch.setattr(plugin, 'add_index', refuse)
+    plugin.register()
+    assert next(iter(maps[0])) == 'repbert', 'the encoders are there all the same'
+    assert "index 'demo.repbert'" in caplog.text and str(error) in caplog.text
+
+
+@pytest.mark.jvm
+def test_an_installed_index_is_found_by_pyserini_itself(exported, tmp_path, monkeypatch):
+    """With the tables of the installed version, which in 2.x take no assignment."""
+    from pyserini_repbert.pyserini_bridge.compat import import_pyserini, prebuilt_tables
+
+    monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path / 'pyserini'))
+    folder = plugin.install_index(exported, 'demo.own-index')
+    assert plugin.install_index(exported, 'demo.own-index') == folder
+    assert prebuilt_tables()['dense']['demo.own-index']['documents'] == 2
+    util = import_pyserini('pyserini.util')
+    assert util.check_downloaded('demo.own-index')
+    assert util.download_prebuilt_index('demo.own-index', verbose=False) == str(folder)
+    with pytest.raises(MismatchError, match="another index 'msmarco-v1-passage'"):
+        plugin.install_index(exported, 'msmarco-v1-passage')

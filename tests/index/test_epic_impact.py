@@ -80,6 +80,45 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
 
 
 @pytest.mark.jvm
+def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys):
+    from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
+    from pyserini_repbert.runs import read_run
+    from pyserini_repbert.search.__main__ import main as search
+
+    index, topics, run = str(tmp_path / 'index'), tmp_path / 'topics.tsv', str(tmp_path / 'run.txt')
+    built = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
+    assert command.run(main, built) == 0
+    topics.write_text(f'1\t{QUERIES[0]}\n2\t{QUERIES[1]}\n')
+    assert command.run(search, ['--sparse', index, '--topics', str(topics), '--output', run, '--hits', '7']) == 0
+    searcher = EpicImpactSearcher(index)
+    expected = searcher.batch_search(QUERIES[:2], ['1', '2'], 7)
+    assert {qid: found.docids for qid, found in read_run(run).items()} == {
+        qid: [hit.docid for hit in hits] for qid, hits in expected.items()
+    }
+    assert searcher.size == 60 and len(searcher.search(QUERIES[0], 10**9)) <= 60
+    best = expected['1'][0].docid
+    assert searcher.texts([best, 'none']) == [*bundle.texts([best]), None]
+    capsys.readouterr()
+    assert command.run(search, ['--sparse', index, '--query', QUERIES[0]]) == 0
+    assert bundle.texts([best])[0] in capsys.readouterr().out
+    assert command.run(search, ['--index', index, '--sparse', 'bm25', '--query', 'cat']) == 2
+    assert f"holds EPIC's impacts, which 'bm25' cannot score: name the folder alone, {index}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    'record', ['[]', '{"variant": "epic-impact"}', '{"encoder": "x", "step": [], "weights_sha256": ""}']
+)
+@pytest.mark.jvm
+def test_damaged_records_are_one_line(record, tmp_path):
+    from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
+
+    (tmp_path / 'segments_1').touch()
+    (tmp_path / 'pyserini_repbert.json').write_text(record)
+    with pytest.raises(InputError, match='is no EPIC impact index'):
+        EpicImpactSearcher(tmp_path)
+
+
+@pytest.mark.jvm
 def test_pyserinis_searcher_finds_the_same(bundle, tmp_path):
     from pyserini_repbert.index.epic_impact import build_impact_index
     from pyserini_repbert.pyserini_bridge.compat import import_pyserini

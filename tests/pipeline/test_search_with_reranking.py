@@ -76,3 +76,24 @@ def test_wrong_stages_are_one_line(world, index, tmp_path, capsys, stages, messa
     error = capsys.readouterr().err
     assert error.startswith('error: ') and error.count('\n') == 1 and message in error
     assert not (tmp_path / 'out.txt').exists()
+
+
+@pytest.mark.parametrize('where', [['--index', 'nowhere/lucene'], ['--corpus', 'nowhere/lucene']])
+def test_a_place_that_is_not_there_is_noticed_before_models_load(world, index, tmp_path, capsys, monkeypatch, where):
+    from pyserini_repbert.pipeline.runners import Opening
+    from pyserini_repbert.search import opening
+
+    monkeypatch.setattr(Opening, 'open', lambda *given: pytest.fail('a reranker was opened'))
+    monkeypatch.setattr(opening, 'ready_folder', lambda *given: pytest.fail('a dense index was opened'))
+    arguments = ['--topics', str(world.topics), '--output', str(tmp_path / 'out.txt')]
+    reranker = ['--run', str(world.run_file), '--reranker', f'{world.mono}@3']
+    assert command.run(rerank, [*reranker, *where, *arguments]) == 2
+    assert 'nowhere/lucene' in capsys.readouterr().err
+    dense = ['--index', index[0], '--encoder', index[1]]
+    if where[0] == '--corpus':
+        for asked in (arguments, ['--query', 'red cat']):
+            assert command.run(search, [*dense, '--rerank', f'{world.mono}@3', *where, *asked]) == 2
+            assert 'nowhere/lucene does not exist' in capsys.readouterr().err
+    assert command.run(search, [*dense, '--sparse', 'bm25@nowhere/lucene', *arguments]) == 2
+    assert 'there is no folder nowhere/lucene' in capsys.readouterr().err
+    assert not list(tmp_path.glob('out.txt*'))

@@ -26,6 +26,49 @@ def test_what_cannot_be_had_says_how_to_get_it():
         open_sparse('doc2query', 'demo')
 
 
+@pytest.mark.parametrize(('flags', 'asked'), [([], False), (['--download'], True)])
+def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeypatch, capsys):
+    from pyserini_repbert.pyserini_bridge import lucene
+    from pyserini_repbert.search.__main__ import main as search
+
+    given = []
+
+    def not_here(name, download):
+        given.append((name, download))
+        raise MissingResourceError('not here')
+
+    monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
+    monkeypatch.setattr(lucene, 'prebuilt_index', not_here)
+    for index in (['--index', 'msmarco', '--sparse', 'bm25'], ['--sparse', 'bm25@msmarco-v1-passage']):
+        assert command.run(search, [*index, '--query', 'cats', *flags]) == 2
+        assert given.pop() == ('msmarco-v1-passage', asked)
+
+
+def test_the_own_index_is_named_for_its_lucene(monkeypatch):
+    """Lucene 9 cannot read what 10 wrote: an index of the other is not even looked at."""
+    from pyserini_repbert.index import lucene as building
+    from pyserini_repbert.pyserini_bridge import lucene_calls
+    from pyserini_repbert.search import sparse
+
+    built = []
+    monkeypatch.setattr(building, 'build_lucene_index', lambda corpus, folder: built.append(folder.name))
+    monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 10)
+    assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene10'
+    monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 9)
+    (catalog.cache_folder() / 'indexes/demo.lucene10').mkdir(parents=True)
+    assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene9'
+    assert built == ['demo.lucene10', 'demo.lucene9']
+
+
+def test_an_index_is_named_by_one_flag_at_least(capsys):
+    from pyserini_repbert.search.__main__ import main as search
+
+    assert command.run(search, ['--query', 'cats']) == 2
+    assert '--index names the dense index' in capsys.readouterr().err
+    assert command.run(search, ['--query', 'cats', '--sparse', 'bm25']) == 2
+    assert "'bm25' needs a Lucene index: build one" in capsys.readouterr().err
+
+
 @pytest.mark.jvm
 def test_hybrid_search_of_a_corpus_from_the_command_line(tiny_checkpoint, corpus_file, tmp_path, capsys):
     """One command for each index, one for the hybrid run; its provenance agrees with the runs that were fused."""

@@ -1,0 +1,120 @@
+"""The tables that Pyserini 2.x fetches: prebuilt indexes, topics and judgments by name; fetched once, then kept.
+
+Pyserini 2.x reads them from GitHub, five of them while it is imported and others when a name is looked up. Their
+addresses name a commit, so that a copy never grows old. Pyserini 1.6 ships its tables and fetches none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import io
+import json
+import os
+import re
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.catalog import cache_folder
+from pyserini_repbert.download import is_offline
+from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.files import atomic_file
+
+SEED_VARIABLE = 'PYSERINI_SEED'  # names a folder that the tables are taken from instead of the network
+_TABLE = re.compile(
+    r'https://raw\.githubusercontent\.com/castorini/'
+    r'((?:prebuilt-indexes|eval)/[0-9a-f]{40})/((?:(?:lucene|faiss)/)?[\w.-]+\.json)'
+)
+_TIMEOUT = 10  # seconds without a byte; Pyserini's own
+_replacing = threading.Lock()
+_inside = 0  # how many are inside `kept_tables`
+_before: Callable[..., Any] = urllib.request.urlopen
+
+
+def tables_folder() -> Path:
+    """Where the tables are kept, each below the repository and the commit that it is from."""
+    return cache_folder() / 'pyserini-tables'
+
+
+@contextmanager
+def kept_tables() -> Iterator[None]:
+    """What is imported inside opens Pyserini's tables from the kept copies, now and later.
+
+    Pyserini's modules take `urlopen` from urllib when they are imported and keep it. Other addresses are opened as
+    before. Several threads may be inside at a time.
+    """
+    global _inside, _before
+    with _replacing:
+        if _inside == 0:
+            _before = urllib.request.urlopen
+            urllib.request.urlopen = _opener(_before)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _replacing:
+            _inside -= 1
+            if _inside == 0:
+                urllib.request.urlopen = _before
+
+
+def _opener(before: Callable[..., Any]) -> Callable[..., Any]:
+    def urlopen(url: Any, *arguments: Any, **options: Any) -> Any:
+        address = url if isinstance(url, str) else url.full_url
+        found = _TABLE.fullmatch(address)
+        if found is None:
+            return before(url, *arguments, **options)
+        return io.BytesIO(_table(address, found.group(1), found.group(2), before))
+
+    return urlopen
+
+
+def _table(address: str, origin: str, name: str, fetch: Callable[..., Any]) -> bytes:
+    """The bytes of a table: of the user's copy, of the kept one, or from the network; kept from then on.
+
+    Raises
+    ------
+    MissingResourceError
+        when it is nowhere and cannot be fetched: says what is missing and how to have it
+    """
+    seed, kept = os.environ.get(SEED_VARIABLE), tables_folder() / origin / name
+    named, content = _whole(Path(seed) / name) if seed else None, _whole(kept)
+    if content is None or (named is not None and named != content):
+        content = named or _fetched(address, name, fetch)
+        with contextlib.suppress(OSError), atomic_file(kept, 'wb') as stream:  # a read-only cache only costs time
+            stream.write(content)
+    return content
+
+
+def _fetched(address: str, name: str, fetch: Callable[..., Any]) -> bytes:
+    if is_offline():
+        raise _missing(address, name, 'downloads are off')
+    try:
+        with fetch(address, timeout=_TIMEOUT) as response:
+            content = bytes(response.read())
+        json.loads(content)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise _missing(address, name, str(getattr(error, 'reason', error))) from error
+    return content
+
+
+def _whole(path: Path) -> bytes | None:
+    """The content of a JSON file; None where there is none, or a damaged one."""
+    try:
+        content = path.read_bytes()
+        json.loads(content)
+    except (OSError, ValueError):
+        return None
+    return content
+
+
+def _missing(address: str, name: str, reason: str) -> MissingResourceError:
+    return MissingResourceError(
+        f'Pyserini 2.x needs one of its tables, {name}, which is neither kept here nor was fetched ({reason}) from '
+        f'{address.removesuffix(name)}: run this once with a network, it is then kept in {tables_folder()}, or copy '
+        'that folder from a machine that has it'
+    )
