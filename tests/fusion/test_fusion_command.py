@@ -44,6 +44,15 @@ def test_msmarco_output_depth_and_hits(runs):
     assert (runs / 'o').read_text() == '1\tc\t1\n2\tx\t1\n3\tz\t1\n'
 
 
+def test_one_run_alone(runs):
+    assert fusion('--runs dense.run --output o --tag t') == 0
+    assert [line.split()[:4] for line in (runs / 'o').read_text().splitlines()][:3] == [
+        ['1', 'Q0', 'a', '1'],
+        ['1', 'Q0', 'b', '2'],
+        ['1', 'Q0', 'c', '3'],
+    ]
+
+
 def test_no_truncation(runs):
     many = ''.join(f'1\t{name}{rank}\t{rank}\n' for name in 'a' for rank in range(1500))
     (runs / 'many').write_text(many)
@@ -79,6 +88,7 @@ def test_provenance_tsv(runs):
 def test_provenance_jsonl_quotes_names(runs):
     (runs / 'a"b.tsv').write_text('1\té"\\\t1\n')
     assert fusion('--runs a"b.tsv --output o --provenance p.jsonl') == 0
+    assert (runs / 'p.jsonl').read_text(encoding='utf-8').startswith('{"qid": "1", "docid": "é')
     found = json.loads((runs / 'p.jsonl').read_text())
     assert found == {'qid': '1', 'docid': 'é"\\', 'rank': 1, 'ranks': {'a"b': 1}}
 

@@ -27,6 +27,11 @@ def test_rrf():
     assert fused.scores == pytest.approx([1 / 4 + 1 / 2, 1 / 2, 1 / 3, 1 / 3])
 
 
+def test_rrf_without_a_constant():
+    """c 1/3 + 1, a 1, b 1/2 and d 1/2"""
+    assert fuse([A, B], 'rrf', rrf_k=0)['q1'] == (['c', 'a', 'b', 'd'], pytest.approx([4 / 3, 1, 1 / 2, 1 / 2]))
+
+
 def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
     """1/61 + 1/62 + 1/67 in any order; summed naively from left to right, the last bits differ."""
     lists = ['p q a b c d r', 'r p e f g h q', 'q r i j k l p']

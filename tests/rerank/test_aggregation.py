@@ -49,6 +49,15 @@ def test_sample_is_the_sum_over_a_seeded_drawing():
     np.testing.assert_allclose(aggregate(P, 'sample', samples=99), aggregate(P, 'sum'))
 
 
+def test_the_seed_is_0_unless_it_is_given():
+    matrix = np.random.default_rng(1).random((9, 9))
+    differences = np.log(matrix / (1 - matrix))
+    assert sampled_pairs(9, 3).tolist() == sampled_pairs(9, 3, 0).tolist() != sampled_pairs(9, 3, 1).tolist()
+    for function, values in ((aggregate, matrix), (aggregate_differences, differences)):
+        found = [function(values, 'sample', 3, *seed).tolist() for seed in ((), (0,), (1,))]
+        assert found[0] == found[1] != found[2]
+
+
 def test_every_competitor_is_drawn_equally_often():
     counts = sum(sampled_pairs(5, 2, seed).astype(int) for seed in range(2000))
     off_diagonal = counts[~np.eye(5, dtype=bool)]

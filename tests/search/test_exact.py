@@ -81,5 +81,6 @@ def test_half_precision_vectors_are_multiplied_in_single_precision():
 def test_more_hits_than_vectors_and_no_vectors():
     vectors = np.eye(3, dtype=np.float32)
     assert exact.search(Vectors(vectors), vectors[:1], 10)[0].rows.tolist() == [0, 1, 2]
-    assert len(exact.search(Vectors(np.empty((0, 3), np.float32)), vectors[:1], 10)[0].rows) == 0
+    scores, rows = exact.search(Vectors(np.empty((0, 3), np.float32)), vectors[:1], 10)[0]
+    assert len(scores) == len(rows) == 0
     assert exact.search(Vectors(vectors), np.empty((0, 3), np.float32), 2) == []

@@ -68,6 +68,11 @@ def test_each_searcher_is_asked_for_enough():
     assert dense.asked == sparse.asked == 7
 
 
+def test_ten_hits_by_default():
+    hybrid = HybridSearcher(Fixed('abcdefgh'), Fixed('ijklmnop'))
+    assert _docids(hybrid.search('q')) == _docids(hybrid.batch_search(['q'], ['1'])['1']) == 'aibjckdlem'
+
+
 def test_a_depth_is_what_is_asked_and_fused():
     dense, sparse = Fixed('abcd'), Fixed('dcba')
     hybrid = HybridSearcher(dense, sparse, depth=2)
