@@ -14,6 +14,7 @@ from pyserini_repbert.index.manifest import (
     SETTINGS,
     SHARD,
     read_record,
+    rendered,
     verify_files,
     write_manifest,
 )
@@ -132,9 +133,10 @@ def _compare(
             f'{target} was encoded from other passages: resume with the same corpus, or give another output'
         )
     wrong = file_difference(record, settings)
-    if wrong or (record.folder, record.count) != (target.name, count):
+    same = (record.folder, record.count, rendered(record).encode()) == (target.name, count, path.read_bytes())
+    if wrong or not same:
         raise DamagedFileError(
-            f'{path} {wrong or "describes another shard"}: remove {target}, and it is encoded again with --resume'
+            f'{path} {wrong or "is not as it was written"}: remove {target}, and it is encoded again with --resume'
         )
     if verify:
         verify_files(target, record, remembered=False)

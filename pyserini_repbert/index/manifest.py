@@ -102,7 +102,7 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
         )
     if version > 1:
         raw = _verified(raw, path)
-    kind = values.get('kind', Settings.kind)
+    kind = values.get('kind', Settings.kind if version == 1 else None)
     if kind != settings.kind:
         raise MismatchError(
             f"{path}: the index is of kind '{_short(kind)}', one of kind '{settings.kind}' was expected"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from pyserini_repbert.errors import DamagedFileError
+
+# what reading a damaged header was seen to raise
+_UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError, TokenError)
 
 
 def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r') -> NDArray[Any]:
@@ -19,7 +23,7 @@ def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['
     """
     try:
         found: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(np.ndarray)
-    except (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError) as error:
+    except _UNREADABLE as error:
         raise DamagedFileError(f'{path} is no .npy file ({error}): build the index again') from error
     if found.dtype != dtype or found.shape != shape or not found.flags.c_contiguous:
         raise DamagedFileError(

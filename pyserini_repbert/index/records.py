@@ -154,4 +154,6 @@ def file_difference(shard: ShardRecord, settings: BundleSettings) -> str | None:
         return f"does not name '{missing[0]}', which the format requires"
     if foreign := sorted(shard.files.keys() - set(expected)):
         return f"names '{foreign[0]}', which the format does not have"
+    if list(shard.files) != sorted(shard.files):
+        return 'names its files in another order'
     return None

@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from pyserini_repbert import command
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.pipeline.partial import PartFile
 from pyserini_repbert.rerank.__main__ import main
 from pyserini_repbert.runs import read_run
 
@@ -77,3 +79,35 @@ def test_in_a_process_of_its_own(world, tmp_path):
     )
     assert done.returncode == 2
     assert done.stderr == "error: device 'cuda:7' is not available here: use --device cpu, or see the doctor command\n"
+
+
+def test_a_refused_reranking_leaves_nothing_and_can_be_said_again(world, tmp_path, capsys):
+    lacking = tmp_path / 'lacking.jsonl'
+    lacking.write_text(world.corpus.read_text().replace('"d0"', '"x0"'))
+    output = tmp_path / 'new' / 'out.txt'
+    given = arguments(world, output)
+    wrong = [str(lacking) if word == str(world.corpus) else word for word in given]
+    assert command.run(main, wrong) == 2
+    assert "'d0'" in capsys.readouterr().err
+    assert not output.parent.exists()
+    assert command.run(main, given) == 0
+    assert [path.name for path in output.parent.iterdir()] == ['out.txt']
+
+
+def test_two_rerankings_of_one_output(world, tmp_path, capsys):
+    import os
+
+    output = tmp_path / 'out.txt'
+    with PartFile(output, {}):
+        for more in ([], ['--resume'], ['--overwrite']):
+            assert command.run(main, arguments(world, output, *more)) == 2
+            assert f'out.txt.part is being written by process {os.getpid()} on host' in capsys.readouterr().err
+    assert not list(tmp_path.glob('*out.txt*'))
+
+
+def test_a_damaged_part_file_is_refused_in_one_line(world, tmp_path, capsys):
+    output = tmp_path / 'out.txt'
+    (tmp_path / 'out.txt.part').write_text('{"stages": []}\n')  # as earlier releases wrote it
+    assert command.run(main, arguments(world, output, '--resume')) == 2
+    assert 'out.txt.part:1: not as it was written, or by another release: pass --overwrite' in capsys.readouterr().err
+    assert command.run(main, arguments(world, output, '--overwrite')) == 0

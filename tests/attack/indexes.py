@@ -1,0 +1,54 @@
+"""Small indexes of every kind, made without a model, in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.dense_writer import DenseShardWriter
+from pyserini_repbert.index.epic_writer import EpicShardWriter
+from pyserini_repbert.index.faiss_layout import export_faiss
+from pyserini_repbert.index.records import EpicSettings, Settings
+from pyserini_repbert.passages import Passage
+from pyserini_repbert.term_vectors import TermVector, TermVectors
+
+PASSAGES = [Passage(f'd{number}', f'passage {number}: {"cät" * number}') for number in range(5)]
+DENSE = Settings('tiny', '0' * 64, 'mean', 20, 3, 'float32', 'float32', 2, True)
+EPIC = EpicSettings('tiny', '0' * 64, 'official', 300, '1' * 64, 20, 4, 'uint8', 'float32', 2, True, 'blocks')
+
+
+def vectors(passages: Sequence[Passage]) -> NDArray[np.float32]:
+    """float32 (n, 3), which depend on the docid alone."""
+    return np.array([[len(passage.text), int(passage.docid[1:]), 0.5] for passage in passages], dtype=np.float32)
+
+
+def term_vectors(passages: Sequence[Passage]) -> TermVectors:
+    """Four terms each, which depend on the docid alone."""
+    rows = [int(passage.docid[1:]) for passage in passages]
+    return TermVectors.of(TermVector.of({row: 1.5, row + 9: 0.25, 255: 2.0, 256 + row: 0.75}) for row in rows)
+
+
+def dense(folder: Path, settings: Settings = DENSE, **options: object) -> Path:
+    """A dense bundle in three shards."""
+    writer = partial(DenseShardWriter, settings=settings)
+    build_bundle(PASSAGES, folder, settings, writer, vectors, window=2, **options)
+    return folder
+
+
+def epic(folder: Path, settings: EpicSettings = EPIC, **options: object) -> Path:
+    """An EPIC bundle in three shards."""
+    writer = partial(EpicShardWriter, settings=settings)
+    build_bundle(PASSAGES, folder, settings, writer, term_vectors, window=2, **options)
+    return folder
+
+
+def faiss(folder: Path) -> Path:
+    """A dense bundle in Pyserini's FAISS layout."""
+    export_faiss(DenseBundle(dense(folder.with_name(f'{folder.name}.dense'))), folder)
+    return folder

@@ -1,0 +1,181 @@
+"""One flipped bit in any file of an index: `index check` refuses it in one line, whatever the file's times say.
+
+Opening, which remembers checksums of files that seem untouched, refuses it as soon as it reads the file; it never
+ends with anything but an error of this package, and without verification never with a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import indexes
+import numpy as np
+import pytest
+
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.index.check import check_index
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.faiss_layout import FaissFolder
+from pyserini_repbert.index.manifest import SETTINGS, SHARD
+from pyserini_repbert.pipeline.partial import PartFile, Window
+from pyserini_repbert.rerank.kept import KeptScores, read_kept, write_kept
+from pyserini_repbert.runs import RankedList
+
+KINDS = {'dense': indexes.dense, 'epic': indexes.epic, 'faiss': indexes.faiss}
+OPENED = {'dense': DenseBundle, 'epic': EpicBundle, 'faiss': FaissFolder}
+QUICK = 50  # of the bytes, one in how many has a bit flipped in the quick tests
+UNREAD = (SETTINGS, SHARD)  # by a search: resuming and checking read them
+
+
+def flips(path: Path, every: int, seed: int):
+    """Yield (byte, bit) of a file: all for every=1, else one bit of about one byte in `every`."""
+    chosen = random.Random(seed)
+    for place in range(path.stat().st_size):
+        bits = range(8) if every == 1 else [chosen.randrange(8)] * (chosen.randrange(every) == 0)
+        for bit in bits:
+            yield place, bit
+
+
+def flipped(path: Path, place: int, bit: int) -> None:
+    """Flip a bit where it lies, and set the file's times back."""
+    status = path.stat()
+    with open(path, 'r+b') as stream:
+        stream.seek(place)
+        byte = stream.read(1)[0]
+        stream.seek(place)
+        stream.write(bytes([byte ^ (1 << bit)]))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def refused(work, path: Path, where: str) -> list[str]:
+    """What is wrong with how `work` takes damage: nothing, where it is refused in one line."""
+    try:
+        work()
+    except PyseriniRepbertError as error:
+        folder = path.parent.name
+        return [] if '\n' not in str(error) and folder in str(error) else [f'{where}: {error!r}']
+    except BaseException as error:
+        return [f'{where}: {type(error).__name__}: {error}']
+    return [f'{where}: accepted']
+
+
+def unverified(kind: str, folder: Path) -> None:
+    """Read all of an index without its checksums: any answer, or an error of ours."""
+    opened = OPENED[kind](folder, verify=False)
+    if kind != 'faiss':
+        list(opened.passages())
+        opened.texts(['d0', 'd4', 'nowhere'])
+        [opened.docid(row) for row in range(len(opened))]
+
+
+@pytest.mark.parametrize('share', [QUICK, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('kind', KINDS)
+def test_every_flipped_bit_of_an_index_is_refused(kind, share, tmp_path):
+    every = 1 if share == 1 else share if kind != 'faiss' else 3  # it is small
+    index = KINDS[kind](tmp_path / 'index')
+    check_index(index)
+    OPENED[kind](index)  # which remembers the checksums
+    failures, cases = [], 0
+    for path in sorted(path for path in index.rglob('*') if path.is_file()):
+        for place, bit in flips(path, every, seed=len(path.name)):
+            cases += 1
+            where = f'{path.relative_to(index)} byte {place} bit {bit}'
+            flipped(path, place, bit)
+            failures += refused(lambda: check_index(index), path, f'check: {where}')
+            if place % 8 != bit and every == 1:
+                flipped(path, place, bit)
+                continue  # of a byte, one bit is also tried by opening
+            if path.name not in UNREAD:
+                failures += refused(lambda: OPENED[kind](index), path, f'open: {where}')
+            if kind != 'faiss':  # what FAISS reads unverified is FAISS's
+                try:
+                    unverified(kind, index)
+                except PyseriniRepbertError:
+                    pass
+                except BaseException as error:
+                    failures.append(f'unverified: {where}: {type(error).__name__}: {error}')
+            flipped(path, place, bit)
+    print(f'{kind}: {cases} bits, {len(failures)} failures')
+    assert failures == [] and cases > (50 if every > 1 else 1000)
+    check_index(index)
+
+
+def test_a_missing_or_foreign_file_is_refused(tmp_path):
+    for kind, make in KINDS.items():
+        index = make(tmp_path / kind)
+        for path in sorted(path for path in index.rglob('*') if path.is_file()):
+            moved = path.rename(tmp_path / 'moved')
+            assert refused(lambda index=index: check_index(index), path, str(path)) == []
+            moved.rename(path)
+        check_index(index)
+
+
+def saved(path: Path) -> None:
+    """Saved scores of two queries."""
+    rows = [
+        KeptScores(f'q{n}', f'tëxt {n}', ('a', 'b', 'c'), np.array([1.0, 2.5, n]), np.array([0, 2]), np.eye(2) * n)
+        for n in (1, 2)
+    ]
+    write_kept(path, rows, {'k1': 2, 'costs': [{'stage': 'x'}]})
+
+
+def shown(found) -> str:
+    """All that was read, to be compared."""
+    queries, about = found
+    return repr([(q.qid, q.query, q.docids, q.scores.tolist(), q.members.tolist(), q.differences.tolist())
+                 for q in queries] + [about])  # fmt: skip
+
+
+@pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])
+def test_flipped_bits_of_saved_scores_are_refused_or_change_nothing(every, tmp_path):
+    """A zip archive has bits that say nothing (times, systems); its members have checksums."""
+    path = tmp_path / 'saved' / 'pairs.npz'
+    saved(path)
+    whole = shown(read_kept(path))
+    failures, cases, harmless = [], 0, 0
+    for place, bit in flips(path, every, 3):
+        cases += 1
+        flipped(path, place, bit)
+        try:
+            if shown(read_kept(path)) == whole:
+                harmless += 1
+            else:
+                failures.append(f'{place}.{bit}: other scores')
+        except PyseriniRepbertError as error:
+            failures += [] if 'pairs.npz' in str(error) else [f'{place}.{bit}: {error}']
+        except BaseException as error:
+            failures.append(f'{place}.{bit}: {type(error).__name__}: {error}')
+        flipped(path, place, bit)
+    print(f'saved scores: {cases} bits, {harmless} harmless, {len(failures)} failures')
+    assert failures == [] and cases > 50
+
+
+@pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])
+def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_window(every, tmp_path):
+    output, settings = tmp_path / 'part' / 'out.txt', {'run': 'x', 'stages': [1]}
+    windows = [Window(((f'q{n}', RankedList(['a', 'b'], [2.0, float(n)])),), ()) for n in range(3)]
+    with PartFile(output, settings) as part:
+        for number, window in enumerate(windows):
+            part.append(number, window)
+    path = output.with_name('out.txt.part')
+    whole = path.read_bytes()
+    failures, cases = [], 0
+    for place, bit in flips(path, every, 5):
+        cases += 1
+        flipped(path, place, bit)
+        try:
+            with PartFile(output, settings, resume=True) as part:
+                if any(part.done[number] != windows[number] for number in part.done):
+                    failures.append(f'{place}.{bit}: other scores')
+                if len(part.done) < 2:
+                    failures.append(f'{place}.{bit}: {len(part.done)} windows are left')
+        except PyseriniRepbertError as error:
+            failures += [] if 'out.txt.part' in str(error) else [f'{place}.{bit}: {error}']
+        except BaseException as error:
+            failures.append(f'{place}.{bit}: {type(error).__name__}: {error}')
+        path.write_bytes(whole)
+    print(f'part file: {cases} bits, {len(failures)} failures')
+    assert failures == [] and cases > 50

@@ -1,0 +1,209 @@
+"""The folder that an encoding fills: refusals leave nothing, and two processes do not meet."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.encode.__main__ import main
+from pyserini_repbert.encode.output import Part, begun_output
+from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.index.dense_writer import DenseShardWriter
+from pyserini_repbert.index.records import Settings
+from pyserini_repbert.passages import Passage
+
+SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+PASSAGES = [Passage(f'd{number}', 'text') for number in range(5)]
+
+
+def build(folder, corpus=PASSAGES, settings=SETTINGS, encode=None, **options):
+    def ones(passages):
+        return np.ones((len(passages), 1), np.float32)
+
+    writer = lambda target: DenseShardWriter(target, settings)  # noqa: E731
+    return build_bundle(corpus, folder, settings, writer, encode or ones, window=2, **options)
+
+
+def failing_after(count):
+    """An encoder that fails after so many calls."""
+    calls = []
+
+    def encode(passages):
+        calls.append(1)
+        if len(calls) > count:
+            raise InputError('no more')
+        return np.ones((len(passages), 1), np.float32)
+
+    return encode
+
+
+def held_elsewhere(folder: Path, part: str) -> subprocess.Popen:
+    """Another process that holds a part of an output folder until it is ended."""
+    code = (
+        'import sys; from pathlib import Path; from pyserini_repbert.encode.output import Part, _claimed\n'
+        'with _claimed(Path(sys.argv[1]), Part.parse(sys.argv[2])): print("held", flush=True); sys.stdin.read()'
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    process = subprocess.Popen(
+        [sys.executable, '-c', code, str(folder), part], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == 'held\n'
+    return process
+
+
+def test_a_refused_encoding_leaves_nothing_and_its_advice_works(tiny_checkpoint, tmp_path, capsys):
+    corpus = tmp_path / 'corpus.tsv'
+    corpus.write_text('1\tthe cat\n2\t\n3\tthe dog\n')
+    output = tmp_path / 'index'
+    arguments = ['--corpus', str(corpus), '--encoder', str(tiny_checkpoint()), '--output', str(output), '--quiet']
+    assert command.run(main, arguments) == 2
+    assert 'pass --on-error skip' in capsys.readouterr().err
+    assert not output.exists()
+    assert command.run(main, [*arguments, '--on-error', 'skip']) == 0
+    assert len(DenseBundle(output)) == 2
+
+
+def test_a_refusal_before_a_shard_is_whole_leaves_the_folder_as_it_was(tmp_path):
+    with pytest.raises(InputError, match='no more'):
+        build(tmp_path / 'new', encode=failing_after(0))
+    assert not (tmp_path / 'new').exists()
+    (tmp_path / 'empty').mkdir()
+    with pytest.raises(InputError, match='no more'):
+        build(tmp_path / 'empty', encode=failing_after(0))
+    assert list((tmp_path / 'empty').iterdir()) == []
+
+
+def test_a_refusal_after_a_whole_shard_says_how_to_go_on(tmp_path):
+    folder = tmp_path / 'index'
+    with pytest.raises(InputError, match=r'no more; what was encoded before is kept in .*index: add --resume'):
+        build(folder, encode=failing_after(1))
+    assert sorted(path.name for path in folder.iterdir()) == ['encoding.json', 'shard-00000']
+    with pytest.raises(InputError, match='--resume'):
+        build(folder)
+    build(folder, resume=True)
+    assert len(DenseBundle(folder)) == 5
+
+
+def test_an_unusable_corpus_does_not_cost_the_index_that_was_there(tmp_path):
+    build(tmp_path / 'index')
+
+    def refused():
+        raise InputError('corpus.tsv:1: nothing here')
+        yield
+
+    for corpus in ([], refused()):
+        with pytest.raises(InputError, match='no passages|nothing here'):
+            build(tmp_path / 'index', corpus, overwrite=True)
+        assert len(DenseBundle(tmp_path / 'index')) == 5
+
+
+@pytest.mark.parametrize('flags', [{}, {'resume': True}, {'overwrite': True}])
+@pytest.mark.parametrize('left', ['.encoding.json.abcd_123', '.manifest.json.0123abcd', 'encoding.json', 'both'])
+def test_what_a_kill_before_the_first_shard_leaves_is_in_nobodys_way(tmp_path, flags, left):
+    build(tmp_path / 'whole')
+    folder = tmp_path / 'index'
+    folder.mkdir()
+    for name in ['.encoding.json.abcd_123', 'encoding.json'] if left == 'both' else [left]:
+        (folder / name).write_text('{"half": ')
+    (folder / '.part-0-of-1.lock').write_text(f'4194304 {socket.gethostname()}\n')
+    build(folder, **flags)
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ['encoding.json', 'manifest.json', 'shard-00000', 'shard-00001', 'shard-00002']
+    assert (folder / 'manifest.json').read_bytes() == (tmp_path / 'whole' / 'manifest.json').read_bytes()
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path):
+    (tmp_path / 'index').mkdir()
+    (tmp_path / 'index' / '.profile').write_text('mine')
+    for flags in ({}, {'resume': True}, {'overwrite': True}):
+        with pytest.raises(InputError, match=r'holds \.profile, which is no part of an index'):
+            build(tmp_path / 'index', **flags)
+    assert [path.name for path in (tmp_path / 'index').iterdir()] == ['.profile']
+
+
+def test_resuming_without_the_record_of_the_settings(tmp_path):
+    """Settings are compared with the manifest's then; without that, nothing is known of the shards."""
+    other = Settings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+    build(tmp_path / 'index')
+    (tmp_path / 'index' / 'encoding.json').unlink()
+    with pytest.raises(MismatchError, match="begun with encoder 'tiny', now it is 'other'"):
+        build(tmp_path / 'index', settings=other, resume=True)
+    (tmp_path / 'index' / 'manifest.json').unlink()
+    with pytest.raises(DamagedFileError, match='encoding.json is missing.*--overwrite'):
+        build(tmp_path / 'index', resume=True)
+
+
+def test_resuming_notices_a_damaged_shard(tmp_path):
+    build(tmp_path / 'index')
+    path = tmp_path / 'index' / 'shard-00001' / 'vectors.npy'
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b'\x00')
+    with pytest.raises(DamagedFileError, match='shard-00001/vectors.npy is damaged'):
+        build(tmp_path / 'index', resume=True)
+
+
+@pytest.mark.parametrize('flags', [{}, {'resume': True}, {'overwrite': True}])
+def test_another_process_at_the_same_output_is_named(tmp_path, flags):
+    folder = tmp_path / 'index'
+    process = held_elsewhere(folder, '0/1')
+    working = folder / '.shard-00000.abcdefgh'
+    working.mkdir()
+    owner = f'output {folder} is being written by process {process.pid} on host {socket.gethostname()}'
+    try:
+        with pytest.raises(BusyError, match=owner):
+            build(folder, **flags)
+        with pytest.raises(BusyError, match=owner):
+            build(folder, part=Part(1, 3), **flags)
+        assert working.is_dir()  # its working shard was removed by the second process
+    finally:
+        process.kill()
+        process.wait()
+    assert (folder / '.part-0-of-1.lock').exists()
+    build(folder, **flags)  # the lock of a process that died is taken over
+    assert len(DenseBundle(folder)) == 5
+    assert not [path for path in folder.iterdir() if path.name.startswith('.')]
+
+
+def test_other_parts_work_side_by_side(tmp_path):
+    folder = tmp_path / 'index'
+    process = held_elsewhere(folder, '1/2')
+    try:
+        assert build(folder, part=Part(0, 2)) is None
+        for part in (Part(1, 2), Part(3, 4), Part(2, 3), Part()):
+            with pytest.raises(BusyError, match=f'process {process.pid}'):
+                build(folder, part=part, resume=True)
+        with pytest.raises(BusyError, match=f'process {process.pid}'):
+            build(folder, part=Part(0, 2), overwrite=True)
+    finally:
+        process.stdin.close()
+        process.wait()
+    assert build(folder, part=Part(1, 2)).count == 5
+
+
+def test_parts_with_other_settings_are_refused_before_the_first_shard(tmp_path):
+    other = Settings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
+    with begun_output(tmp_path / 'index', SETTINGS, Part(0, 2)):
+        process_of = (tmp_path / 'index' / '.part-0-of-2.lock').read_text().split()
+        assert process_of == [str(os.getpid()), socket.gethostname()]
+        with pytest.raises(MismatchError, match="begun with encoder 'tiny'"):
+            build(tmp_path / 'index', settings=other, part=Part(1, 2))
+    assert not (tmp_path / 'index' / '.part-0-of-2.lock').exists()
+
+
+def test_which_parts_share_shards():
+    parts = [Part(index, of) for of in range(1, 7) for index in range(of)]
+    for one in parts:
+        for other in parts:
+            assert one.overlaps(other) == any(one.has(n) and other.has(n) for n in range(60))
+    for text in ('²/3', '1/' + '9' * 400, '+1/3', '1/3\n'):
+        with pytest.raises(InputError, match='from 0 to n-1'):
+            Part.parse(text)

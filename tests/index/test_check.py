@@ -1,0 +1,133 @@
+"""`index check` on every kind of index."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from pyserini_repbert import command
+from pyserini_repbert.encode.__main__ import main as encode
+from pyserini_repbert.index.__main__ import main
+
+
+@pytest.fixture
+def dense(tiny_checkpoint, corpus_file, tmp_path):
+    index = tmp_path / 'index'
+    arguments = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint(), '--output', index, '--quiet']
+    assert encode([*map(str, arguments), '--store-text', '--fp32', '--shard-size', '4']) == 0
+    return index
+
+
+def check(folder, capsys) -> tuple[int, str]:
+    capsys.readouterr()
+    status = command.run(main, ['check', '--index', str(folder)])
+    found = capsys.readouterr()
+    return status, found.out + found.err
+
+
+def test_a_flipped_bit_is_found_whatever_the_files_times(dense, capsys):
+    """A check believed the checksum that a search had remembered, and said 'whole'."""
+    assert check(dense, capsys) == (0, f"{dense}: whole, 6 passages x 16 float32, encoder '{dense.parent / 'tiny'}'\n")
+    path = dense / 'shard-00001' / 'vectors.npy'
+    status, raw = path.stat(), path.read_bytes()
+    path.write_bytes(raw[:-2] + bytes([raw[-2] ^ 1]) + raw[-1:])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    code, text = check(dense, capsys)
+    assert code == 2 and text.startswith(f'error: {path} is damaged: its sha256 is') and text.count('\n') == 1
+
+
+def test_remembered_checksums_are_not_believed(dense, capsys, monkeypatch):
+    monkeypatch.setattr('pyserini_repbert.checksums.remembered_digest', lambda *_: pytest.fail('was asked'))
+    assert check(dense, capsys)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ('name', 'old', 'new', 'expected'),
+    [
+        ('manifest.json', '"max_length": 16', '"max_length": -7', 'its checksum does not fit'),
+        ('manifest.json', '"count": 6', '"count": 7', 'its checksum does not fit'),
+        ('encoding.json', '"max_length": 16', '"max_length": 17', 'encoding.json is not what the manifest says'),
+        ('shard-00000/shard.json', '"count": 4', '"count": 5', 'shard.json is not what the manifest says'),
+    ],
+)
+def test_altered_records(dense, capsys, name, old, new, expected):
+    path = dense / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    code, shown = check(dense, capsys)
+    assert code == 2 and expected in shown and str(path) in shown
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'expected'),
+    [
+        (
+            '"max_length": 16',
+            '"max_length": -7',
+            'settings.max_length is -7: Input should be greater than',
+        ),
+        ('"max_length": 16', '"max_length": "16"', 'settings.max_length is 16: Input should be a valid integer'),
+        ('"max_length": 16,', '', 'settings.max_length is missing'),
+        ('"vectors.npy"', '"vektors.npy"', "shard 0 does not name 'vectors.npy', which the format requires"),
+        ('"shard-00001"', '"../../else"', 'shards.1.folder is ../../else'),
+        ('"count": 6', '"count": 7', 'its shards do not add up to its count, 7'),
+        ('"format_version": 1', '"format_version": 3', 'format version 3, this release reads 1 to 2'),
+        ('"format_version": 1', '"format_version": 2', 'its checksum does not fit'),
+    ],
+)
+def test_manifests_of_earlier_releases_are_read_and_their_values_checked(dense, capsys, caplog, old, new, expected):
+    path = dense / 'manifest.json'
+    body = path.read_text().partition(',\n "sha256"')[0] + '\n}\n'
+    text = body.replace('"format_version": 2', '"format_version": 1')
+    path.write_text(text)
+    assert check(dense, capsys)[0] == 0
+    assert 'has no checksum of itself' in caplog.text
+    assert old in text
+    path.write_text(text.replace(old, new))
+    code, shown = check(dense, capsys)
+    assert code == 2 and expected in shown and shown.startswith(f'error: {path}')
+
+
+def test_resuming_gives_an_earlier_manifest_its_checksum(dense, tmp_path):
+    path = dense / 'manifest.json'
+    whole = path.read_text()
+    path.write_text(whole.partition(',\n "sha256"')[0].replace('"format_version": 2', '"format_version": 1') + '\n}\n')
+    arguments = ['--corpus', tmp_path / 'corpus.jsonl', '--encoder', tmp_path / 'tiny', '--output', dense, '--resume']
+    assert encode([*map(str, arguments), '--quiet', '--store-text', '--fp32', '--shard-size', '4']) == 0
+    assert path.read_text() == whole
+
+
+def test_exported_faiss_folders_have_checksums(dense, tmp_path, capsys):
+    folder = tmp_path / 'faiss'
+    assert main(['export', '--index', str(dense), '--to-faiss', str(folder), '--quiet']) == 0
+    assert check(folder, capsys) == (0, f'{folder}: whole, 6 passages x 16\n')
+    (folder / 'docid').write_text((folder / 'docid').read_text().replace('d5', 'd9'))
+    assert check(folder, capsys)[0] == 2
+    (folder / 'sha256sums').unlink()
+    code, shown = check(folder, capsys)
+    assert code == 2 and 'has no file sha256sums to compare it with: another program wrote it' in shown
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('variant', ['bm25', 'doc2query'])
+def test_lucene_indexes_have_checksums(variant, corpus_file, tmp_path, capsys):
+    folder = tmp_path / 'lucene'
+    predictions = tmp_path / 'predictions.txt'
+    predictions.write_text('a query\n' * 6)
+    more = ['--predictions', str(predictions)] if variant == 'doc2query' else []
+    given = ['lucene', '--corpus', str(corpus_file(6)), '--variant', variant, '--output', str(folder), '--quiet']
+    assert command.run(main, [*given, *more]) == 0
+    code, shown = check(folder, capsys)
+    files = sorted(path for path in folder.iterdir() if path.name not in ('sha256sums', 'write.lock'))
+    assert (code, shown) == (0, f'{folder}: whole, {len(files)} files\n')
+    rng = np.random.default_rng(0)
+    for path in [*files, folder / 'sha256sums']:
+        raw = path.read_bytes()
+        place = int(rng.integers(len(raw)))
+        path.write_bytes(raw[:place] + bytes([raw[place] ^ 1 << int(rng.integers(8))]) + raw[place + 1 :])
+        code, shown = check(folder, capsys)
+        assert code == 2 and str(folder) in shown and shown.count('\n') == 1
+        path.write_bytes(raw)
