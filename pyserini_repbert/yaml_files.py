@@ -1,0 +1,187 @@
+"""YAML files that a user wrote, read within limits, with the line of every entry."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, existing_file, open_binary
+
+MAX_BYTES = 16 * 2**20
+MAX_DEPTH = 32  # lists and mappings inside each other, through aliases too
+MAX_REPEATED = 10_000  # values that aliases repeat
+_MAX_DIGITS = 4300  # Python's own limit for int(text), which YAML's '1:30:00' would pass by
+
+
+@dataclass(frozen=True)
+class YamlFile:
+    """What a YAML file holds.
+
+    Attributes
+    ----------
+    path : of the file, as given
+    value : dicts, lists, str, int, float, bool, None (and dates), as in PyYAML's `safe_load`; None for an empty file
+    node : the root `yaml.Node`, None for an empty file
+    """
+
+    path: str
+    value: Any
+    node: Any
+
+    def line(self, *keys: str | int) -> int:
+        """The line, from 1, of the entry at `keys` (names and positions from the root), or of the nearest around it."""
+        node, line = self.node, 1
+        if node is not None:
+            line = node.start_mark.line + 1
+        for key in keys:
+            found = _entry(node, key)
+            if found is None:
+                break
+            begin, node = found
+            line = begin.start_mark.line + 1
+        return line
+
+    def error(self, message: str, *keys: str | int) -> InputError:
+        """An error about the entry at `keys`, with file and line."""
+        return InputError.at(self.path, self.line(*keys), message)
+
+
+def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
+    """The values of a YAML file in UTF-8, plain or .gz, and their lines; `what` names the file in errors.
+
+    Raises
+    ------
+    InputError
+        with file and line, for what is not YAML, has a key twice or an unknown tag, or exceeds the limits of this
+        module: bytes, nesting, and what aliases repeat
+    """
+    node = read_nodes(path, what)
+    return YamlFile(str(path), _value(node, str(path)), node)
+
+
+def read_nodes(path: StrPath, what: str = 'YAML file') -> Any:
+    """The root `yaml.Node` of a YAML file, None for an empty one; scalars are as written. Raises as `read_yaml`."""
+    found = existing_file(path, what)
+    with open_binary(found) as stream:
+        raw = stream.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise InputError(f'{what} {path} is larger than {MAX_BYTES >> 20} MiB')
+    try:
+        text = raw.decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        line = raw.count(b'\n', 0, error.start) + 1
+        raise InputError.at(path, line, f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
+    return _nodes(text, str(path))
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """The value of a YAML text; `where` stands for the file in errors. Raises as `read_yaml`."""
+    return _value(_nodes(text, where), where)
+
+
+def _entry(node: Any, key: str | int) -> tuple[Any, Any] | None:
+    """(where an entry begins, its value), of a mapping or a list; None where there is no such entry."""
+    if node is not None and node.id == 'mapping':
+        pairs = reversed(node.value)  # merged entries come first, and are replaced by the mapping's own
+        return next(((own, value) for own, value in pairs if own.id == 'scalar' and own.value == str(key)), None)
+    if node is not None and node.id == 'sequence' and isinstance(key, int) and key < len(node.value):
+        return node.value[key], node.value[key]
+    return None
+
+
+def _nodes(text: str, where: str) -> Any:
+    import yaml
+
+    try:
+        return _loader()(text, where).get_single_node()
+    except yaml.YAMLError as error:
+        raise _input_error(error, text, where) from error
+
+
+def _value(node: Any, where: str) -> Any:
+    import yaml
+
+    try:
+        return None if node is None else _loader()('', where).construct_document(node)
+    except yaml.YAMLError as error:
+        raise _input_error(error, '', where) from error
+
+
+def _input_error(error: Any, text: str, where: str) -> InputError:
+    import yaml
+
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count('\n', 0, error.position) + 1
+        return InputError.at(where, line, f'not YAML: the character U+{error.character:04X} is not allowed')
+    mark = error.problem_mark or error.context_mark
+    problem = ' '.join(str(error.problem or error.context).split())
+    return InputError.at(where, mark.line + 1 if mark else 1, f'not YAML: {problem}')
+
+
+@cache
+def _loader() -> Any:
+    """The loader's class, made when it is first needed: importing this module does not import PyYAML."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """PyYAML's safe loader within limits; a node's size and depth count what its aliases repeat."""
+
+        def __init__(self, text: str, where: str) -> None:
+            super().__init__(text)
+            self.where, self.open, self.repeated = where, 0, 0
+            self.measured: dict[int, tuple[int, int]] = {}  # node's id -> its size, its depth
+
+        def refused(self, mark: Any, message: str) -> InputError:
+            """An error at a place."""
+            return InputError.at(self.where, mark.line + 1, message)
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            """A node, its children first: an alias can only name what is measured, or what it is itself inside of."""
+            mark = self.peek_event().start_mark
+            alias = self.check_event(yaml.AliasEvent)
+            self.open += 1
+            if self.open > MAX_DEPTH:
+                raise self.refused(mark, f'more than {MAX_DEPTH} lists and mappings inside each other')
+            node = super().compose_node(parent, index)
+            if alias and id(node) not in self.measured:
+                raise self.refused(mark, 'an alias stands inside what it repeats')
+            if not alias:
+                self.measured[id(node)] = self.measure(node)
+            size, depth = self.measured[id(node)]
+            self.repeated += size if alias else 0
+            if self.repeated > MAX_REPEATED:
+                raise self.refused(mark, f'aliases repeat more than {MAX_REPEATED} values')
+            if self.open + depth - 1 > MAX_DEPTH:
+                raise self.refused(mark, f'more than {MAX_DEPTH} lists and mappings inside each other')
+            self.open -= 1
+            return node
+
+        def measure(self, node: Any) -> tuple[int, int]:
+            """Size and depth of a composed node, whose keys are checked."""
+            children = []
+            if node.id == 'sequence':
+                children = node.value
+            elif node.id == 'mapping':
+                children = [part for pair in node.value for part in pair]
+                seen: set[tuple[str, Hashable]] = set()
+                for key, _ in node.value:
+                    if key.id == 'scalar' and (key.tag, key.value) in seen:
+                        raise self.refused(key.start_mark, f"'{key.value}' is there twice: remove one")
+                    seen.add((key.tag, key.value if key.id == 'scalar' else id(key)))
+            sizes = [self.measured[id(child)] for child in children]
+            return 1 + sum(size for size, _ in sizes), 1 + max((depth for _, depth in sizes), default=0)
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            """A node's value; what a tag or YAML's own types cannot mean is an error at its place."""
+            if node.id == 'scalar' and len(node.value) > _MAX_DIGITS and node.tag.endswith((':int', ':float')):
+                raise self.refused(node.start_mark, f'a number of {len(node.value)} characters')
+            try:
+                return super().construct_object(node, deep)
+            except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
+                given = repr(node.value[:40]) if node.id == 'scalar' else f'a {node.id}'
+                raise self.refused(node.start_mark, f'{given} is no {node.tag.rpartition(":")[2]}') from error
+
+    return Loader
