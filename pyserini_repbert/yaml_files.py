@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -128,6 +128,8 @@ def _loader() -> Any:
 
     class Loader(yaml.SafeLoader):
         """PyYAML's safe loader within limits; a node's size and depth count what its aliases repeat."""
+
+        peek_event: Callable[[], Any]  # without annotations where it comes from
 
         def __init__(self, text: str, where: str) -> None:
             super().__init__(text)
