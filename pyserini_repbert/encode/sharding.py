@@ -22,6 +22,7 @@ from pyserini_repbert.index.manifest import (
     write_json,
 )
 from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter, Vectors, shard_name
+from pyserini_repbert.numerals import integer
 from pyserini_repbert.passages import Passage
 
 _Settings = TypeVar('_Settings', bound=BundleSettings)
@@ -37,10 +38,12 @@ class Part:
     @classmethod
     def parse(cls, text: str) -> Part:
         """'0/4' to '3/4'. Raises InputError for anything else."""
-        index, slash, of = text.partition('/')
-        if not (slash and index.isdigit() and of.isdigit() and int(index) < int(of)):
-            raise InputError(f"--shard '{text}': expected i/n with i from 0 to n-1, '0/4' say")
-        return cls(int(index), int(of))
+        index, _, of = text.partition('/')
+        try:
+            number = integer(of, 1)
+            return cls(integer(index, 0, number - 1), number)
+        except ValueError as error:
+            raise InputError(f"--shard '{text[:60]}': expected i/n with i from 0 to n-1, '0/4' say") from error
 
     def has(self, number: int) -> bool:
         """Whether shard `number` is this process's."""

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import parser, positive_int, progress, run
+from pyserini_repbert.command import finite_number, parser, positive_int, progress, run, zero_or_more
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ def _parser() -> argparse.ArgumentParser:
         choices=['interleave', 'rrf', 'interpolation'],
         help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
     )
-    made.add_argument('--alpha', type=float, default=0.5, help='interpolation: weight of the first run')
-    made.add_argument('--rrf-k', type=float, default=60, help='rrf: the constant that is added to ranks')
+    made.add_argument('--alpha', type=finite_number, default=0.5, help='interpolation: weight of the first run')
+    made.add_argument('--rrf-k', type=finite_number, default=60, help='rrf: the constant that is added to ranks')
     made.add_argument('--depth', type=positive_int, help='read only the best hits of each query of each run')
-    made.add_argument('--hits', type=_hits, default=1000, help='hits to keep for each query, 0 for all')
+    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     made.add_argument('--output-format', default='trec', choices=['trec', 'msmarco'], help='format to write')
     made.add_argument('--tag', help="the run's tag (default: from the name of the output)")
@@ -107,10 +107,6 @@ def _parser() -> argparse.ArgumentParser:
         '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
     )
     return made
-
-
-def _hits(text: str) -> int:
-    return 0 if text == '0' else positive_int(text)
 
 
 if __name__ == '__main__':

@@ -30,7 +30,13 @@ def make_parser() -> argparse.ArgumentParser:
         'the search is dense, with --sparse it is sparse, with both their rankings are fused; --rerank adds stages.',
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument('--query', action='append', metavar='TEXT', help='a question; may be given several times')
+    what.add_argument(
+        '--query',
+        action='append',
+        type=command.utf8_text,
+        metavar='TEXT',
+        help='a question; may be given several times',
+    )
     what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
     parser.add_argument('--index', required=True, help='an index folder or a catalog name')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
