@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from pyserini_repbert.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, numbered_lines, open_binary
+from pyserini_repbert.files import StrPath, decoded_line, numbered_bytes, numbered_lines, open_binary
+from pyserini_repbert.identifiers import columns, identifier_problem
 from pyserini_repbert.ranking import Query
 
 QUERY, DOCUMENT = 'query', 'doc'
@@ -47,7 +48,8 @@ def read_data_files(paths: Sequence[StrPath]) -> tuple[dict[str, Query], dict[st
     Raises
     ------
     InputError
-        with file and line: a malformed line, an empty identifier, an identifier that comes again with another text
+        with file and line: a malformed line, an identifier that a run file cannot hold or that comes again with
+        another text
     """
     queries: dict[str, Query] = {}
     documents: dict[str, str] = {}
@@ -59,8 +61,8 @@ def read_data_files(paths: Sequence[StrPath]) -> tuple[dict[str, Query], dict[st
                 kind, name, text = parse_data_line(line)
             except BadPassage as error:
                 raise InputError.at(path, number, str(error)) from error
-            if not name:
-                raise InputError.at(path, number, f'a {kind} without an identifier')
+            if problem := identifier_problem(name):
+                raise InputError.at(path, number, f'the identifier {name[:60]!r} of a {kind} {problem}')
             if kind == QUERY:
                 before = queries.setdefault(name, Query(name, text)).text
             else:
@@ -77,12 +79,14 @@ def read_pairs(path: StrPath) -> Pairs:
     """
     pairs: dict[str, dict[str, None]] = {}
     for number, line in numbered_lines(path, 'pairs file'):
-        columns = line.split()
-        if not columns:
-            continue
-        if len(columns) != 2:
-            raise InputError.at(path, number, f"expected 'qid docid', found {line[:60]!r}")
-        pairs.setdefault(columns[0], {})[columns[1]] = None
+        try:
+            values = columns(line)
+            if not values:
+                continue
+            qid, docid = values
+        except ValueError as error:
+            raise InputError.at(path, number, f"expected 'qid docid', found {line[:60]!r} ({error})") from error
+        pairs.setdefault(qid, {})[docid] = None
     if not pairs:
         raise InputError(f"pairs file {path} has no lines: expected 'qid docid'")
     return {qid: list(docids) for qid, docids in pairs.items()}
@@ -100,16 +104,16 @@ class CedrCorpus(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             with open_binary(path) as stream:
-                for number, raw in enumerate(stream, 1):
+                for number, raw in numbered_bytes(stream):
                     place = f'{path}:{number}'
-                    if raw.isspace():
+                    if not raw or raw.isspace():
                         continue
                     try:
-                        line = parse_data_line(raw.decode('utf-8').rstrip('\r\n'))
-                    except UnicodeDecodeError as error:
-                        yield place, BadPassage(f'not valid UTF-8 ({error.reason})')
+                        line = parse_data_line(decoded_line(raw))
                     except BadPassage as error:
                         yield place, error
+                    except ValueError as error:
+                        yield place, BadPassage(str(error))
                     else:
                         if line.kind == DOCUMENT:
                             yield place, Passage(line.name, line.text)

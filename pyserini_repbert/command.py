@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import logging
 import math
 import os
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.files import disk_full
+from pyserini_repbert.identifiers import has_surrogates
+from pyserini_repbert.numerals import decimal, integer
 
 EXIT_ERROR = 2
 MAX_THREADS = 1024  # more have never made anything faster; with millions the system is busy making them for ever
 LONG = 10.0  # seconds of a model's work after which a user is told of what would be faster
+
+# What other tools call a flag, and ours.
+_OTHER_NAMES = {
+    '--k': '--hits',
+    '--topk': '--hits',
+    '--top-k': '--hits',
+    '--num-hits': '--hits',
+    '--bm25': '--sparse bm25',
+    '--model': '--encoder',
+    '--out': '--output',
+    '--run-tag': '--tag',
+    '--batch': '--batch-size',
+    '--format': '--output-format',
+}
+
+_Number = TypeVar('_Number', int, float)
 
 
 def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
@@ -29,6 +49,8 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except OSError as error:
+        if full := disk_full(error):
+            return _fail(str(full))
         return _fail(f'{error.filename or "file"}: {error.strerror or error}: check the path and its permissions')
     except KeyboardInterrupt:
         return _fail('interrupted', 130)
@@ -43,8 +65,27 @@ def _fail(message: str, status: int = EXIT_ERROR) -> int:
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are one line, like those of every other error."""
 
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> Any:  # argparse declares NoReturn
-        raise InputError(f'{message} (see {self.prog} --help)')
+        raise InputError(f'{message}{self._hints()} (see {self.prog} --help)')
+
+    def _hints(self) -> str:
+        """'; did you mean '--hits' instead of --k?' for flags that were given and are none."""
+        known = {own for own in self._option_string_actions if own.startswith('--')}
+        flags = dict.fromkeys(given.partition('=')[0] for given in self._given if given.startswith('--'))
+        hints = []
+        for flag in flags:
+            ours = _OTHER_NAMES.get(flag.lower(), '')
+            if flag in known or flag == '--':
+                continue
+            near = [ours] if ours.partition(' ')[0] in known else difflib.get_close_matches(flag, sorted(known), n=1)
+            hints += [f"'{own}' instead of {flag}" for own in near]
+        return f'; did you mean {", ".join(hints)}?' if hints else ''
 
 
 def parser(module: str, description: str) -> Parser:
@@ -85,22 +126,36 @@ def precision(options: argparse.Namespace) -> str:
 
 def positive_int(text: str) -> int:
     """An argparse type: a whole number of at least 1."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
-    return value
+    return _parsed(lambda: integer(text, 1))
 
 
-def plain_text(text: str) -> str:
-    """An argparse type: text that UTF-8 can hold. A terminal of another encoding gives bytes that are none."""
-    try:
-        text.encode('utf-8')
-    except UnicodeEncodeError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not valid UTF-8: check the terminal's encoding") from error
+def zero_or_more(text: str) -> int:
+    """An argparse type: a whole number of at least 0."""
+    return _parsed(lambda: integer(text, 0))
+
+
+def whole_number(text: str) -> int:
+    """An argparse type: a whole number, negative ones too."""
+    return _parsed(lambda: integer(text))
+
+
+def finite_number(text: str) -> float:
+    """An argparse type: a number, neither infinite nor NaN."""
+    return _parsed(lambda: decimal(text))
+
+
+def utf8_text(text: str) -> str:
+    """An argparse type: a text in UTF-8 (Python hands over other bytes as halves of surrogate pairs)."""
+    if has_surrogates(text):
+        raise argparse.ArgumentTypeError(f'{text[:60]!a} is not valid UTF-8: check the encoding of the terminal')
     return text
+
+
+def _parsed(parse: Callable[[], _Number]) -> _Number:
+    try:
+        return parse()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def threads(text: str) -> int:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.identifiers import has_surrogates, identifier_problem
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +77,8 @@ class _SeenDocids:
 class Corpus(ABC):
     """A stream of passages that can be read again from the start.
 
-    Subclasses yield `(place, Passage | BadPassage)`; this class owns the checks that all formats share: an empty docid,
-    white space in a docid, empty text, duplicate docids, and what becomes of a line that cannot be used.
+    Subclasses yield `(place, Passage | BadPassage)`; this class owns the checks that all formats share: docids that a
+    run file cannot hold, empty text, duplicate docids, and what becomes of a line that cannot be used.
 
     Attributes
     ----------
@@ -123,10 +124,10 @@ class Corpus(ABC):
     def _problem(self, item: Passage | BadPassage) -> str | None:
         if isinstance(item, BadPassage):
             return str(item)
-        if not item.docid:
-            return 'the docid is empty'
-        if len(item.docid.split()) != 1 or item.docid != item.docid.strip():
-            return f'docid {item.docid!r} contains white space, which run files cannot hold'
+        if problem := identifier_problem(item.docid):
+            return f'docid {item.docid[:60]!r} {problem}' if item.docid else 'the docid is empty'
+        if has_surrogates(item.text):
+            return f"passage '{item.docid}' has half of a surrogate pair, which is no character"
         if not self.keep_empty and not item.text.strip():
             return f"passage '{item.docid}' has no text"
         return None

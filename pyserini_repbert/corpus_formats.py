@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import html
-import json
-import re
 import tarfile
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pyserini_repbert.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, MissingDependencyError
-from pyserini_repbert.files import open_binary
-
-# A comment, or '<' with a letter, '/', '!' or '?' after it, as HTML has it: the 'm < n' of an abstract is text.
-_TAG = re.compile(r'<!--.*?-->|<[a-zA-Z/!?][^>]*>', re.DOTALL)
+from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
+from pyserini_repbert.json_values import identifier_of, parse_json
+from pyserini_repbert.trec_text import TAG, read_documents
 
 _QUICK_GZIP = 50_000_000  # bytes that are unpacked just to count their lines
 
@@ -41,21 +36,21 @@ class _LinesCorpus(Corpus):
 
     @abstractmethod
     def parse(self, line: str) -> Passage:
-        """One line's passage; raises `BadPassage` or ValueError, KeyError where there is none."""
+        """One line's passage; raises `BadPassage` where there is none."""
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             with open_binary(path) as stream:
-                for number, raw in enumerate(stream, 1):
-                    if raw.isspace():
+                for number, raw in numbered_bytes(stream):
+                    if not raw or raw.isspace():
                         continue
                     place = f'{path}:{number}'
                     try:
-                        yield place, self.parse(raw.decode('utf-8').rstrip('\r\n'))
-                    except UnicodeDecodeError as error:
-                        yield place, BadPassage(f'not valid UTF-8 ({error.reason})')
+                        yield place, self.parse(decoded_line(raw))
                     except BadPassage as error:
                         yield place, error
+                    except ValueError as error:
+                        yield place, BadPassage(str(error))
 
 
 class JsonlCorpus(_LinesCorpus):
@@ -67,22 +62,27 @@ class JsonlCorpus(_LinesCorpus):
 
     def parse(self, line: str) -> Passage:
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError as error:
             raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
         if not isinstance(record, dict):
             raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
-        docid = next((record[key] for key in ('id', '_id', 'docid') if key in record), None)
-        if docid is None or isinstance(docid, (dict, list)):
-            raise BadPassage(f"no 'id' in {line[:60]!r}")
+        try:
+            docid = identifier_of(record, ('id', '_id', 'docid'))
+        except ValueError as error:
+            raise BadPassage(f'{error} in {line[:60]!r}') from error
         fields = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
-        parts = [record.get(field) for field in fields]
-        if self.fields and None in parts:
-            raise BadPassage(f"no field '{self.fields[parts.index(None)]}' in passage '{docid}'")
-        texts = [part for part in parts if isinstance(part, str)]
+        texts = []
+        for field in fields:
+            text = record.get(field)
+            if text is None and self.fields:
+                raise BadPassage(f"no field '{field}' in passage '{docid[:60]}'")
+            if text is not None and not isinstance(text, str):
+                raise BadPassage(f"field '{field}' of passage '{docid[:60]}' is no text: put it in quotes")
+            texts += [] if text is None else [text]
         if not texts:
-            raise BadPassage(f"no 'contents' in passage '{docid}': name the text fields with --fields")
-        return Passage(str(docid), ' '.join(text for text in texts if text))
+            raise BadPassage(f"no 'contents' in passage '{docid[:60]}': name the text fields with --fields")
+        return Passage(docid, ' '.join(text for text in texts if text))
 
 
 class TsvCorpus(_LinesCorpus):
@@ -96,7 +96,10 @@ class TsvCorpus(_LinesCorpus):
 
 
 class TrecCorpus(Corpus):
-    """TREC text: `<DOC> <DOCNO>…</DOCNO> … </DOC>`; other tags are dropped, their content is kept."""
+    """TREC text: `<DOC> <DOCNO>…</DOCNO> … </DOC>`; other tags are dropped, their content is kept.
+
+    Text outside of a <DOC> is refused or skipped like a bad passage.
+    """
 
     def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
@@ -104,36 +107,10 @@ class TrecCorpus(Corpus):
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
-            lines: list[bytes] = []
-            start = 0
             with open_binary(path) as stream:
-                for number, raw in enumerate(stream, 1):
-                    opening = raw.lstrip()[:5].upper() == b'<DOC>'
-                    if raw.upper().count(b'<DOC>') > opening:
-                        yield f'{path}:{number}', BadPassage('<DOC> inside a line: start a line with it')
-                    if opening and lines:
-                        yield f'{path}:{start}', BadPassage('<DOC> without </DOC>')
-                        lines = []
-                    if opening or lines:
-                        start = start if lines else number
-                        lines.append(raw)
-                        if b'</DOC>' in raw.upper():
-                            yield f'{path}:{start}', self._parse(b''.join(lines))
-                            lines = []
-            if lines:
-                yield f'{path}:{start}', BadPassage('<DOC> without </DOC>')
-
-    @staticmethod
-    def _parse(raw: bytes) -> Passage | BadPassage:
-        try:
-            document = raw.decode('utf-8')
-        except UnicodeDecodeError as error:
-            return BadPassage(f'not valid UTF-8 ({error.reason})')
-        number = re.search(r'<DOCNO>\s*(.*?)\s*</DOCNO>', document, re.DOTALL | re.IGNORECASE)
-        if number is None:
-            return BadPassage('no <DOCNO>')
-        rest = document[: number.start()] + ' ' + document[number.end() :]
-        return Passage(number.group(1), ' '.join(_TAG.sub(' ', rest).split()))
+                for number, document in read_documents(numbered_bytes(stream)):
+                    bad = isinstance(document, str)
+                    yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
 
 
 class HtmlCorpus(Corpus):
@@ -146,21 +123,25 @@ class HtmlCorpus(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for file_name, raw in self._files():
             place = f'{self.path}:{file_name}'
-            text = ' '.join(html.unescape(_TAG.sub(' ', raw.decode('utf-8', 'replace'))).split())
+            if raw is None:
+                yield place, BadPassage('no file with content but a link, or a folder: put the page itself there')
+                continue
+            text = ' '.join(html.unescape(TAG.sub(' ', raw.decode('utf-8', 'replace'))).split())
             yield place, Passage(Path(file_name).name.removesuffix('.html'), text)
 
-    def _files(self) -> Iterator[tuple[str, bytes]]:
+    def _files(self) -> Iterator[tuple[str, bytes | None]]:
+        """(name, content) of each page; None for what has the name of one but no content of its own."""
         if self.path.is_dir():
             for file in sorted(self.path.rglob('*.html')):
-                yield str(file.relative_to(self.path)), file.read_bytes()
+                yield str(file.relative_to(self.path)), file.read_bytes() if file.is_file() else None
             return
         try:
             with tarfile.open(self.path) as archive:
                 for member in archive:
-                    stream = archive.extractfile(member) if member.isfile() else None
-                    if stream is not None and member.name.endswith('.html'):
-                        yield member.name, stream.read()
-        except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+                    if member.name.endswith('.html'):
+                        stream = archive.extractfile(member) if member.isreg() else None
+                        yield member.name, stream.read() if stream else None
+        except ARCHIVE_ERRORS as error:
             raise InputError(f'{self.path} is not a whole tar archive ({error}): fetch it again') from error
 
 

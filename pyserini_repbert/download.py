@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import http.client
 import os
 import urllib.error
 import urllib.request
@@ -12,9 +14,12 @@ from typing import Any
 
 from pyserini_repbert.catalog import Entry, cache_folder
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.files import disk_space
+from pyserini_repbert.numerals import integer
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
 _BLOCK = 1 << 20
+_LARGEST = 2**63 - 1
 _TIMEOUT = 60  # seconds without a byte
 
 
@@ -37,6 +42,8 @@ def fetch_entry(entry: Entry, on_progress: Callable[[int], object] | None = None
         offline, or when the address cannot be reached: names file, size, address and the place to put it by hand
     DamagedFileError
         when the file's checksum is not the catalog's
+    DiskFullError
+        when there is no room for it
     """
     source: Mapping[str, Any] = entry.values['download']
     return fetch(
@@ -68,9 +75,12 @@ def fetch(
     part = target.with_name(f'{target.name}.part')
     part.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _receive(address, part, on_progress)
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, 'reason', error)
+        with disk_space(part, size):
+            _receive(address, part, on_progress)
+    except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
+        if isinstance(error, OSError) and not isinstance(error, urllib.error.URLError) and error.filename is not None:
+            raise  # about `part`, not the network
+        reason = getattr(error, 'reason', None) or str(error) or type(error).__name__
         message = f"'{name}' could not be fetched ({reason}): try again, or fetch {by_hand}"
         raise MissingResourceError(message) from error
     with open(part, 'rb') as stream:
@@ -99,10 +109,11 @@ def _receive(address: str, part: Path, on_progress: Callable[[int], object] | No
             stream.write(block)
             if on_progress is not None:
                 on_progress(len(block))
-        expected = response.headers.get('Content-Length')
         received = stream.tell() - (done if response.status == 206 else 0)
-        if expected is not None and received < int(expected):
-            raise ConnectionError(f'the connection ended after {received} of {expected} bytes')
+        with contextlib.suppress(ValueError):  # a header that is no number says nothing
+            expected = integer(response.headers.get('Content-Length', ''), 0, _LARGEST)
+            if received < expected:
+                raise ConnectionError(f'the connection ended after {received} of {expected} bytes')
 
 
 def forbid_downloads(forbidden: bool) -> None:

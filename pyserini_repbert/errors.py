@@ -30,6 +30,10 @@ class DamagedFileError(PyseriniRepbertError):
     """A file is not the one that its checksum or its manifest describes."""
 
 
+class DiskFullError(PyseriniRepbertError):
+    """There is no space left where something has to be written."""
+
+
 class MismatchError(PyseriniRepbertError):
     """Two things that have to fit each other do not: an index and an encoder, say."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import re
 import shutil
+import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -16,12 +19,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import DiskFullError, InputError
 from pyserini_repbert.locks import hold, is_left
 
 StrPath = str | os.PathLike[str]
 
 _TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # as tempfile names what belongs to a target
+
+LONE_CR = 'a carriage return (CR) inside the line: save the file with LF or CRLF line ends'
+# What tarfile and the libraries that unpack raise for an archive that is not whole.
+ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 
 
 def existing_file(path: StrPath, what: str) -> Path:
@@ -48,17 +56,65 @@ def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
 def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end) of a UTF-8 text file, plain or .gz.
 
-    Raises InputError with file and line for bytes that are not UTF-8. Blank lines come too; a byte order mark does not.
+    Raises InputError with file and line for bytes that are not UTF-8, and for a CR inside a line: other readers take
+    it for a line's end. Blank lines come too; a byte order mark does not.
     """
     found = existing_file(path, what)
-    number = 0
     with open_binary(found) as stream:
-        for number, raw in enumerate(stream, 1):
+        for number, raw in numbered_bytes(stream):
             try:
-                yield number, raw.decode('utf-8-sig' if number == 1 else 'utf-8').rstrip('\r\n')
-            except UnicodeDecodeError as error:
-                message = f'not valid UTF-8 ({error.reason}): save the file as UTF-8'
-                raise InputError.at(found, number, message) from error
+                yield number, decoded_line(raw)
+            except ValueError as error:
+                raise InputError.at(found, number, str(error)) from error
+
+
+def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """(line number from 1, line) of a file, without the byte order mark that may begin it."""
+    for number, raw in enumerate(stream, 1):
+        yield number, raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+
+
+def decoded_line(raw: bytes) -> str:
+    """A line of UTF-8 without its end. Raises ValueError for other bytes, and for a CR inside the line."""
+    try:
+        line = raw.decode('utf-8').rstrip('\r\n')
+    except UnicodeDecodeError as error:
+        raise ValueError(f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
+    if '\r' in line:
+        raise ValueError(LONE_CR)
+    return line
+
+
+@contextmanager
+def disk_space(path: StrPath, needed: str = '') -> Iterator[None]:
+    """An error for want of space becomes a DiskFullError that names `path` and what is free there.
+
+    Parameters
+    ----------
+    needed : how much the whole takes, where that is known ('386 MB')
+    """
+    try:
+        yield
+    except OSError as error:
+        if full := disk_full(error, path, needed):
+            raise full from error
+        raise
+
+
+def disk_full(error: OSError, path: StrPath | None = None, needed: str = '') -> DiskFullError | None:
+    """The error to raise instead of `error` where a disk or a quota is full; None where it is about something else."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return None
+    target = None if path is None and error.filename is None else Path(os.fsdecode(path or error.filename))
+    what = 'the disk is full' if error.errno == errno.ENOSPC else 'the quota of the disk is used up'
+    if target is None:
+        return DiskFullError(f'{what}: make room, or write to another disk')
+    there = next((folder for folder in (target, *target.parents) if folder.exists()), None)
+    free = f'{human_size(shutil.disk_usage(there).free)} free' if there else ''
+    sizes = ', '.join(filter(None, [f'{needed} needed' if needed else '', free]))
+    return DiskFullError(
+        f'{what}: {target} could not be written{f" ({sizes})" if sizes else ""}: make room, or write to another disk'
+    )
 
 
 @contextmanager
@@ -73,7 +129,7 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
     if target.is_dir():
         raise InputError(f'output {target} is a folder, a file name was expected')
     if target.exists() and not target.is_file():
-        with open(target, mode, encoding=None if 'b' in mode else 'utf-8') as device:
+        with disk_space(target), open(target, mode, encoding=None if 'b' in mode else 'utf-8') as device:
             yield device
         return
     target = Path(os.path.realpath(target))
@@ -81,7 +137,7 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
     remove_leftovers(target.parent, target.name)
     handle, temporary = _temporary_file(target)
     try:
-        with os.fdopen(handle, 'wb') as raw:
+        with disk_space(target), os.fdopen(handle, 'wb') as raw:
             packed = gzip.GzipFile(fileobj=raw, mode='wb', filename='', mtime=0) if target.suffix == '.gz' else None
             stream: Any = packed or raw
             if 'b' in mode:
@@ -114,7 +170,8 @@ def atomic_folder(path: StrPath) -> Iterator[Path]:
     handle, temporary = _temporary_folder(target)
     try:
         temporary.chmod(0o777 & ~_umask())
-        yield temporary
+        with disk_space(target):
+            yield temporary
         for item in temporary.rglob('*'):
             if item.is_file():
                 with open(item, 'rb') as stream:

@@ -12,7 +12,7 @@ from pyserini_repbert.cedr_data import CedrCorpus
 from pyserini_repbert.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.corpus_formats import HtmlCorpus, IrDatasetsCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, existing_file, open_binary
+from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
 
 __all__ = [
     'BadPassage',
@@ -103,7 +103,7 @@ def _guess_format(path: Path, paths: list[Path]) -> str:
     if not paths:
         return CorpusFormat.JSONL
     with open_binary(existing_file(paths[0], 'corpus')) as stream:
-        start = stream.read(4096).lstrip()
+        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
     if start[:1] == b'{':
         return CorpusFormat.JSONL
     if re.match(rb'(doc|query)\t[^\t\n]*\t', start):

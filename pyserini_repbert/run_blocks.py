@@ -6,21 +6,22 @@ Both ways give the same columns; only the line-by-line way accepts odd spacing, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, existing_file, open_binary
+from pyserini_repbert.files import BYTE_ORDER_MARK, LONE_CR, StrPath, existing_file, open_binary
+from pyserini_repbert.identifiers import columns as values_of
+from pyserini_repbert.numerals import decimal, integer
 
 BLOCK_BYTES = 1 << 18  # arrays of a block stay in the cache
 MSMARCO_COLUMNS = 3
 TREC_COLUMNS = 6
-_BOM = b'\xef\xbb\xbf'
 _WORD = 8
 _LONGEST_RANK = 9
+_GREATEST_RANK = 2**53  # up to which float64 tells whole numbers apart
 _SPACE, _TAB, _NEWLINE, _ZERO = b' \t\n0'
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -66,7 +67,7 @@ def line_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[int, b
     with open_binary(existing_file(path, 'run file')) as stream:
         while read := stream.read(size):
             if start:
-                read, start = read.removeprefix(_BOM), False
+                read, start = read.removeprefix(BYTE_ORDER_MARK), False
             cut = read.rfind(b'\n') + 1
             if cut:
                 block = rest + read[:cut]
@@ -81,7 +82,7 @@ def line_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[int, b
 
 def count_columns(path: StrPath, first: int, block: bytes) -> int:
     """3 or 6: the columns of the first line that is not blank; 0 for a block of blank lines."""
-    for number, line in enumerate(block.splitlines(), first):
+    for number, line in enumerate(block.split(b'\n'), first):
         if values := line.split():
             if len(values) not in (MSMARCO_COLUMNS, TREC_COLUMNS):
                 _refuse(path, number, line, 0)
@@ -93,6 +94,8 @@ def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Column
     """The columns of a block whose first line has the number `first`; raises InputError naming file and line."""
     if b'\r\n' in block:
         block = block.replace(b'\r\n', b'\n')
+    if BYTE_ORDER_MARK in block:
+        return _line_by_line(path, first, block, columns)
     codes = np.frombuffer(block + bytes(_WORD), dtype=np.uint8)
     ends = _value_ends(codes[:-_WORD], columns)
     found = None if ends is None else _take_apart(block, codes, ends)
@@ -185,36 +188,33 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
     docids: list[str] = []
     keys: list[float] = []
     doc, rank = (1, 2) if columns == MSMARCO_COLUMNS else (2, 3)
-    for number, line in enumerate(block.split(b'\n'), first):
-        values = line.split()
-        if not values:
-            continue
-        if len(values) != columns:
-            _refuse(path, number, line, columns)
+    for number, raw in enumerate(block.split(b'\n'), first):
         try:
-            line.decode('utf-8')
+            line = raw.rstrip(b'\r').decode('utf-8')
         except UnicodeDecodeError as error:
             raise InputError.at(path, number, f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
+        if '\r' in line:
+            raise InputError.at(path, number, LONE_CR)
         try:
-            key = float(int(values[rank]))
+            values = values_of(line)
+            if not values:
+                continue
+            if len(values) != columns:
+                _refuse(path, number, raw, columns)
+            key = float(integer(values[rank], 0 if columns == MSMARCO_COLUMNS else -_GREATEST_RANK, _GREATEST_RANK))
             if columns == TREC_COLUMNS:
-                key = float(values[4])
-        except ValueError:
-            _refuse(path, number, line, columns)
-        if b'_' in values[rank] or (columns == TREC_COLUMNS and b'_' in values[4]):
-            _refuse(path, number, line, columns)
-        if not math.isfinite(key):
-            raise InputError.at(path, number, f"score '{values[4].decode()}' is not a finite number")
-        qid = values[0].decode()
-        if not qids or qid != qids[-1]:
-            qids.append(qid)
+                key = decimal(values[4])
+        except ValueError as error:
+            _refuse(path, number, raw, columns, f' ({error})')
+        if not qids or values[0] != qids[-1]:
+            qids.append(values[0])
             starts.append(len(docids))
-        docids.append(values[doc].decode())
+        docids.append(values[doc])
         keys.append(key)
     return Columns(qids, starts, docids, np.array(keys, dtype=np.float64))
 
 
-def _refuse(path: StrPath, number: int, line: bytes, columns: int) -> NoReturn:
+def _refuse(path: StrPath, number: int, line: bytes, columns: int, why: str = '') -> NoReturn:
     trec, msmarco = "'qid Q0 docid rank score tag'", "'qid docid rank'"
     wanted = {TREC_COLUMNS: trec, MSMARCO_COLUMNS: msmarco}.get(columns, f'{trec} or {msmarco}')
-    raise InputError.at(path, number, f'expected {wanted}, found {line.decode("utf-8", "replace").strip()[:80]!r}')
+    raise InputError.at(path, number, f'expected {wanted}, found {line.decode("utf-8", "replace").strip()[:80]!r}{why}')

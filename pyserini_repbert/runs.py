@@ -35,7 +35,8 @@ __all__ = [
     'write_run',
 ]
 
-_WHITE_SPACE = re.compile(r'[ \t\n\r\x0b\x0c]')
+# White space, and what `identifiers` refuses: NUL, byte order marks, halves of surrogate pairs.
+_FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
 
 
 class RunFormat(StrEnum):
@@ -226,16 +227,19 @@ def _woven(*columns: str | list[str]) -> str:
 
 def _check_names(qid: str, docids: list[str]) -> None:
     for what, names in (('qid', [qid]), ('docid', docids)):
-        if '' in names or _WHITE_SPACE.search(''.join(names)):
-            bad = next(name for name in names if not name or _WHITE_SPACE.search(name))
-            raise InputError(f"{what} {bad!r} of query '{qid}' is empty or has white space: run files cannot hold it")
+        if '' in names or _FORBIDDEN.search(''.join(names)):
+            bad = next(name for name in names if not name or _FORBIDDEN.search(name))
+            raise InputError(
+                f'{what} {bad!r} of query {qid!r} is empty or has white space, or what is no character: '
+                'run files cannot hold it'
+            )
 
 
 def check_format(fmt: str, tag: str) -> None:
     """Refuse an output format or a tag that no run file can have, before any work is done."""
     if fmt not in list(RunFormat):
         raise InputError(f"output format '{fmt}' is unknown: expected one of {', '.join(RunFormat)}")
-    if len(tag.split()) != 1:
+    if len(tag.split()) != 1 or _FORBIDDEN.search(tag):
         raise InputError(f'run tag {tag!r} must be one word: evaluators split lines at white space')
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from pathlib import Path
 
 from pyserini_repbert.cedr_data import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
+from pyserini_repbert.identifiers import columns, has_surrogates, identifier_problem
+from pyserini_repbert.json_values import identifier_of, parse_json
+from pyserini_repbert.numerals import integer
 from pyserini_repbert.passages import BadPassage
 from pyserini_repbert.ranking import Query
+from pyserini_repbert.trec_text import read_documents, read_topic_fields
 
 logger = logging.getLogger(__name__)
 
 Qrels = dict[str, dict[str, int]]
-
-_TAG = re.compile(r'<(/?)(\w+)[^>]*>')
 
 
 def read_topics(path: StrPath) -> list[Query]:
@@ -30,7 +30,8 @@ def read_topics(path: StrPath) -> list[Query]:
     Raises
     ------
     InputError
-        for a malformed line (with file and line), a qid that occurs twice, or a file without topics
+        for a malformed line (with file and line), text outside of the topics, a qid that occurs twice, or a file
+        without topics
     """
     lines = list(numbered_lines(path, 'topics file'))
     first = next((line.lstrip() for _, line in lines if line.strip()), '')
@@ -88,101 +89,73 @@ def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, 
     for number, line in lines:
         if not line.strip():
             continue
+        wanted = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
         try:
-            record = json.loads(line)
-            qid = next(record[key] for key in ('id', 'qid', '_id') if key in record)
-            text = next(record[key] for key in ('text', 'title', 'query') if key in record)
-            if not isinstance(qid, (str, int)) or not isinstance(text, str):
-                raise TypeError
-        except (ValueError, StopIteration, TypeError) as error:
-            message = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
-            raise InputError.at(path, number, message) from error
-        found.append((number, Query(_checked_qid(path, number, str(qid)), text.strip())))
+            record = parse_json(line)
+            if not isinstance(record, dict):
+                raise ValueError('not an object')
+            qid = identifier_of(record, ('id', 'qid', '_id'))
+        except ValueError as error:
+            raise InputError.at(path, number, f'{wanted} ({error})') from error
+        text = next((record[key] for key in ('text', 'title', 'query') if key in record), None)
+        if not isinstance(text, str):
+            raise InputError.at(path, number, f"{wanted} (no 'text')")
+        if has_surrogates(text):
+            raise InputError.at(path, number, f"topic '{qid}' has half of a surrogate pair, which is no character")
+        found.append((number, Query(_checked_qid(path, number, qid), text.strip())))
     return found
 
 
 def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
     """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed); closing tags are optional."""
     found: list[tuple[int, Query]] = []
-    fields: dict[str, str] | None = None
-    field, start = '', 0
-
-    def finish() -> None:
-        if fields is None:
-            return
-        qid = re.sub(r'^Number:', '', fields.get('num', '').strip()).strip()
-        if not qid or 'title' not in fields:
+    for start, topic in read_topic_fields(lines):
+        if isinstance(topic, str):
+            raise InputError.at(path, start, topic)
+        qid = topic.get('num', '').strip().removeprefix('Number:').strip()
+        if not qid or 'title' not in topic:
             raise InputError.at(path, start, 'a <top> without <num> or <title>')
-        title = re.sub(r'^Topic:', '', fields['title'].strip())
+        title = topic['title'].strip().removeprefix('Topic:')
         found.append((start, Query(_checked_qid(path, start, qid), ' '.join(title.split()))))
-
-    for number, line in lines:
-        position = 0
-        for tag in [*_TAG.finditer(line), None]:
-            if fields is not None and field:
-                fields[field] = fields.get(field, '') + line[position : tag.start() if tag else len(line)] + ' '
-            if tag is None:
-                break
-            position = tag.end()
-            closing, name = tag.group(1), tag.group(2).lower()
-            if name == 'top':
-                finish()
-                fields, field, start = (None if closing else {}), '', number
-            elif fields is not None:
-                field = '' if closing else name
-    finish()
     return found
 
 
 def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
     """Each <DOC> holds a <DOCNO>, the qid, and the text of the topic (SMART collections in TREC form: CACM)."""
     found: list[tuple[int, Query]] = []
-    parts: list[str] = []
-    start = 0
-    for number, line in lines:
-        if line.lstrip().upper().startswith('<DOC>'):
-            if parts:
-                raise InputError.at(path, start, 'a <DOC> without </DOC>')
-            start = number
-        elif not parts:
-            continue
-        parts.append(line)
-        if '</DOC>' in line.upper():
-            qid = re.search(r'<DOCNO>(.*?)</DOCNO>', text := ' '.join(parts), re.IGNORECASE)
-            if qid is None or not qid.group(1).strip():
-                raise InputError.at(path, start, 'a <DOC> without <DOCNO>')
-            rest = _TAG.sub(' ', text[: qid.start()] + text[qid.end() :])
-            found.append((start, Query(_checked_qid(path, start, qid.group(1)), ' '.join(rest.split()))))
-            parts = []
-    if parts:
-        raise InputError.at(path, start, 'a <DOC> without </DOC>')
+    for start, document in read_documents((number, f'{line}\n'.encode()) for number, line in lines):
+        if isinstance(document, str):
+            raise InputError.at(path, start, document)
+        found.append((start, Query(_checked_qid(path, start, document[0]), document[1])))
     return found
 
 
 def _checked_qid(path: StrPath, number: int, qid: str) -> str:
     qid = qid.strip()
-    if len(qid.split()) != 1:
-        raise InputError.at(path, number, f'qid {qid!r} contains white space, which run files cannot hold')
+    if problem := identifier_problem(qid):
+        raise InputError.at(path, number, f'qid {qid[:60]!r} {problem}')
     return qid
 
 
 def read_qrels(path: StrPath) -> Qrels:
     """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the file's order.
 
-    Where a document is judged more than once for a topic, the last grade counts, as for trec_eval; a warning says how
-    often grades differ. Raises InputError for a malformed line, or no lines.
+    A grade is a whole number, which may be negative. Where a document is judged more than once for a topic, the last
+    grade counts, as for trec_eval; a warning says how often grades differ. Raises InputError for a malformed line, or
+    no lines.
     """
     qrels: Qrels = {}
     changed: list[int] = []
     for number, line in numbered_lines(path, 'qrels file'):
-        columns = line.split()
-        if not columns:
-            continue
         try:
-            qid, _, docid, grade_text = columns
-            grade = int(grade_text)
+            values = columns(line)
+            if not values:
+                continue
+            qid, _, docid, grade_text = values
+            grade = integer(grade_text)
         except ValueError as error:
-            raise InputError.at(path, number, f"expected 'qid 0 docid grade', found {line[:60]!r}") from error
+            wanted = f"expected 'qid 0 docid grade', found {line[:60]!r}"
+            raise InputError.at(path, number, f'{wanted} ({error})') from error
         judged = qrels.setdefault(qid, {})
         if judged.get(docid, grade) != grade:
             changed.append(number)

@@ -28,7 +28,7 @@ def test_both_kinds_of_file(tmp_path):
     [
         ('query\t1\ta\ntopic\t2\tb\n', r"f:2: expected 'query<TAB>qid<TAB>text'.*found 'topic"),
         ('doc\td1\n', r"f:1: expected .*found 'doc\\td1'"),
-        ('doc\t \ttext\n', 'f:1: a doc without an identifier'),
+        ('doc\t \ttext\n', "f:1: the identifier '' of a doc is empty"),
         ('doc\td\ta\ndoc\td\tb\n', "f:2: doc 'd' was given before with another text"),
         ('query\tq\ta\nquery\tq\tb\n', "f:2: query 'q' was given before"),
     ],

@@ -122,9 +122,9 @@ def test_empty_text_can_be_kept(tmp_path):
 @pytest.mark.parametrize(
     ('content', 'message'),
     [
-        ('<DOC>\n<DOCNO>a</DOCNO>\nx\n', r'c\.trec:1: <DOC> without </DOC>'),
-        ('<DOC>\n<DOCNO>a</DOCNO>\nx\n<DOC>\n<DOCNO>b</DOCNO>\ny\n</DOC>\n', r'c\.trec:1: <DOC> without </DOC>'),
-        ('<DOC>\nx\n</DOC>\n', r'c\.trec:1: no <DOCNO>'),
+        ('<DOC>\n<DOCNO>a</DOCNO>\nx\n', r'c\.trec:1: a <DOC> without </DOC>'),
+        ('<DOC>\n<DOCNO>a</DOCNO>\nx\n<DOC>\n<DOCNO>b</DOCNO>\ny\n</DOC>\n', r'c\.trec:1: a <DOC> without </DOC>'),
+        ('<DOC>\nx\n</DOC>\n', r'c\.trec:1: a <DOC> without <DOCNO>'),
         ('<DOC><DOCNO>a</DOCNO>x</DOC> <DOC><DOCNO>b</DOCNO>y</DOC>\n', r'c\.trec:1: <DOC> inside a line'),
     ],
 )

@@ -17,6 +17,7 @@ from pyserini_repbert.files import remove_leftovers
 from pyserini_repbert.index.manifest import MANIFEST, SETTINGS, read_manifest, read_record, write_json
 from pyserini_repbert.index.records import BundleSettings
 from pyserini_repbert.locks import busy, locked, owner
+from pyserini_repbert.numerals import integer
 
 _LOCK = re.compile(r'\.part-(\d{1,9})-of-(\d{1,9})\.lock')
 _SHARD = 'shard-'
@@ -33,10 +34,12 @@ class Part:
     @classmethod
     def parse(cls, text: str) -> Part:
         """'0/4' to '3/4'. Raises InputError for anything else."""
-        match = re.fullmatch(r'([0-9]{1,9})/([0-9]{1,9})', text)
-        if not match or int(match[1]) >= int(match[2]):
-            raise InputError(f"--shard '{text}': expected i/n with i from 0 to n-1, '0/4' say")
-        return cls(int(match[1]), int(match[2]))
+        index, _, of = text.partition('/')
+        try:
+            number = integer(of, 1)
+            return cls(integer(index, 0, number - 1), number)
+        except ValueError as error:
+            raise InputError(f"--shard '{text[:60]}': expected i/n with i from 0 to n-1, '0/4' say") from error
 
     def has(self, number: int) -> bool:
         """Whether shard `number` is this process's."""

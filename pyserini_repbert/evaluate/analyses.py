@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from pyserini_repbert.command import parser, positive_int
+from pyserini_repbert.command import parser, positive_int, zero_or_more
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures_command import DEFAULT_MEASURES, load_judgments, named_paths, read_named
 from pyserini_repbert.fusion.__main__ import add_formula_arguments, check_scores, formula
@@ -18,7 +18,7 @@ def fusion_table_main(arguments: Sequence[str]) -> int | None:
     methods = ['interleave', 'rrf', 'interpolation']
     made.add_argument('--method', default=methods[0], choices=methods, help='how pairs are fused')
     add_formula_arguments(made)
-    made.add_argument('--hits', type=_from_zero, default=1000, help='hits to keep for each query, 0 for all')
+    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     options = _checked(made, arguments)
     from pyserini_repbert.evaluate.fusion_tables import fusion_table
     from pyserini_repbert.evaluate.measures import parse_measures
@@ -92,7 +92,7 @@ def rerank_depth_main(arguments: Sequence[str]) -> int | None:
     _add_runs(made, qrels=True, measures=True)
     made.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]
-    made.add_argument('--depths', type=_from_zero, nargs='+', default=depths, help='hits to rerank, 0 for none')
+    made.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
     options = _checked(made, arguments)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
@@ -176,7 +176,3 @@ def _checked(made: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
 
         require_matplotlib()
     return options
-
-
-def _from_zero(text: str) -> int:
-    return 0 if text == '0' else positive_int(text)

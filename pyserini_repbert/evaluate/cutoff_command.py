@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyserini_repbert.command import parser, positive_int
+from pyserini_repbert.command import parser, positive_int, zero_or_more
 from pyserini_repbert.evaluate.measures_command import load_judgments
 
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--qrels', required=True, help='judgments of the validation topics: a file or a name')
     made.add_argument('--measure', default='MRR@10', help="in ir_measures' form")
     made.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
-    made.add_argument('--cutoffs', type=int, nargs='+', help='try these instead')
+    made.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
     made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
     made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
     options = made.parse_args(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pyserini_repbert.command import model_update, parser, positive_int, precision, progress
+from pyserini_repbert.command import model_update, parser, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.encode.__main__ import add_model_arguments
 from pyserini_repbert.evaluate.measures_command import load_judgments
 
@@ -80,4 +80,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _kept(text: str) -> int:
-    return 0 if text in ('all', '0') else positive_int(text)
+    return 0 if text == 'all' else zero_or_more(text)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_repbert.cedr_data import is_data_line
+from pyserini_repbert.cedr_data import is_data_line, parse_data_line
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, existing_file, numbered_lines
+from pyserini_repbert.identifiers import columns, identifier_problem
+from pyserini_repbert.json_values import identifier_of, parse_json
 from pyserini_repbert.runs import RankedList, Run
 
 Folds = list[list[str]]
@@ -47,18 +48,31 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
 
 
 def _first_columns(path: StrPath) -> list[str]:
-    lines = (line for _, line in numbered_lines(path, 'fold file') if line.strip())
-    return list(dict.fromkeys(line.split()[is_data_line(line)] for line in lines))
+    qids: dict[str, None] = {}
+    for number, line in numbered_lines(path, 'fold file'):
+        try:
+            qid = parse_data_line(line).name if is_data_line(line) else next(iter(columns(line)), None)
+            if qid is None:
+                continue
+            if problem := identifier_problem(qid):
+                raise ValueError(problem)
+            qids[qid] = None
+        except ValueError as error:
+            raise InputError.at(path, number, f'expected a line that begins with a qid, found {line[:60]!r}') from error
+    return list(qids)
 
 
 def _from_json(path: StrPath) -> Folds:
     try:
-        content = json.loads(existing_file(path, 'fold file').read_text(encoding='utf-8'))
+        content = parse_json(existing_file(path, 'fold file').read_bytes())
     except ValueError as error:
         raise InputError(f'{Path(path)} is not JSON ({error}): give a file for each fold, or one JSON file') from error
     if not isinstance(content, list) or not all(isinstance(fold, list) for fold in content):
         raise InputError(f'{Path(path)} holds no folds: a JSON list of lists of qids was expected')
-    return [list(dict.fromkeys(str(qid) for qid in fold)) for fold in content]
+    try:
+        return [list(dict.fromkeys(identifier_of({'qid': qid}, ('qid',)) for qid in fold)) for fold in content]
+    except ValueError as error:
+        raise InputError(f'{Path(path)}: a list of qids has {error}') from error
 
 
 def fold_of(folds: Folds) -> dict[str, int]:

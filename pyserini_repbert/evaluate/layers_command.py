@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import add_precision_arguments, model_update, parser, positive_int, precision, progress
+from pyserini_repbert.command import (
+    add_precision_arguments,
+    finite_number,
+    model_update,
+    parser,
+    positive_int,
+    precision,
+    progress,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures_command import load_judgments, named_paths
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
@@ -146,7 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--hits', type=positive_int, help="hits to rerank, if not the setting's")
     made.add_argument('--measures', nargs='+', default=['P@20', 'nDCG@20'], help="in ir_measures' form")
     made.add_argument('--lengths', nargs='+', type=positive_int, metavar='N', help='wordpieces of documents')
-    made.add_argument('--seconds', type=float, default=1.0, help='how long to measure each length, at least')
+    made.add_argument('--seconds', type=finite_number, default=1.0, help='how long to measure each length, at least')
     made.add_argument('--max-length', type=positive_int, help="wordpieces kept of a document; default: the model's")
     made.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
     add_precision_arguments(made)

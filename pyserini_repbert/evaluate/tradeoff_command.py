@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import parser, positive_int, progress
+from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
+
+from pyserini_repbert.command import parser, positive_int, progress, zero_or_more
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures_command import load_judgments
+from pyserini_repbert.numerals import decimal
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.tradeoff import Point
@@ -16,6 +19,15 @@ if TYPE_CHECKING:
 _K0 = [10, 20, 50, 100, 200, 500, 1000]  # Multi-Stage Figures 2 and 4, and shallower
 _K1 = [0, 10, 20, 30, 40, 50]  # Multi-Stage Figure 3
 _M = [10, 20, 30, 40]
+
+
+class _Cost(TypedDict):
+    inferences_per_query: float
+    seconds_per_query: float
+
+
+class _Report(TypedDict):
+    stages: list[_Cost]
 
 
 def main(arguments: Sequence[str]) -> int | None:
@@ -32,11 +44,15 @@ def main(arguments: Sequence[str]) -> int | None:
     measures = parse_measures(options.measures)
     qrels = load_judgments(options.qrels)
     kept, about = read_kept(options.scores)
-    chosen = tradeoff.settings(options.k0, options.k1, options.methods, options.samples)
     deepest = max((len(own.scores) for own in kept), default=0)
     compared = max((len(own.members) for own in kept), default=0)
+    k0s = options.k0 or _within(_K0, deepest)
+    k1s = _within(_K1, min(about.get('k1', compared), compared)) if options.k1 is None else options.k1
+    chosen = tradeoff.settings(k0s, k1s, options.methods, options.samples)
     chosen = [setting for setting in chosen if setting.k0 <= deepest and setting.k1 <= compared]
     if not chosen:
+        if not deepest:
+            raise InputError(f'{options.scores} has no scores of a first reranker: keep those of two stages')
         raise InputError(
             f'{options.scores} has scores to k0={deepest}, and pairs of {compared} candidates: '
             'give --k0 and --k1 within that'
@@ -67,6 +83,11 @@ def main(arguments: Sequence[str]) -> int | None:
         amount, unit = budget
         _report(tradeoff.best_within(points, first, amount, unit), first, amount, unit, options.actual)
     return None
+
+
+def _within(defaults: Sequence[int], most: int) -> list[int]:
+    """The defaults below what a file has, and what it has."""
+    return [*(value for value in defaults if value < most), most]
 
 
 def _print_table(points: Sequence[Point], front: Sequence[Point]) -> None:
@@ -126,27 +147,25 @@ def _report(best: Point, measure: str, amount: float, unit: str, actual: str | N
         print(f'actual ({actual}): {inferences:.1f} inferences, {spent:.3f} s a query')
 
 
-def _read_costs(path: str) -> list[dict[str, Any]]:
-    import json
-
+def _read_costs(path: str) -> list[_Cost]:
     from pyserini_repbert.files import existing_file
+    from pyserini_repbert.json_values import checked, parse_json
 
     try:
-        text = existing_file(path, 'cost report').read_text(encoding='utf-8')
-        costs: list[dict[str, Any]] = json.loads(text)['stages']
-    except (ValueError, KeyError, TypeError) as error:
+        report = parse_json(existing_file(path, 'cost report').read_bytes())
+        return checked(_Report, report)['stages']
+    except ValueError as error:
         raise InputError(f'{path} is no cost report ({error}): write one with `rerank --cost`') from error
-    return costs
 
 
 def _budget(text: str) -> tuple[float, str]:
     """(amount, unit): '500' inferences, '2.5s' seconds."""
     unit = 'seconds' if text.endswith('s') else 'inferences'
     try:
-        amount = float(text.removesuffix('s'))
+        amount = decimal(text.removesuffix('s'))
     except ValueError:
         amount = 0.0
-    if not 0 < amount < float('inf'):
+    if amount <= 0:
         raise InputError(f"--budget '{text}': expected inferences a query ('500') or seconds a query ('2.5s')")
     return amount, unit
 
@@ -160,8 +179,10 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('scores', metavar='FILE.npz', help='what `rerank --pairs` kept')
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     made.add_argument('--measures', nargs='+', default=['MRR@10'], help='the first one decides what is best')
-    made.add_argument('--k0', nargs='+', type=positive_int, default=_K0, help='candidates of monoBERT')
-    made.add_argument('--k1', nargs='+', type=int, default=_K1, help='candidates of duoBERT, 0 for none')
+    within = f'default: {_spaced(_K0)}, as far as the file goes'
+    made.add_argument('--k0', nargs='+', type=positive_int, help=f'candidates of monoBERT; {within}')
+    within = f'default: {_spaced(_K1)}, as far as the file goes'
+    made.add_argument('--k1', nargs='+', type=zero_or_more, help=f'candidates of duoBERT, 0 for none; {within}')
     methods = ['sum', 'binary', 'min', 'max', 'sample']
     made.add_argument('--methods', nargs='+', default=methods, choices=methods, help='aggregations')
     made.add_argument('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import plain_text, precision, usage
+from pyserini_repbert.command import precision, usage, utf8_text, zero_or_more
 from pyserini_repbert.encode.__main__ import add_model_arguments
 from pyserini_repbert.errors import InputError
 
@@ -22,14 +22,14 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     parser.add_argument('--model', help='an EPIC checkpoint: catalog name or folder; default: the one the index names')
-    parser.add_argument('--query', type=plain_text, required=True, metavar='TEXT', help='the query')
+    parser.add_argument('--query', required=True, type=utf8_text, metavar='TEXT', help='the query')
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument('--passage', type=plain_text, metavar='TEXT', help='the passage')
+    what.add_argument('--passage', type=utf8_text, metavar='TEXT', help='the passage')
     what.add_argument('--docid', help='a passage of --index')
     parser.add_argument('--index', help='an EPIC index: explain the vector that it stores')
     parser.add_argument('--corpus', help="where the passage's text is, if the index does not store texts")
-    parser.add_argument('--top', type=_from_zero, default=10, help='how many expansion terms')
-    parser.add_argument('--prune', type=_from_zero, default=0, help='with --passage: weights kept, 0 for all')
+    parser.add_argument('--top', type=zero_or_more, default=10, help='how many expansion terms')
+    parser.add_argument('--prune', type=zero_or_more, default=0, help='with --passage: weights kept, 0 for all')
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument('--html', metavar='FILE', help='write a page')
     parser.add_argument('--colour', choices=('auto', 'always', 'never'), default='auto', help='of the terminal text')
@@ -78,9 +78,3 @@ def _explained(options: argparse.Namespace) -> Explanation:
         if text is None:
             raise InputError(f"corpus {options.corpus} has no passage '{options.docid}': check the docid")
     return explain_indexed(encoder, index, options.query, options.docid, text, options.top)
-
-
-def _from_zero(text: str) -> int:
-    from pyserini_repbert.command import positive_int
-
-    return 0 if text == '0' else positive_int(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import add_precision_arguments, plain_text, positive_int, precision
+from pyserini_repbert.command import add_precision_arguments, positive_int, precision, utf8_text, zero_or_more
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,13 +19,11 @@ _WIDTH = 40
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     parser.add_argument('--model', required=True, help='a CEDR checkpoint, or any BERT: catalog name or folder')
-    parser.add_argument('--query', type=plain_text, required=True, metavar='TEXT', help='the query')
-    parser.add_argument(
-        '--passage', type=plain_text, required=True, action='append', metavar='TEXT', help='may be given several times'
-    )
-    parser.add_argument('--layer', nargs='+', type=_from_zero, metavar='L', help='0: the embeddings; default: the last')
+    parser.add_argument('--query', required=True, type=utf8_text, metavar='TEXT', help='the query')
+    parser.add_argument('--passage', required=True, type=utf8_text, action='append', metavar='TEXT', help='repeatable')
+    parser.add_argument('--layer', nargs='+', type=zero_or_more, metavar='L', help='0: embeddings; default: the last')
     parser.add_argument('--output', nargs='+', default=[], metavar='FILE', help='.png or .html files to write')
-    parser.add_argument('--start', type=_from_zero, help='first passage token in a PNG; default: where it matches best')
+    parser.add_argument('--start', type=zero_or_more, help='first passage token in a PNG; default: the best match')
     parser.add_argument('--width', type=positive_int, default=_WIDTH, help='passage tokens in a PNG')
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
     add_precision_arguments(parser)
@@ -84,7 +82,3 @@ def _print(panel: Panel) -> None:
 
 def _cell(token: str) -> str:
     return token.replace('|', r'\|')
-
-
-def _from_zero(text: str) -> int:
-    return 0 if text == '0' else positive_int(text)

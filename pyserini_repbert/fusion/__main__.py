@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.command import parser, positive_int, progress, run, usage
+from pyserini_repbert.command import finite_number, parser, positive_int, progress, run, usage, zero_or_more
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
     )
     add_formula_arguments(made)
-    made.add_argument('--hits', type=_hits, default=1000, help='hits to keep for each query, 0 for all')
+    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     made.add_argument('--output-format', default='trec', choices=['trec', 'msmarco'], help='format to write')
     made.add_argument('--tag', help="the run's tag (default: from the name of the output)")
@@ -107,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def add_formula_arguments(made: argparse._ActionsContainer) -> None:
     """--alpha, --rrf-k and --depth, of every command that fuses."""
-    made.add_argument('--alpha', type=float, help="interpolation: the first ranking's weight, default 0.5")
-    made.add_argument('--rrf-k', type=float, help='rrf: the constant that is added to ranks, default 60')
+    made.add_argument('--alpha', type=finite_number, help="interpolation: the first ranking's weight, default 0.5")
+    made.add_argument('--rrf-k', type=finite_number, help='rrf: the constant that is added to ranks, default 60')
     made.add_argument('--depth', type=positive_int, help='fuse only the best hits of each ranking')
 
 
@@ -131,10 +131,6 @@ def check_scores(method: str, paths: Iterable[str]) -> None:
     for path in paths if method == FusionMethod.INTERPOLATION else ():
         if run_format(path) is RunFormat.MSMARCO:
             raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
-
-
-def _hits(text: str) -> int:
-    return 0 if text == '0' else positive_int(text)
 
 
 if __name__ == '__main__':

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pyserini_repbert.command import model_update, positive_int, precision, progress
+from pyserini_repbert.command import model_update, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.encode.__main__ import add_model_arguments
 
 _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
     parser.add_argument('--encoder', required=True, help='an EPIC checkpoint: catalog name or folder')
     parser.add_argument('--output', required=True, help='the index folder')
-    parser.add_argument('--prune', type=_prune, default=1000, help='weights kept of a passage, 0 for all')
+    parser.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
     parser.add_argument('--weights', choices=tuple(_WEIGHTS), default='fp16', help='how a weight is stored')
     parser.add_argument('--max-length', type=positive_int, help='wordpieces kept of a passage')
     parser.add_argument('--store-text', action='store_true', help='keep the passages, for explaining scores')
@@ -78,7 +78,7 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `epic-prune`."""
     parser.add_argument('--index', required=True, help='an EPIC index')
     parser.add_argument('--output', required=True, help='the index folder to make')
-    parser.add_argument('--prune', type=_prune, help='weights kept of a passage, 0 for all; default: as many as before')
+    parser.add_argument('--prune', type=zero_or_more, help='weights kept of a passage, 0 for all; default: as before')
     parser.add_argument('--weights', choices=tuple(_WEIGHTS), help='how a weight is stored; default: as before')
     parser.add_argument('--shard-size', type=positive_int, help='passages in a shard; default: as before')
     _add_begun_arguments(parser)
@@ -106,7 +106,3 @@ def run_prune(options: argparse.Namespace) -> int:
     shards = f'{len(made.shards)} shards'
     print(f'{options.output}: {len(made)} passages in {shards}, {made.bytes_per_passage():,.0f} bytes a passage')
     return 0
-
-
-def _prune(text: str) -> int:
-    return 0 if text == '0' else positive_int(text)

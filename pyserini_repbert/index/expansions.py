@@ -5,17 +5,21 @@ Both kinds of file follow the order of the corpus, line by line; nothing in them
 
 from __future__ import annotations
 
-import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
+from pyserini_repbert.identifiers import has_surrogates
+from pyserini_repbert.json_values import identifier_of, parse_json
+from pyserini_repbert.numerals import decimal
 
 WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round(100 y)
+MAX_TERMS = 1_000_000  # of a passage: more are no term frequencies
 SAMPLES = 40  # docTTTTTquery appends the first 40 of its 80 sampled queries
 _SPECIAL = ('[CLS]', '[SEP]', '[PAD]', '[UNK]')
 _SAMPLE_FILE = re.compile(r'.*sample(\d+)\.txt(\d+)')  # docTTTTTquery's archive: sample, then part of the corpus
@@ -145,19 +149,36 @@ def weighted_texts(
                 yield _from_json(line, docid, sqrt)
             else:
                 yield repeated(word_weights(line), sqrt)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except ValueError as error:
             raise InputError.at(
                 path, number, f"expected 'token weight' pairs or JSON ({error}): {line[:60]!r}"
             ) from error
 
 
 def _from_json(line: str, docid: str, sqrt: bool) -> str:
-    record = json.loads(line)
-    if str(record['id']) != docid:
-        raise ValueError(f"id '{record['id']}', but the corpus has '{docid}' here")
-    if 'weights' in record:
-        return repeated({str(word): float(weight) for word, weight in record['weights'].items()}, sqrt)
-    return str(record['contents'])
+    record = parse_json(line)
+    if not isinstance(record, dict):
+        raise ValueError('no JSON object')
+    if (own := identifier_of(record, ('id',))) != docid:
+        raise ValueError(f"id '{own[:60]}', but the corpus has '{docid}' here")
+    weights, contents = record.get('weights'), record.get('contents')
+    if isinstance(weights, dict):
+        return _encodable(repeated({word: _weight(word, weight) for word, weight in weights.items()}, sqrt))
+    if weights is not None or not isinstance(contents, str):
+        raise ValueError("no 'weights', a number for each term, and no 'contents', a text")
+    return _encodable(contents)
+
+
+def _weight(word: str, given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) <= sys.float_info.max:
+        raise ValueError(f"the weight of '{word[:60]}' is not a finite number")
+    return float(given)
+
+
+def _encodable(text: str) -> str:
+    if has_surrogates(text):
+        raise ValueError('half of a surrogate pair, which is no character')
+    return text
 
 
 def word_weights(line: str) -> dict[str, float]:
@@ -171,9 +192,7 @@ def word_weights(line: str) -> dict[str, float]:
         if not pair.strip():
             continue
         token, weight = pair.split()
-        value = float(weight)
-        if not math.isfinite(value):
-            raise ValueError(f"weight '{weight}' of '{token}' is not a finite number")
+        value = decimal(weight)
         if token.startswith('##') and words:
             words[-1] = (words[-1][0] + token[2:], words[-1][1])
         else:
@@ -189,10 +208,13 @@ def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
     """Each word as often as its term frequency says: round(100 y) or round(100 sqrt(y)), never if below 1 unrounded.
 
     DeepCT's paper rounds every weight; its released script, which made the published index, drops what is below 1.
+    Raises ValueError for more than `MAX_TERMS` words in all.
     """
     text: list[str] = []
     for word, weight in weights.items():
         scaled = WEIGHT_SCALE * (math.sqrt(weight) if sqrt and weight > 0 else weight)
+        if scaled > MAX_TERMS - len(text):
+            raise ValueError(f"the weight {weight:g} of '{word[:60]}' makes a passage of more than {MAX_TERMS} terms")
         if scaled >= 1:
             text.extend([word] * round(scaled))
     return ' '.join(text)

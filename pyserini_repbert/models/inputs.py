@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.identifiers import has_surrogates
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -89,7 +90,13 @@ class WordPieces:
         found: list[list[int]] = []
         for start in range(0, len(texts), _TOKENISED_AT_ONCE):
             part = list(texts[start : start + _TOKENISED_AT_ONCE])
-            found += [own.ids for own in self.tokenizer.encode_batch_fast(part, add_special_tokens=False)]
+            try:
+                found += [own.ids for own in self.tokenizer.encode_batch_fast(part, add_special_tokens=False)]
+            except TypeError as error:
+                bad = next((text for text in part if not isinstance(text, str) or has_surrogates(text)), None)
+                if bad is None:
+                    raise
+                raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it') from error
         return found
 
     def tokens(self, ids: Sequence[int]) -> list[str]:

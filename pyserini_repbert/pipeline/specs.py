@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
+from pyserini_repbert.numerals import integer
 from pyserini_repbert.rerank.base import Reranker
 
 _FORM = (
@@ -22,15 +23,15 @@ _SYSTEMS = {
     'epic': ('epic', 'EpicReranker'),
     'cedr': ('cedr', 'CedrReranker'),
 }
-_OPTIONS = {
-    'sample': int,
-    'seed': int,
+_OPTIONS: dict[str, Callable[[str], Any]] = {
+    'sample': integer,
+    'seed': integer,
     'layout': str,
-    'max-length': int,
-    'layers': int,
+    'max-length': integer,
+    'layers': integer,
     'index': str,
     'missing': str,
-    'prune': int,
+    'prune': integer,
 }
 _PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # where a reranker calls an option otherwise
 
@@ -75,7 +76,11 @@ def parse_stage(text: str) -> StageSpec:
     k, colon, settings = rest.partition(':')
     if k in FIRST_STAGES:
         k = str(FIRST_STAGES[k].depth)
-    if not (at and name and k.isascii() and k.isdigit() and int(k) > 0) or (colon and not settings):
+    try:
+        depth = integer(k, 1)
+    except ValueError:
+        depth = 0
+    if not (at and name and depth) or (colon and not settings):
         raise InputError(f"stage '{text}': expected {_FORM}, K at least 1")
     options: dict[str, Any] = {}
     for setting in settings.split(',') if colon else []:
@@ -92,7 +97,7 @@ def parse_stage(text: str) -> StageSpec:
         if twice := sorted(new.keys() & options.keys()):
             raise InputError(f"stage '{text}' has more than one {twice[0]}: give one")
         options |= new
-    return StageSpec(name, int(k), tuple(options.items()))
+    return StageSpec(name, depth, tuple(options.items()))
 
 
 def open_reranker(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.command import parser
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import StrPath, existing_file
+from pyserini_repbert.json_values import checked, parse_json
 from pyserini_repbert.regression.options import FOLDER, add_folders
 from pyserini_repbert.regression.variants import SUSPECTS as TESTABLE
 
@@ -31,6 +33,27 @@ SUSPECTS = (
     'threads',
 )
 Name = tuple[str, str]  # file and condition
+
+
+class _Score(TypedDict):
+    measure: str
+    measured: float | None
+
+
+class _Condition(TypedDict):
+    name: str
+    scores: NotRequired[list[_Score]]
+    fingerprint: NotRequired[dict[str, str]]
+
+
+class _File(TypedDict):
+    file: str
+    conditions: list[_Condition]
+
+
+class _Report(TypedDict):
+    environment: dict[str, str]
+    files: list[_File]
 
 
 def main(arguments: Sequence[str]) -> int | None:
@@ -81,11 +104,10 @@ def main(arguments: Sequence[str]) -> int | None:
 def read_report(path: StrPath) -> dict[str, Any]:
     """A JSON report. Raises InputError for another file."""
     try:
-        found = json.loads(existing_file(path, 'report').read_text(encoding='utf-8'))
-        found['environment'], _conditions(found)
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f'{path} is no report of regressions: write one with regression --report {path}') from error
-    return dict(found)
+        return dict(checked(_Report, parse_json(existing_file(path, 'report').read_bytes())))
+    except ValueError as error:
+        message = f'{path} is no report of regressions ({error}): write one with regression --report {path}'
+        raise InputError(message) from error
 
 
 def differing(first: dict[str, str], second: dict[str, str]) -> list[tuple[str, str, str]]:

@@ -27,11 +27,15 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
     parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs kept')
-    parser.add_argument('--k0', type=int, help='with --from-pairs: candidates of the first reranker; default: all')
-    parser.add_argument('--k1', type=int, help='with --from-pairs: candidates compared in pairs; default: as were')
+    parser.add_argument(
+        '--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all'
+    )
+    parser.add_argument(
+        '--k1', type=command.zero_or_more, help='with --from-pairs: candidates compared in pairs; default: as were'
+    )
     parser.add_argument('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
     parser.add_argument('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
-    parser.add_argument('--seed', type=int, default=0, help="with --from-pairs: of method 'sample'")
+    parser.add_argument('--seed', type=command.whole_number, default=0, help="with --from-pairs: of method 'sample'")
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a reranking that was stopped')
     begun.add_argument('--overwrite', action='store_true', help='begin anew where one was stopped')
@@ -167,11 +171,11 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
 
     checked_method(options.method, options.samples)
     queries, about = read_kept(options.from_pairs)
-    stages = ', '.join(stage['stage'] for stage in about['costs'])
+    stages = ', '.join(stage.get('stage', '?') for stage in about.get('costs', []))
     run = {}
     for kept in queries:
         k0 = len(kept.scores) if options.k0 is None else options.k0
-        k1 = min(about['k1'], len(kept.members)) if options.k1 is None else options.k1
+        k1 = min(about.get('k1', len(kept.members)), len(kept.members)) if options.k1 is None else options.k1
         found = replay(kept, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[: options.hits]
         run[kept.qid] = RankedList([item.docid for item in found], [item.score for item in found])
     write_run(options.output, run, options.output_format, tag)

@@ -12,23 +12,48 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NotRequired
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
+from pyserini_repbert.json_values import checked, parse_json
 from pyserini_repbert.ranking import Candidate, reordered
 from pyserini_repbert.rerank.aggregation import aggregate_differences
 from pyserini_repbert.rerank.duobert import sample_seed
 
 _FORMAT = 1
-# what reading a damaged archive, or one of something else, was seen to raise
-_UNREADABLE = (
-    OSError, ValueError, KeyError, TypeError, IndexError, EOFError, RuntimeError, NotImplementedError, struct.error,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+# What numpy and zipfile raise for files that are no .npz, or no longer one.
+_NPZ_ERRORS = (
+    *(OSError, ValueError, LookupError, EOFError, RuntimeError, SyntaxError, MemoryError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
+
+
+class _Cost(TypedDict):
+    stage: NotRequired[str]
+    seconds: float
+    inferences: int
+
+
+class _About(TypedDict):
+    costs: NotRequired[list[_Cost]]
+    k1: NotRequired[int]
+
+
+class _Names(TypedDict):
+    """The array `names` of a file, in JSON."""
+
+    format: int
+    about: _About
+    qids: list[str]
+    queries: list[str]
+    docids: list[list[str]]
+    scored: list[int]
+    members: list[list[int]]
 
 
 @dataclass(frozen=True)
@@ -146,31 +171,43 @@ def write_kept(path: StrPath, queries: Sequence[KeptScores], about: Mapping[str,
 
 
 def read_kept(path: StrPath) -> tuple[list[KeptScores], dict[str, Any]]:
-    """Kept scores and what was said about them. Raises InputError for a file that is no such thing."""
+    """Kept scores and what was said about them.
+
+    Raises
+    ------
+    InputError
+        for a file that is no such thing
+    DamagedFileError
+        for one whose parts do not fit together
+    """
     found = existing_file(path, 'file of kept scores')
     try:
         with np.load(found, allow_pickle=False) as arrays:
-            names = json.loads(arrays['names'].tobytes().decode('utf-8'))
+            content = parse_json(arrays['names'].tobytes())
             scores, differences = arrays['scores'], arrays['differences']
-            if names['format'] != _FORMAT:
-                raise InputError(f'{found} has format {names["format"]}, this version reads {_FORMAT}: write it again')
-            return _queries(names, scores, differences), dict(names['about'])
-    except _UNREADABLE as error:
-        raise InputError(f'{found} holds no kept scores ({error}): write it with `rerank --pairs`') from error
-
-
-def _queries(
-    names: Mapping[str, Any], scores: NDArray[np.float64], differences: NDArray[np.float64]
-) -> list[KeptScores]:
-    """The queries of a file. Raises ValueError, KeyError or TypeError where its parts do not fit each other."""
+    except _NPZ_ERRORS as error:
+        why = ' '.join(str(error).split())[:120] or type(error).__name__
+        raise InputError(f'{found} holds no kept scores ({why}): write it with `rerank --pairs`') from error
+    damaged = f'{found} is damaged: write it again'
+    if isinstance(content, dict) and content.get('format') != _FORMAT:
+        raise InputError(f'{found} has format {content.get("format")!r}, this version reads {_FORMAT}: write it again')
+    try:
+        names = checked(_Names, content)
+    except ValueError as error:
+        raise DamagedFileError(f'{damaged} ({error})') from error
+    if len({len(names[key]) for key in ('qids', 'queries', 'docids', 'scored', 'members')}) != 1:
+        raise DamagedFileError(f'{damaged} (its lists differ in length)')
     sizes = [(scored, len(members)) for scored, members in zip(names['scored'], names['members'], strict=True)]
-    if (sum(n for n, _ in sizes), sum(m * m for _, m in sizes)) != (len(scores), len(differences)):
-        raise ValueError('its arrays do not fit its names')
+    shapes = (sum(n for n, _ in sizes),), (sum(m * m for _, m in sizes),)
+    if (scores.shape, differences.shape) != shapes or {scores.dtype, differences.dtype} != {np.dtype(np.float64)}:
+        raise DamagedFileError(f'{damaged} (its arrays do not fit its names)')
     queries, start, pair_start = [], 0, 0
     columns = zip(names['qids'], names['queries'], names['docids'], names['members'], sizes, strict=True)
     for qid, query, docids, members, (n, m) in columns:
+        if not 0 <= n <= len(docids) or len({*members}) != m or not all(0 <= own < len(docids) for own in members):
+            raise DamagedFileError(f"{damaged} (query '{qid}' has scores of candidates that it has not)")
         matrix = differences[pair_start : pair_start + m * m].reshape(m, m)
         places = np.array(members, dtype=np.int64)
         queries.append(KeptScores(qid, query, tuple(docids), scores[start : start + n], places, matrix))
         start, pair_start = start + n, pair_start + m * m
-    return queries
+    return queries, dict(names['about'])

@@ -33,8 +33,8 @@ def make_parser() -> argparse.ArgumentParser:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         '--query',
-        type=command.plain_text,
         action='append',
+        type=command.utf8_text,
         metavar='TEXT',
         help='a question; may be given several times',
     )

@@ -11,7 +11,7 @@ from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.encode.rate import passages_per_second
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
-from pyserini_repbert.files import atomic_file, human_size
+from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, human_size
 from pyserini_repbert.index.named import NamedIndex, locate
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.passages import Corpus, open_corpus
@@ -115,13 +115,15 @@ def open_collection(name: str) -> Corpus:
 def _unpack(archive: Path, member: str, target: Path) -> None:
     try:
         with tarfile.open(archive) as packed:
-            stream = next((packed.extractfile(item) for item in packed if Path(item.name).name == member), None)
+            found = next((item for item in packed if Path(item.name).name == member), None)
+            stream = packed.extractfile(found) if found is not None and found.isreg() else None
             if stream is None:
-                raise DamagedFileError(f'{archive} does not hold {member}: delete it and fetch it again')
+                why = 'does not hold' if found is None else 'holds no content but a link, or a folder, for'
+                raise DamagedFileError(f'{archive} {why} {member}: delete it and fetch it again')
             with atomic_file(target, 'wb') as unpacked:
                 while block := stream.read(1 << 20):
                     unpacked.write(block)
-    except (tarfile.TarError, EOFError) as error:
+    except ARCHIVE_ERRORS as error:
         raise DamagedFileError(f'{archive} is not a whole archive ({error}): delete it and fetch it again') from error
 
 

@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
+from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.files import numbered_lines
+from pyserini_repbert.identifiers import columns
 from pyserini_repbert.passages import Corpus, PassageTexts
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.topics import Qrels
@@ -71,7 +72,13 @@ def dataset(spec: str) -> Any:
 
 def first_columns(path: str) -> list[str]:
     """The first columns of a file's lines: qids."""
-    return [line.split()[0] for _, line in numbered_lines(path, 'list of qids') if line.strip()]
+    found = []
+    for number, line in numbered_lines(path, 'list of qids'):
+        try:
+            found += columns(line)[:1]
+        except ValueError as error:
+            raise InputError.at(path, number, f'{error}, which no qid can have: {line[:60]!r}') from error
+    return found
 
 
 def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -> list[Query]:

@@ -1,0 +1,50 @@
+"""JSON from files that users bring: whatever cannot be used is a ValueError."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+_SHOWN = 40
+_Kind = TypeVar('_Kind')
+
+
+def parse_json(text: str | bytes) -> Any:
+    """A JSON value. Raises ValueError for anything else, and for one that is nested too deeply to be read."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError('nested too deeply') from error
+
+
+def checked(kind: type[_Kind], value: object) -> _Kind:
+    """`value` itself, whose keys have the types of a TypedDict, there and below; it may have others.
+
+    Raises ValueError naming the first place that has another type, or is missing.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        TypeAdapter(kind).validate_python(value, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = '.'.join(map(str, first['loc']))
+        raise ValueError(f'{place}: {first["msg"]}' if place else first['msg']) from error
+    return cast(_Kind, value)
+
+
+def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The identifier under the first of `keys` that is there: a text, or a whole number as it is written.
+
+    Raises ValueError where there is none, or it is something else: true would become 'True', 1e3 '1000.0'.
+    """
+    key = next((key for key in keys if key in record), None)
+    value = None if key is None else record[key]
+    if key is None or value is None or isinstance(value, (dict, list)):
+        raise ValueError(f"no '{keys[0]}'")
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(
+            f"'{key}' is {json.dumps(value)[:_SHOWN]}, neither a text nor a whole number: put it in quotes"
+        )
+    return str(value)

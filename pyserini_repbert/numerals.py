@@ -1,0 +1,37 @@
+"""Numbers from text, in one form everywhere: ASCII digits, as evaluators read them.
+
+Python's own int() and float() also take '1_0', '٣' and ' 1 ', and numbers of any size.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_COUNT = 2**31 - 1  # of hits, passages, threads: what a Java int holds
+_INTEGER = re.compile(r'[+-]?[0-9]+')
+_DECIMAL = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
+_LONGEST = 20  # characters of a number that can be in any range asked for
+_SHOWN = 40
+
+
+def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:
+    """A whole number from `least` to `most`. Raises ValueError saying what was expected."""
+    if _INTEGER.fullmatch(text) and len(text.lstrip('+-').lstrip('0')) < _LONGEST:
+        value = int(text)
+        if least <= value <= most:
+            return value
+    ordinary = (-MAX_COUNT, MAX_COUNT)
+    wanted = f' of at least {least}' if most == MAX_COUNT else f' from {least} to {most}'
+    raise ValueError(f"'{_shortened(text)}' is not a whole number{'' if (least, most) == ordinary else wanted}")
+
+
+def decimal(text: str) -> float:
+    """A finite number: '0.5', '-3', '1e-6'. Raises ValueError for anything else."""
+    value = float(text) if _DECIMAL.fullmatch(text) else float('inf')
+    if not -float('inf') < value < float('inf'):
+        raise ValueError(f"'{_shortened(text)}' is not a finite number")
+    return value
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}…'
