@@ -15,7 +15,7 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import collate, in_batches, length_batches, usual_budget
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.checkpoint import Checkpoint, load_model, open_checkpoint
 from pyserini_repbert.models.epic import (
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,
@@ -85,11 +85,11 @@ class EpicEncoder:
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
     ) -> None:
-        opened = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, 'rerankers')
+        opened = open_checkpoint(checkpoint, 'rerankers')
         ranking = opened.system(SYSTEM)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
-        self.variant = Variant.parse(ranking.get('variant', Variant.OFFICIAL))
+        self.variant = Variant(ranking.get('variant', Variant.OFFICIAL))
         self.device = usable_device(device)
         self.precision = Precision(precision)
         self.chunk_size = config.max_position_embeddings - 2
@@ -99,11 +99,8 @@ class EpicEncoder:
             raise InputError(f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more')
         self.word_pieces = opened.word_pieces()
         self.vocabulary = config.vocab_size
-        with torch.device('meta'):
-            model = Epic(config, self.variant)
-        model = model.to_empty(device='cpu')
-        load_strictly(model, opened, TIED)
-        self.model = model.to(self.device, self.precision.dtype(self.device)).eval()
+        model = load_model(lambda: Epic(config, self.variant), opened, TIED)
+        self.model = model.to(self.device, self.precision.dtype(self.device))
         self._checkpoint = opened
 
     @property

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
 from pyserini_repbert.models.cedr.similarity import gather_evidence
-from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.checkpoint import Checkpoint, load_model, open_checkpoint
 from pyserini_repbert.models.precision import usable_device
+from pyserini_repbert.models.repbert import RepBert
 
 if TYPE_CHECKING:
     from pyserini_repbert.models.inputs import WordPieces
@@ -58,12 +58,6 @@ class SimilarityMap(NamedTuple):
         ]
 
 
-class _Body(nn.Module):
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.bert = Bert(config)
-
-
 class SimilarityModel:
     """The BERT of a checkpoint, whatever its head: similarities do not need one.
 
@@ -80,19 +74,13 @@ class SimilarityModel:
 
     def __init__(self, model: str | Path | Checkpoint, device: str = 'cpu') -> None:
         self.device = usable_device(device)
-        if isinstance(model, Checkpoint):
-            opened = model
-        else:
-            opened = open_checkpoint(model, 'encoders' if catalog.find('encoders', str(model)) else 'rerankers')
+        opened = open_checkpoint(model, 'encoders' if catalog.find('encoders', str(model)) else 'rerankers')
         ranking = opened.config.get('ranking', {})
         self.settings = CedrSettings.from_ranking(ranking) if ranking.get('system') == SYSTEM else CedrSettings()
         self.config = BertConfig.from_dict(opened.config)
-        with torch.device('meta'):
-            body = _Body(self.config)
-        body = body.to_empty(device='cpu')
         tensors = {name: value for name, value in opened.tensors().items() if name.startswith('bert.')}
-        load_strictly(body, opened, tensors=tensors)
-        self.bert = body.bert.to(self.device).eval()
+        # RepBERT is a BERT without a head, which is all that is needed here.
+        self.bert = load_model(lambda: RepBert(self.config), opened, tensors=tensors).bert.to(self.device)
         self.pieces: WordPieces = opened.word_pieces()
         self.layout = CedrLayout.of(self.config, self.settings, self.pieces)
 

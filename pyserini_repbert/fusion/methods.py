@@ -8,7 +8,6 @@ which a test checks against Pyserini's own functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from functools import partial
 from itertools import compress, repeat
 from math import fsum
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
 from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _NO_HITS = RankedList([], [])
 
 
-class FusionMethod(StrEnum):
+class FusionMethod(Choice, what='fusion method'):
     """How rankings become one."""
 
     INTERLEAVE = 'interleave'
@@ -82,22 +82,21 @@ def combiner(
     rrf_k: float = RRF_K,
 ) -> Callable[[Sequence[RankedList]], RankedList]:
     """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
-    if not n_runs or (method == FusionMethod.INTERPOLATION and n_runs != 2):
-        expected = 'exactly two' if method == FusionMethod.INTERPOLATION else 'at least one'
+    chosen = FusionMethod(method)
+    if not n_runs or (chosen is FusionMethod.INTERPOLATION and n_runs != 2):
+        expected = 'exactly two' if chosen is FusionMethod.INTERPOLATION else 'at least one'
         raise InputError(f"fusion by '{method}' was given {n_runs} runs, {expected} expected")
     if k is not None and k < 0:
         raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
-    if method == FusionMethod.INTERLEAVE:
+    if chosen is FusionMethod.INTERLEAVE:
         return partial(_interleaved, k=k)
-    if method == FusionMethod.RRF:
+    if chosen is FusionMethod.RRF:
         if not rrf_k >= 0:
             raise InputError(f'rrf_k is {rrf_k}, at least 0 was expected (60 is usual)')
         return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
-    if method == FusionMethod.INTERPOLATION:
-        if not 0 <= alpha <= 1:
-            raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
-        return partial(_interpolated, k=k, alpha=alpha)
-    raise InputError(f"fusion method '{method}' is unknown: expected one of {', '.join(FusionMethod)}")
+    if not 0 <= alpha <= 1:
+        raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
+    return partial(_interpolated, k=k, alpha=alpha)
 
 
 def _interleaved(rankings: Sequence[RankedList], k: int | None) -> RankedList:

@@ -182,12 +182,6 @@ class Bert(nn.Module):
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
 
-    def hidden_layers(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
-    ) -> list[Tensor]:
-        """The embedding output and every layer's output: `num_hidden_layers + 1` tensors (n, length, h)."""
-        return list(self.each_layer(input_ids, token_type_ids, attention_mask))
-
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import digest
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyserini_repbert.models.inputs import WordPieces
 
+Model = TypeVar('Model', bound='nn.Module')
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
@@ -67,6 +68,15 @@ class Checkpoint:
         if ranking is not None:
             config.setdefault('ranking', dict(ranking))
         return cls(name or str(folder), folder, config, base)
+
+    @classmethod
+    def write(cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str) -> Checkpoint:
+        """Write config.json and the weights into `folder`; the checkpoint, called `name`."""
+        from safetensors.torch import save_file
+
+        (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
+        save_file(dict(tensors), folder / WEIGHTS, metadata={'format': 'pt'})
+        return cls(name, folder, config)
 
     def system(self, expected: str) -> Mapping[str, Any]:
         """The `ranking` object, which has to be of the system `expected` (a plain BERT has none: an empty one)."""
@@ -157,6 +167,25 @@ def _new_name(name: str) -> str:
 
 def _is_body(name: str) -> bool:
     return name.startswith(('embeddings.', 'encoder.', 'pooler.'))
+
+
+def load_model(
+    make: Callable[[], Model],
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> Model:
+    """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
+
+    No time is spent on initial weights. `tied`, `tensors` and errors are those of `load_strictly`.
+    """
+    import torch
+
+    with torch.device('meta'):
+        model = make()
+    model = model.to_empty(device='cpu')
+    load_strictly(model, checkpoint, tied, tensors)
+    return model.eval()
 
 
 def load_strictly(

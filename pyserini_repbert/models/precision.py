@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import torch
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 
 
-class Precision(StrEnum):
+class Precision(Choice, what='precision'):
     """The dtype of a model's weights and activations; scores and embeddings always leave it as float32."""
 
     FLOAT32 = 'float32'

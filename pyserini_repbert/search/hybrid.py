@@ -52,13 +52,12 @@ class HybridSearcher:
         rrf_k: float = 60,
     ) -> None:
         sparse = list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]
-        if method not in list(FusionMethod):
-            raise InputError(f"fusion method '{method}' is unknown: expected one of {', '.join(FusionMethod)}")
-        if not sparse or (method == FusionMethod.INTERPOLATION and len(sparse) != 1):
-            expected = 'exactly one' if method == FusionMethod.INTERPOLATION else 'at least one'
+        self.method = FusionMethod(method)
+        if not sparse or (self.method is FusionMethod.INTERPOLATION and len(sparse) != 1):
+            expected = 'exactly one' if self.method is FusionMethod.INTERPOLATION else 'at least one'
             raise InputError(f"{len(sparse)} sparse searchers were given, '{method}' takes {expected}")
         self.dense_searcher, self.sparse_searchers = dense_searcher, sparse
-        self.method, self.sparse_first, self.depth, self.rrf_k = FusionMethod(method), sparse_first, depth, rrf_k
+        self.sparse_first, self.depth, self.rrf_k = sparse_first, depth, rrf_k
 
     def search(
         self,
