@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import length_batches, run_positions, usual_budget
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import load_ranker
-from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
 
 
-class CedrReranker(Reranker):
+class CedrReranker(TextReranker):
     """Scores are whatever the model was trained to rank by: any real number, comparable for one query only.
 
     The paper's first stages are `models.cedr.FIRST_STAGES`: BM25's 150 best hits on Robust04, query likelihood's 100 on
@@ -61,24 +60,11 @@ class CedrReranker(Reranker):
         n_layers: int | None = None,
         token_budget: int | None = None,
     ) -> None:
-        self.device = usable_device(device)
-        try:
-            self.dtype = Precision(precision).dtype(self.device)
-        except ValueError as error:
-            raise InputError(f"precision '{precision}' is unknown: expected one of {', '.join(Precision)}") from error
-        self._checkpoint = model if isinstance(model, Checkpoint) else open_checkpoint(model, 'rerankers')
-        self.name = self._checkpoint.name
+        super().__init__(model, device, precision)
         self.ranker = load_ranker(self._checkpoint, n_layers, max_length).to(self.device)
         self.ranker.bert.to(self.dtype)
-        self.pieces = self._checkpoint.word_pieces()
         self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.pieces)
         self.token_budget = usual_budget(token_budget, self.device)
-        self.work: Work = Work()
-
-    @property
-    def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights."""
-        return self._checkpoint.weights_sha256
 
     @property
     def n_layers(self) -> int:
@@ -88,25 +74,20 @@ class CedrReranker(Reranker):
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
         settings = {'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
-        return {**super().identity(), **settings, 'dtype': str(self.dtype).removeprefix('torch.')}
+        return {**super().identity(), **settings}
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """CEDR's scores, float32 (n,) a query. A text without wordpieces has the score of an empty document."""
         tokens = self._tokens(queries, lists)
-        pairs = [
-            self.layout.cut(tokens[query], tokens[candidate.text or ''])
-            for query, candidates in zip(queries, lists, strict=True)
-            for candidate in candidates
-        ]
+        texts = each_pair(queries, lists)
+        pairs = [self.layout.cut(tokens[query], tokens[text]) for query, text in texts]
         limit = self.ranker.settings.max_doc_length
         self.work.candidates += len(pairs)
         self.work.inferences += len(pairs)
-        self.work.truncated += sum(len(tokens[own.text or '']) > limit for candidates in lists for own in candidates)
-        scores = self.score_pairs(pairs, on_progress)
-        ends = np.cumsum([0, *map(len, lists)]).tolist()
-        return [scores[start:end] for start, end in pairwise(ends)]
+        self.work.truncated += sum(len(tokens[text]) > limit for _, text in texts)
+        return in_lists(self.score_pairs(pairs, on_progress), lists)
 
     def score_pairs(self, pairs: Sequence[Pair], on_progress: Progress | None = None) -> NDArray[np.float32]:
         """Scores (n,) of queries and documents given as wordpieces, in their order."""
@@ -118,9 +99,3 @@ class CedrReranker(Reranker):
             return scores
 
         return run_positions(forward, length_batches(costs, self.token_budget), on_progress)
-
-    def _tokens(self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> dict[str, list[int]]:
-        """The wordpieces of each distinct text."""
-        texts = (candidate.text or '' for candidates in lists for candidate in candidates)
-        distinct = list(dict.fromkeys([*queries, *texts]))
-        return dict(zip(distinct, self.pieces.ids(distinct), strict=True))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath
@@ -23,7 +22,7 @@ from pyserini_repbert.term_vectors import TermVector
 TOGETHER = 16384  # candidates whose vectors are in memory at a time
 
 
-class Missing(StrEnum):
+class Missing(Choice, what='missing'):
     """What becomes of a candidate without a vector in the index."""
 
     ENCODE = 'encode'
@@ -77,8 +76,7 @@ class EpicReranker(Reranker):
         max_length: int | None = None,
         verify: bool = True,
     ) -> None:
-        if missing not in list(Missing):
-            raise InputError(f"missing '{missing}' was given, expected {' or '.join(Missing)}")
+        self.missing = Missing(missing)
         if prune < 0:
             raise InputError(f'prune {prune} was given, expected how many weights to keep, or 0 for all')
         self.index = index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
@@ -87,7 +85,6 @@ class EpicReranker(Reranker):
         if not isinstance(model, EpicEncoder):
             model = EpicEncoder(model, device, precision, max_length)
         self.encoder = model
-        self.missing = Missing(missing)
         self.prune = prune if self.index is None else self.index.settings.prune
         self.token_budget = token_budget
         self.work: Work = Work()
@@ -121,21 +118,6 @@ class EpicReranker(Reranker):
             raise InputError(f'k={k} was asked for, expected 0 or more')
         self._check('', candidates)
         return rescored(candidates, self._scores([query], [candidates], None)[0])[:k]
-
-    def search_and_rerank(
-        self, query: str, first_stage: Callable[[str], Sequence[Candidate]], k: int | None = None
-    ) -> list[Candidate]:
-        """A first stage and its reranking; the query is encoded while the first stage runs (EPIC section 3).
-
-        Parameters
-        ----------
-        first_stage : the query to its candidates
-        k : how many of the reranked to keep
-        """
-        with ThreadPoolExecutor(max_workers=1) as meanwhile:
-            vector = meanwhile.submit(self.encode_query, query)
-            candidates = first_stage(query)
-            return self.rerank_with(vector.result(), candidates, k)
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
