@@ -18,12 +18,11 @@ import numpy as np
 from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
+from pyserini_repbert.runs import NO_HITS, RankedList, Run, reciprocal_scores
 
 RRF_K = 60  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
 Array = np.ndarray[Any, np.dtype[Any]]
-_NO_HITS = RankedList([], [])
 
 
 class FusionMethod(Choice, what='fusion method'):
@@ -71,7 +70,7 @@ def fuse(
 def fuse_by(combine: Callable[[Sequence[RankedList]], RankedList], runs: Sequence[Run]) -> Run:
     """What `fuse` does, with a function from `combiner`."""
     qids = dict.fromkeys(qid for run in runs for qid in run)
-    return {qid: combine([run.get(qid, _NO_HITS) for run in runs]) for qid in qids}
+    return {qid: combine([run.get(qid, NO_HITS) for run in runs]) for qid in qids}
 
 
 def combiner(
