@@ -19,8 +19,7 @@ CONFIG = {
 
 @pytest.mark.parametrize('activation', ['gelu', 'gelu_new', 'relu'])
 def test_equals_hugging_faces_bert(activation):
-    from transformers import BertConfig as HubConfig
-    from transformers import BertModel
+    from transformers import BertConfig as HubConfig, BertModel
 
     torch.manual_seed(1)
     theirs = BertModel(HubConfig(**CONFIG, hidden_act=activation)).eval()
