@@ -1,4 +1,4 @@
-"""The data files of CEDR's code: `query<TAB>qid<TAB>text` and `doc<TAB>docid<TAB>text`, and training pairs `qid docid`.
+"""The data files of CEDR's code: `query<TAB>qid<TAB>text` and `doc<TAB>docid<TAB>text`.
 
 Both kinds of line may come in one file. `topics.read_topics` and `passages.open_corpus` recognise such files, so that
 every command takes them; CEDR's run files and qrels are TREC's.
@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_repbert.corpus import BadPassage, Corpus, OnError, Passage
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, numbered_lines, open_binary
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.files import open_binary
 
 QUERY, DOCUMENT = 'query', 'doc'
-Pairs = dict[str, list[str]]
 
 
 class DataLine(NamedTuple):
@@ -39,53 +36,6 @@ def parse_data_line(line: str) -> DataLine:
         raise BadPassage(f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}")
     kind, name, text = line.split('\t', 2)
     return DataLine(kind, name.strip(), text.strip())
-
-
-def read_data_files(paths: Sequence[StrPath]) -> tuple[dict[str, Query], dict[str, str]]:
-    """The queries by qid and the documents' texts by docid, from files that may hold both.
-
-    Raises
-    ------
-    InputError
-        with file and line: a malformed line, an empty identifier, an identifier that comes again with another text
-    """
-    queries: dict[str, Query] = {}
-    documents: dict[str, str] = {}
-    for path in paths:
-        for number, line in numbered_lines(path, 'data file'):
-            if not line.strip():
-                continue
-            try:
-                kind, name, text = parse_data_line(line)
-            except BadPassage as error:
-                raise InputError.at(path, number, str(error)) from error
-            if not name:
-                raise InputError.at(path, number, f'a {kind} without an identifier')
-            if kind == QUERY:
-                before = queries.setdefault(name, Query(name, text)).text
-            else:
-                before = documents.setdefault(name, text)
-            if before != text:
-                raise InputError.at(path, number, f"{kind} '{name}' was given before with another text")
-    return queries, documents
-
-
-def read_pairs(path: StrPath) -> Pairs:
-    """Training pairs, `qid docid` a line: {qid: docids} in the file's order, each docid once.
-
-    Raises InputError for a malformed line, or no lines.
-    """
-    pairs: dict[str, dict[str, None]] = {}
-    for number, line in numbered_lines(path, 'pairs file'):
-        columns = line.split()
-        if not columns:
-            continue
-        if len(columns) != 2:
-            raise InputError.at(path, number, f"expected 'qid docid', found {line[:60]!r}")
-        pairs.setdefault(columns[0], {})[columns[1]] = None
-    if not pairs:
-        raise InputError(f"pairs file {path} has no lines: expected 'qid docid'")
-    return {qid: list(docids) for qid, docids in pairs.items()}
 
 
 class CedrCorpus(Corpus):
