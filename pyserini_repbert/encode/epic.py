@@ -52,9 +52,9 @@ class PassageWeights(NamedTuple):
 class EpicEncoder:
     """An EPIC checkpoint that encodes queries and passages.
 
-    Texts are `[CLS] text [SEP]`, segment 0 for queries and 1 for passages; a passage that BERT has no positions for is
-    cut into equal chunks, and the [CLS] vectors of its chunks are averaged. A text without wordpieces has no terms. A
-    vector does not depend on what it is batched with.
+    Texts are `[CLS] text [SEP]`, segment 0 for queries and 1 for passages; a passage too long for BERT's positions is
+    cut into equal chunks, whose [CLS] vectors are averaged. A text without wordpieces has no terms. A vector does not
+    depend on its batch.
 
     Parameters
     ----------

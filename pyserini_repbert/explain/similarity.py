@@ -1,4 +1,4 @@
-"""CEDR's similarity matrices, for looking at: which passage tokens a query token is close to, layer by layer."""
+"""CEDR's similarity matrices for inspection: which passage tokens are close to a query token, layer by layer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SimilarityMap(NamedTuple):
         return self._replace(passage=self.passage[start:stop], values=self.values[:, start:stop])
 
     def best_window(self, width: int) -> int:
-        """Where the `width` neighbouring passage tokens begin that are the most similar to the query, all in all."""
+        """The start of the `width` consecutive passage tokens that are most similar to the query in total."""
         sums = np.cumsum(np.concatenate([[0.0], self.values.sum(axis=0, dtype=np.float64)]))
         return int(np.argmax(sums[width:] - sums[:-width])) if len(self.passage) > width else 0
 

@@ -1,8 +1,7 @@
 """Fusion of whole runs, query by query: interleave, reciprocal rank fusion and interpolation.
 
-The last two are a few lines on columns here, although Pyserini has them (`pyserini.fusion`): Pyserini's work on data
-frames, which costs several times the time and memory, and give queries in sorted order. Scores and orders are the same,
-which a test checks against Pyserini's own functions.
+The last two are our own, although Pyserini has them (`pyserini.fusion`): its data frames cost several times the time
+and memory, and sort the queries. Scores and orders are the same: a test compares them with Pyserini's functions.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ def _summed(columns: Sequence[tuple[list[str], Array]], k: int | None) -> Ranked
             break
         if stop - start > 2:
             ranked[start:stop] = sorted(ranked[start:stop])
-        elif ranked[start] > ranked[start + 1]:  # pairs abound: a document at some rank of one run, and of the other
+        elif ranked[start] > ranked[start + 1]:  # pairs are common: documents at the same rank of different runs
             ranked[start], ranked[start + 1] = ranked[start + 1], ranked[start]
     return RankedList(ranked[:k], totals[:k].tolist())
 

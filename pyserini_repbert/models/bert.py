@@ -1,8 +1,8 @@
 """BERT (Devlin et al., 2019), the body of every model here.
 
 The modules carry the names of Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers.
-It is written anew because it starts without importing transformers, returns any hidden layer, and skips the work that
-ranking does not need: attention runs without a mask where a batch has no padding.
+It is our own to start without importing transformers, to return any hidden layer, and to skip work that ranking does
+not need: attention runs without a mask if a batch has no padding.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _SelfAttention(nn.Module):
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, hidden: Tensor, bias: Tensor | None, asking: Tensor) -> Tensor:
-        """What the positions `asking` gather from all positions."""
+        """Attention's output at the positions `asking`, which attend to all positions."""
         n, _, size = hidden.shape
         pairs = ((self.query, asking), (self.key, hidden), (self.value, hidden))
         q, k, v = (layer(x).view(n, -1, self.heads, size // self.heads).transpose(1, 2) for layer, x in pairs)
@@ -164,7 +164,7 @@ class Bert(nn.Module):
     Parameters
     ----------
     config : its sizes
-    pooler : with `pooler` (for cross-encoders), or without
+    pooler : whether it has BERT's pooler, which cross-encoders read
     """
 
     def __init__(self, config: BertConfig, pooler: bool = False) -> None:
@@ -200,7 +200,7 @@ class Bert(nn.Module):
         return hidden
 
     def first_token(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The last layer's output at [CLS], (n, 1, h): the same as `forward(…)[:, :1]`, sooner.
+        """The last layer's output at [CLS], (n, 1, h): equal to `forward(…)[:, :1]`, but faster.
 
         The last layer skips the positions that nothing reads: a tenth of the work of six layers.
         """

@@ -18,13 +18,13 @@ def open_checkpoint(
 ) -> Checkpoint:
     """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
 
-    An adapter comes with the checkpoint that it adapts, which may be an adapter itself. An open checkpoint stays as it
-    is.
+    An adapter comes with the checkpoint that it adapts, which may be an adapter itself. An open checkpoint is
+    returned as it is.
 
     Raises
     ------
     UnknownNameError
-        for what is neither, with the nearest names
+        for a name that is neither, with the nearest names
     MissingResourceError
         offline, or where its pip package is not installed
     DamagedFileError

@@ -52,9 +52,9 @@ class Checkpoint:
         ranking: Mapping[str, Any] | None = None,
         base: Checkpoint | None = None,
     ) -> Checkpoint:
-        """Read a folder's config.json; `ranking` stands in where it has no such object.
+        """Open a folder by its config.json; `ranking` is used if that has no such object.
 
-        Raises InputError where the folder is no checkpoint.
+        Raises InputError if the folder is not a checkpoint.
         """
         path = folder / 'config.json'
         if not path.is_file():
@@ -79,7 +79,10 @@ class Checkpoint:
         return cls(name, folder, config)
 
     def system(self, expected: str) -> Mapping[str, Any]:
-        """The `ranking` object, which has to be of the system `expected` (a plain BERT has none: an empty one)."""
+        """The `ranking` object; a plain BERT, which has none, is taken for the system `expected`.
+
+        Raises MismatchError for another system.
+        """
         ranking: Mapping[str, Any] = self.config.get('ranking', {'system': expected})
         if ranking.get('system') != expected:
             raise MismatchError(
@@ -197,7 +200,7 @@ def load_strictly(
     """Copy a checkpoint's weights into `module` (float32); every parameter must be there and nothing may be left over.
 
     Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
-    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, where they were read before.
+    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read.
 
     Raises
     ------

@@ -25,7 +25,7 @@ TIED = {'cls.predictions.decoder.weight': 'bert.embeddings.word_embeddings.weigh
 
 _CHUNK_VALUES = 1 << 18  # values projected at a time on a CPU: what its second-level cache holds
 _CHUNK_VALUES_DEVICE = 1 << 28
-_LINEAR_FROM = 60.0  # softplus(x) equals x in float32 long before
+_LINEAR_FROM = 60.0  # softplus(x) equals x in float32 long before that
 
 
 class Variant(Choice, what='EPIC variant'):
@@ -108,7 +108,7 @@ class Epic(nn.Module):
     ) -> Tensor:
         """phi_d: quality x max over the passage's tokens of importance x projection (EPIC eq. 4).
 
-        The vocabulary is processed in pieces, so that the tokens' projections are never in memory together.
+        The vocabulary is processed in chunks, so that the projections are never in memory all at once.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ def convert_epic(
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The authors' names as ours; what no forward pass uses is left out, and so is the tied decoder."""
+    """The weights under our names, without the tied decoder and what no forward pass uses."""
     found = {}
     for name, value in state.items():
         if name.startswith(_UNUSED) or name.startswith(f'{_BODY}cls.predictions.decoder.'):

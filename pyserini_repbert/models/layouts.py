@@ -1,6 +1,6 @@
-"""How query and candidates share a cross-encoder's input: what is cut, and where, before [CLS] and [SEP] go in.
+"""How query and candidates share a cross-encoder's input: what is cut before [CLS] and [SEP] are added.
 
-Layouts differ only where a text is too long; checkpoints work with any, best with the one that they were trained with.
+Layouts differ only for texts that are too long; a checkpoint works with any, best with the one of its training.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class PairLayout(Choice, what='layout'):
     """How monoBERT's query and candidate are cut.
 
     `paper`: the query to 64 wordpieces, the candidate to what is left of 512. `dl4marco`: as the authors' TensorFlow
-    code, whose query limit counts [CLS] and [SEP], and which leaves the last position empty. `pygaggle`: no limit of
-    its own for the query; wordpieces are dropped from the longer of the two until both fit, from the candidate where
-    they are equally long. `pygaggle_fast_tokenizer`: as Hugging Face's fast tokenizers do the same, which keep the
-    candidate where they are equally long, and give an empty candidate no [SEP] of its own.
+    code, whose query limit counts [CLS] and [SEP], and which leaves the last position empty. `pygaggle`: no separate
+    limit for the query; wordpieces are dropped from the longer of the two until both fit, from the candidate if they
+    are equally long. `pygaggle_fast_tokenizer`: as Hugging Face's fast tokenizers do the same, which keep the candidate
+    where they are equally long, and give an empty candidate no [SEP] of its own.
     """
 
     PAPER = 'paper'
@@ -124,7 +124,7 @@ class TripleInputs:
         _check_room(self.max_tokens, _TRIPLE_SPECIALS + 2, self.max_query, 2)
 
     def candidate_limit(self, query: int) -> int:
-        """Wordpieces kept of each candidate beside a query of `query` wordpieces (before it is cut itself)."""
+        """Wordpieces kept of each candidate, for a query of `query` wordpieces before cutting."""
         if self.layout == TripleLayout.PAPER:
             return (self.max_tokens - _TRIPLE_SPECIALS - self.max_query) // 2
         return (self.max_tokens - min(query, self.max_query) - 2) // 2 - 2

@@ -72,7 +72,7 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
 
 
 def uncased_vocabulary() -> Path:
-    """bert-base-uncased's vocab.txt. Raises MissingResourceError where the package that carries it is not installed."""
+    """bert-base-uncased's vocab.txt. Raises MissingResourceError if the package that carries it is not installed."""
     try:
         return catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
     except MissingResourceError as error:

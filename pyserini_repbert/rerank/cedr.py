@@ -20,12 +20,12 @@ from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_li
 
 
 class CedrReranker(TextReranker):
-    """Scores are whatever the model was trained to rank by: any real number, comparable for one query only.
+    """Scores are the model's own: any real number, comparable within one query only.
 
     The paper's first stages are `models.cedr.FIRST_STAGES`: BM25's 150 best hits on Robust04, query likelihood's 100 on
     WebTrack. Documents are cut to 800 wordpieces (CEDR section 3.1); one too long for BERT's positions is read in
-    parts. Pairs of all queries share batches, sorted by length. A score does not depend on its batch beyond rounding;
-    DRMM counts similarities in bins, and may count one differently that lies within rounding of a bin's edge.
+    parts. Pairs of all queries share batches, sorted by length. A score depends on its batch by rounding only; DRMM
+    counts similarities in bins, and may put one within rounding of a bin's edge into the neighbouring bin.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reranking with duoBERT: every ordered pair of candidates is read together with the query."""
+"""Reranking with duoBERT: it reads every ordered pair of candidates with the query."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DuoBertReranker(CrossEncoderReranker):
 
     Parameters
     ----------
-    model : catalog name or checkpoint folder; a body of two token types has a zero embedding for the third
+    model : catalog name or checkpoint folder; a body of two token types gets a zero embedding for the third
     method : 'sum', 'binary', 'min', 'max', or 'sample'
     layout : how long texts are cut, see `TripleLayout`; default: the checkpoint's, else 'paper'
     samples, seed : m of 'sample', and the seed of its drawing

@@ -32,8 +32,8 @@ class Missing(Choice, what='missing'):
 class EpicReranker(Reranker):
     """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term is shared.
 
-    A vector that is computed on the fly is pruned as those of the index are; it is not quantised, so that a score from
-    the index differs by what the index's weights lose. Where nothing is pruned, only the query's terms are computed.
+    A vector computed on the fly is pruned like the index's but not quantised, so that scores differ by what quantising
+    loses. If nothing is pruned, only the query's terms are computed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reranking with monoBERT: each candidate is read together with the query."""
+"""Reranking with monoBERT: it reads each candidate with the query."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     """A `weights.p` to a checkpoint folder at `target`, which must not exist.
 
     The authors save what was trained only. Of what is missing, BERT's weights come from `base`, and KNRM's kernels from
-    their initial values; every other difference from the model that the file's own names and shapes tell is an error.
+    their initial values; every other difference from the model that the file's names and shapes imply is an error.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
 
 
 def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> CedrSettings:
-    """The architecture by the names in a state dict, PACRR's k_max by a shape. The released models are all joint."""
+    """The architecture from the names in a state dict, PACRR's k_max from a shape. All released models are joint."""
     told = [architecture for name, architecture in _TELLING.items() if name in state]
     if len(told) != 1:
         raise DamagedFileError(

@@ -30,7 +30,7 @@ def new_ranker(config: BertConfig, settings: CedrSettings) -> CedrRanker:
 def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_length: int | None = None) -> CedrRanker:
     """The model of a checkpoint, in float32 on the CPU, for inference.
 
-    A PACRR checkpoint that does not name its k_max tells it by the shape of its weights.
+    If a PACRR checkpoint does not name its k_max, it follows from the shape of its weights.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
     DamagedFileError
         for missing, unexpected or misshapen weights
     InputError
-        for a number of layers that the model does not have, or settings that make no sense
+        for a number of layers that the model does not have, or invalid settings
     """
     ranking = checkpoint.system(SYSTEM)
     if 'architecture' not in ranking:
