@@ -14,15 +14,16 @@ def exports(package: str, where: dict[str, str]) -> tuple[Callable[[str], Any], 
     Parameters
     ----------
     package : the package's `__name__`
-    where : public name -> the module that defines it, relative to `package` ('.searcher')
+    where : the module that defines names, relative to `package` ('.searcher') -> the names, with a space between
     """
+    modules = {name: module for module, names in where.items() for name in names.split()}
 
     def __getattr__(name: str) -> Any:
-        if name not in where:
+        if name not in modules:
             raise AttributeError(f'module {package!r} has no attribute {name!r}')
-        value = getattr(importlib.import_module(where[name], package), name)
+        value = getattr(importlib.import_module(modules[name], package), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    names = sorted(where)
+    names = sorted(modules)
     return __getattr__, lambda: names, names

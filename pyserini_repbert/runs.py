@@ -54,6 +54,7 @@ class RankedList(NamedTuple):
 
 
 Run = dict[str, RankedList]
+NO_HITS = RankedList([], [])
 
 
 def read_run(path: StrPath, depth: int | None = None) -> Run:

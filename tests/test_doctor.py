@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.command import run
-from pyserini_repbert.doctor import __main__ as doctor
-from pyserini_repbert.doctor import checks
+from pyserini_repbert.doctor import __main__ as doctor, checks
 from pyserini_repbert.doctor.checks import Finding, Status
 from pyserini_repbert.errors import MissingDependencyError, MissingResourceError
 

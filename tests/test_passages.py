@@ -4,8 +4,7 @@ import json
 import tarfile
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyserini_repbert.corpus import _SeenDocids
 from pyserini_repbert.errors import InputError

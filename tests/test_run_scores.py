@@ -2,8 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.run_scores import ties_restored
 from pyserini_repbert.runs import reciprocal_scores, strictly_decreasing

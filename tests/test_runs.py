@@ -1,8 +1,7 @@
 import gzip
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert import run_blocks
 from pyserini_repbert.errors import InputError

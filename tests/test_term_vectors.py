@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.term_vectors import TermVector, TermVectors, largest

@@ -7,8 +7,7 @@ import time
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.yaml_files import MAX_DEPTH, parse_yaml, read_nodes, read_yaml

@@ -6,10 +6,11 @@ from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.corpus import encode_corpus as encode_corpus
-    from pyserini_repbert.encode.encoders import RepBertDocumentEncoder as RepBertDocumentEncoder
-    from pyserini_repbert.encode.encoders import RepBertQueryEncoder as RepBertQueryEncoder
+    from pyserini_repbert.encode.encoders import (
+        RepBertDocumentEncoder as RepBertDocumentEncoder,
+        RepBertQueryEncoder as RepBertQueryEncoder,
+    )
 
 __getattr__, __dir__, __all__ = exports(
-    __name__,
-    {'RepBertQueryEncoder': '.encoders', 'RepBertDocumentEncoder': '.encoders', 'encode_corpus': '.corpus'},
+    __name__, {'.corpus': 'encode_corpus', '.encoders': 'RepBertDocumentEncoder RepBertQueryEncoder'}
 )

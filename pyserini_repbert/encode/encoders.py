@@ -10,18 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models import repbert
 from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.checkpoint import Checkpoint, load_model, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.repbert import (
-    MAX_PASSAGE_TOKENS,
-    MAX_QUERY_TOKENS,
-    PASSAGE_TYPE,
-    QUERY_TYPE,
-    SYSTEM,
-    RepBert,
-)
 
 Vectors = NDArray[np.float32]
 
@@ -38,32 +31,39 @@ class _RepBertEncoder:
     """
 
     token_type: int
+    limit_key: str  # of the checkpoint's limit in its `ranking` object
+    paper_limit: int
+    has_model = True  # as Pyserini's encoders say
 
     def __init__(
         self,
-        checkpoint: Checkpoint | str | Path,
-        device: str,
-        precision: Precision | str,
-        limit_key: str,
-        paper_limit: int,
-        max_length: int | None,
-        tokenizer_name: str | None,
+        encoder_dir: str | Path | Checkpoint | None = None,
+        device: str = 'cpu',
+        tokenizer_name: str | None = None,
+        prefix: str | None = None,
+        fp16: bool = False,
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+        model_name: str | Path | None = None,
+        **_: object,
     ) -> None:
-        opened = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint)
-        ranking = opened.system(SYSTEM)
+        if prefix:
+            raise InputError(f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out')
+        chosen = model_name if encoder_dir is None else encoder_dir
+        if chosen is None:
+            raise InputError("no checkpoint was given: pass a catalog name ('repbert-demo') or a folder")
+        opened = open_checkpoint(chosen)
+        ranking = opened.system(repbert.SYSTEM)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
         self.dimension = config.hidden_size
         self.device = usable_device(device)
-        self.precision = Precision.parse(precision).on(self.device)
+        self.precision = (Precision.FLOAT16 if fp16 else Precision(precision)).on(self.device)
         self.max_length = config.max_position_embeddings - 2
-        self.limit = self._checked(max_length or int(ranking.get(limit_key, paper_limit)))
+        self.limit = self._checked(max_length or int(ranking.get(self.limit_key, self.paper_limit)))
         self.word_pieces = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).word_pieces()
-        with torch.device('meta'):
-            model = RepBert(config)
-        model = model.to_empty(device='cpu')
-        load_strictly(model, opened)
-        self.model = model.to(self.device, self.precision.dtype(self.device)).eval()
+        model = load_model(lambda: repbert.RepBert(config), opened)
+        self.model = model.to(self.device, self.precision.dtype(self.device))
         self._checkpoint = opened
 
     @property
@@ -116,33 +116,21 @@ class RepBertQueryEncoder(_RepBertEncoder):
     fp16 : half-precision weights; the same as precision='float16'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : wordpieces kept, if not the checkpoint's limit
+    model_name : another name for `encoder_dir`, which Pyserini uses for documents
 
     Raises
     ------
     UnknownNameError, MissingResourceError, DamagedFileError, MismatchError
         for a checkpoint that is not there, not whole, or of another system
     InputError
-        for a device that this machine lacks, or a maximum length that the model has no positions for
+        for an unknown precision, a device that this machine lacks, or a maximum length that the model has no positions
+        for
     """
 
-    token_type = QUERY_TYPE
-    has_model = True  # Pyserini's encoders carry these two
+    token_type = repbert.QUERY_TYPE
+    limit_key = 'max_query_length'
+    paper_limit = repbert.MAX_QUERY_TOKENS
     has_encoded_query = False
-
-    def __init__(
-        self,
-        encoder_dir: str | Path | Checkpoint,
-        device: str = 'cpu',
-        tokenizer_name: str | None = None,
-        prefix: str | None = None,
-        fp16: bool = False,
-        precision: Precision | str = Precision.FLOAT32,
-        max_length: int | None = None,
-        **_: object,
-    ) -> None:
-        _refuse_prefix(prefix)
-        chosen = Precision.FLOAT16 if fp16 else precision
-        super().__init__(encoder_dir, device, chosen, 'max_query_length', MAX_QUERY_TOKENS, max_length, tokenizer_name)
 
     def encode(self, query: str, max_length: int | None = None, **_: object) -> Vectors:
         """One query's vector, float32 (d,). An empty query is `[CLS] [SEP]`, and has a vector too."""
@@ -156,30 +144,12 @@ class RepBertQueryEncoder(_RepBertEncoder):
 class RepBertDocumentEncoder(_RepBertEncoder):
     """Passages to vectors: token type 1, at most 256 wordpieces (RepBERT section 4.3.1 and footnote 2).
 
-    Parameters and errors are those of `RepBertQueryEncoder`; Pyserini calls the first one `model_name`.
+    Parameters and errors are those of `RepBertQueryEncoder`.
     """
 
-    token_type = PASSAGE_TYPE
-    has_model = True
-
-    def __init__(
-        self,
-        encoder_dir: str | Path | Checkpoint | None = None,
-        device: str = 'cpu',
-        tokenizer_name: str | None = None,
-        prefix: str | None = None,
-        fp16: bool = False,
-        precision: Precision | str = Precision.FLOAT32,
-        max_length: int | None = None,
-        model_name: str | Path | None = None,
-        **_: object,
-    ) -> None:
-        _refuse_prefix(prefix)
-        chosen_dir = model_name if encoder_dir is None else encoder_dir
-        if chosen_dir is None:
-            raise InputError("no checkpoint was given: pass a catalog name ('repbert-demo') or a folder")
-        chosen = Precision.FLOAT16 if fp16 else precision
-        super().__init__(chosen_dir, device, chosen, 'max_doc_length', MAX_PASSAGE_TOKENS, max_length, tokenizer_name)
+    token_type = repbert.PASSAGE_TYPE
+    limit_key = 'max_doc_length'
+    paper_limit = repbert.MAX_PASSAGE_TOKENS
 
     def encode(
         self,
@@ -199,8 +169,3 @@ class RepBertDocumentEncoder(_RepBertEncoder):
                 raise InputError(f'{len(titles)} titles for {len(batch)} texts: give one title a text')
             batch = [f'{title} {text}' for title, text in zip(titles, batch, strict=True)]
         return self.embed(batch, max_length, fp16)
-
-
-def _refuse_prefix(prefix: str | None) -> None:
-    if prefix:
-        raise InputError(f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out')

@@ -15,7 +15,7 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import collate, in_batches, length_batches, usual_budget
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.checkpoint import Checkpoint, load_model, open_checkpoint
 from pyserini_repbert.models.epic import (
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,
@@ -52,9 +52,9 @@ class PassageWeights(NamedTuple):
 class EpicEncoder:
     """An EPIC checkpoint that encodes queries and passages.
 
-    Texts are `[CLS] text [SEP]`, segment 0 for queries and 1 for passages; a passage that BERT has no positions for is
-    cut into equal chunks, and the [CLS] vectors of its chunks are averaged. A text without wordpieces has no terms. A
-    vector does not depend on what it is batched with.
+    Texts are `[CLS] text [SEP]`, segment 0 for queries and 1 for passages; a passage too long for BERT's positions is
+    cut into equal chunks, whose [CLS] vectors are averaged. A text without wordpieces has no terms. A vector does not
+    depend on its batch.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ class EpicEncoder:
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
     ) -> None:
-        opened = checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint, 'rerankers')
+        opened = open_checkpoint(checkpoint, 'rerankers')
         ranking = opened.system(SYSTEM)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
-        self.variant = Variant.parse(ranking.get('variant', Variant.OFFICIAL))
+        self.variant = Variant(ranking.get('variant', Variant.OFFICIAL))
         self.device = usable_device(device)
-        self.precision = Precision.parse(precision).on(self.device)
+        self.precision = Precision(precision).on(self.device)
         self.chunk_size = config.max_position_embeddings - 2
         self.limit = int(ranking.get('max_doc_length', MAX_PASSAGE_TOKENS)) if max_length is None else max_length
         self.query_limit = min(int(ranking.get('max_query_length', MAX_QUERY_TOKENS)), self.chunk_size)
@@ -100,11 +100,8 @@ class EpicEncoder:
             raise InputError(f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more')
         self.word_pieces = opened.word_pieces()
         self.vocabulary = config.vocab_size
-        with torch.device('meta'):
-            model = Epic(config, self.variant)
-        model = model.to_empty(device='cpu')
-        load_strictly(model, opened, TIED)
-        self.model = model.to(self.device, self.precision.dtype(self.device)).eval()
+        model = load_model(lambda: Epic(config, self.variant), opened, TIED)
+        self.model = model.to(self.device, self.precision.dtype(self.device))
         self._checkpoint = opened
 
     @property

@@ -19,7 +19,7 @@ _SAMPLE = 64
 def passages_per_second(config: BertConfig, device: str = 'cpu', precision: str = Precision.FLOAT32) -> float:
     """Measured with random weights of the given size on `device`: a sample of passages of MS MARCO's mean length."""
     place = usable_device(device)
-    model = RepBert(config).to(place, Precision.parse(precision).dtype(place)).eval()
+    model = RepBert(config).to(place, Precision(precision).dtype(place)).eval()
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(1, config.vocab_size, (_SAMPLE, PASSAGE_LENGTH), generator=generator).tolist()
     sequences = [TokenSequence(ids, [PASSAGE_TYPE] * PASSAGE_LENGTH) for ids in tokens]

@@ -172,7 +172,7 @@ def _add_runs(made: argparse.ArgumentParser, qrels: bool = False, measures: bool
 def _checked(made: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     options = made.parse_args(arguments)
     if options.plot:
-        from pyserini_repbert.evaluate.plots import require_matplotlib
+        from pyserini_repbert.figures import require_matplotlib
 
         require_matplotlib()
     return options

@@ -22,8 +22,9 @@ def main(arguments: Sequence[str]) -> int | None:
     options = made.parse_args(arguments)
     from pyserini_repbert.evaluate.cutoff import tune_cutoff
     from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.plots import plot_lines, require_matplotlib
+    from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.tables import write_csv
+    from pyserini_repbert.figures import require_matplotlib
     from pyserini_repbert.runs import read_run
 
     if options.plot:

@@ -15,8 +15,9 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
     options = made.parse_args(arguments)
     from pyserini_repbert.evaluate.epic_values import value_counts
-    from pyserini_repbert.evaluate.plots import plot_bars, require_matplotlib
+    from pyserini_repbert.evaluate.plots import plot_bars
     from pyserini_repbert.evaluate.tables import markdown, write_csv
+    from pyserini_repbert.figures import require_matplotlib
     from pyserini_repbert.index.epic import EpicBundle
 
     if options.plot:

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int | None:
     if not (options.run or options.lengths):
         raise InputError('nothing was asked for: give --run (quality by layers), --lengths (rates by length), or both')
     if options.plot or options.plot_lengths:
-        from pyserini_repbert.evaluate.plots import require_matplotlib
+        from pyserini_repbert.figures import require_matplotlib
 
         require_matplotlib()
     from pyserini_repbert.models.precision import used_precision

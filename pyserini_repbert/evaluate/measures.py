@@ -11,8 +11,6 @@ from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
 from pyserini_repbert.runs import RankedList
 from pyserini_repbert.topics import Qrels
 
-DEFAULT_MEASURES = ('nDCG@10', 'MRR@10', 'R@1000')
-
 
 @dataclass(frozen=True, slots=True)
 class NamedMeasure:

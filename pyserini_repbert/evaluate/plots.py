@@ -1,22 +1,14 @@
-"""Plots as PNG files; matplotlib is an extra of the package."""
+"""Plots of measures as PNG files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyserini_repbert.errors import MissingDependencyError
-from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.figures import new_figure, save_figure
+from pyserini_repbert.files import StrPath
 
 Series = Mapping[str, Mapping[int, float]]
-
-
-def require_matplotlib() -> None:
-    """Raises MissingDependencyError, before any work is done, where matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError.of('matplotlib', '--plot', "'pyserini-repbert[plots]'") from error
 
 
 def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logarithmic: bool = True) -> None:
@@ -34,7 +26,7 @@ def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logari
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
         axis.legend()
-    _save(path, figure)
+    save_figure(path, figure)
 
 
 def plot_points(
@@ -57,7 +49,7 @@ def plot_points(
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
         axis.legend(fontsize='small')
-    _save(path, figure)
+    save_figure(path, figure)
 
 
 def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
@@ -75,7 +67,7 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
         axis.set_xticks(range(len(columns)), [f'+{column}' for column in columns], rotation=30, ha='right')
         axis.set_yticks(range(len(rows)), list(rows))
         axis.set_title(title)
-    _save(path, figure)
+    save_figure(path, figure)
 
 
 def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: str, y_label: str) -> None:
@@ -88,19 +80,9 @@ def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: s
         axis.set_xlabel(x_label)
         axis.set_ylabel(y_label)
         axis.set_title(title)
-    _save(path, figure)
+    save_figure(path, figure)
 
 
 def _figure(n_panels: int) -> tuple[Any, Sequence[Any]]:
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.5 * n_panels, 4.5), layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = new_figure(5.5 * n_panels, 4.5)
     return figure, figure.subplots(1, n_panels, squeeze=False)[0]
-
-
-def _save(path: StrPath, figure: Any) -> None:
-    with atomic_file(path, 'wb') as stream:
-        figure.savefig(stream, format='png', dpi=120, metadata={'Software': None})

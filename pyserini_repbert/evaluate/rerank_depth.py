@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
+from pyserini_repbert.runs import NO_HITS, RankedList, Run, reciprocal_scores
 from pyserini_repbert.topics import Qrels
-
-_NO_HITS = RankedList([], [])
 
 
 def rerank_top(first: RankedList, reranked: RankedList, n: int) -> RankedList:
@@ -44,7 +42,7 @@ def rerank_at_depths(
         raise InputError(f'depths {list(depths)}: numbers of at least 0 were expected')
     found = {}
     for depth in depths:
-        run = {qid: rerank_top(first[qid], reranked.get(qid, _NO_HITS), depth) for qid in qrels if qid in first}
+        run = {qid: rerank_top(first[qid], reranked.get(qid, NO_HITS), depth) for qid in qrels if qid in first}
         found[depth] = evaluate(run if depth else first, qrels, measures).means
     return found
 
@@ -53,6 +51,6 @@ def unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:
     """How many of the first `depth` hits of the judged topics the reranker's run lacks."""
     count = 0
     for qid in qrels:
-        scored = set(reranked.get(qid, _NO_HITS).docids)
-        count += sum(docid not in scored for docid in first.get(qid, _NO_HITS).docids[:depth])
+        scored = set(reranked.get(qid, NO_HITS).docids)
+        count += sum(docid not in scored for docid in first.get(qid, NO_HITS).docids[:depth])
     return count

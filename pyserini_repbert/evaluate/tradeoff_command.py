@@ -36,7 +36,8 @@ def main(arguments: Sequence[str]) -> int | None:
     budget = _budget(options.budget) if options.budget else None
     from pyserini_repbert.evaluate import tradeoff
     from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.plots import plot_points, require_matplotlib
+    from pyserini_repbert.evaluate.plots import plot_points
+    from pyserini_repbert.figures import require_matplotlib
     from pyserini_repbert.rerank.kept import read_kept
 
     if options.plot:

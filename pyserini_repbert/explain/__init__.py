@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
-    from pyserini_repbert.explain.epic import Explanation as Explanation
-    from pyserini_repbert.explain.epic import explain_indexed as explain_indexed
-    from pyserini_repbert.explain.epic import explain_text as explain_text
+    from pyserini_repbert.explain.epic import (
+        Explanation as Explanation,
+        explain_indexed as explain_indexed,
+        explain_text as explain_text,
+    )
     from pyserini_repbert.explain.similarity import SimilarityModel as SimilarityModel
 
 __getattr__, __dir__, __all__ = exports(
-    __name__,
-    {'Explanation': '.epic', 'explain_text': '.epic', 'explain_indexed': '.epic', 'SimilarityModel': '.similarity'},
+    __name__, {'.epic': 'Explanation explain_indexed explain_text', '.similarity': 'SimilarityModel'}
 )

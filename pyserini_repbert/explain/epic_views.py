@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 
 from pyserini_repbert.explain.epic import Explanation, Weighted
+from pyserini_repbert.pages import page
 
 _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
-_STYLE = """
-body { font: 15px/1.7 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
-h2 { font-size: 1em; margin: 1.5em 0 .4em }
-span { padding: .1em .25em; border-radius: .2em; margin-right: .15em; display: inline-block }
-td, th { text-align: right; padding: .1em .8em } td:first-child, th:first-child { text-align: left }
-"""
 
 
 def as_json(query: str, explanation: Explanation) -> str:
@@ -48,31 +42,9 @@ def as_text(explanation: Explanation, colours: bool) -> str:
 
 
 def as_html(query: str, explanation: Explanation) -> str:
-    """A page of its own, without links to anything."""
-    parts = [f'<h1>{html.escape(query) or "(empty query)"}</h1>', f'<p>score {explanation.score:.4f}']
-    if explanation.quality is not None:
-        parts.append(f', passage quality {explanation.quality:.4f}')
-    parts.append('</p>')
-    for title, terms in _sections(explanation):
-        strongest = _strongest(terms)
-        spans = [
-            f'<span style="background: rgba(40, 160, 70, {max(term.weight, 0) / strongest:.3f})" '
-            f'title="{term.weight:.4f}">{html.escape(term.term)}</span>'
-            for term in terms
-        ]
-        parts.append(f'<h2>{html.escape(title)}</h2><p>{"".join(spans)}</p>')
-    rows = [
-        f'<tr><td>{html.escape(part.term)}</td><td>{part.query_weight:.4f}</td><td>{part.passage_weight:.4f}</td>'
-        f'<td>{part.contribution:.4f}</td></tr>'
-        for part in explanation.contributions
-    ]
-    head = '<tr><th>term</th><th>query</th><th>passage</th><th>product</th></tr>'
-    parts.append(f'<h2>contributions to the score</h2><table>{head}{"".join(rows)}</table>')
-    title = html.escape(f'EPIC: {query}')
-    return (
-        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-        f'</head><body>{"".join(parts)}</body></html>\n'
-    )
+    """A page without links to anything."""
+    sections = [(title, list(zip(terms, _shares(terms), strict=True))) for title, terms in _sections(explanation)]
+    return page('epic', query=query, explanation=explanation, sections=sections)
 
 
 def _sections(explanation: Explanation) -> list[tuple[str, Sequence[Weighted]]]:
@@ -84,8 +56,10 @@ def _sections(explanation: Explanation) -> list[tuple[str, Sequence[Weighted]]]:
     return [*found, ('strongest terms' if explanation.quality is None else expansions, explanation.expansions)]
 
 
-def _strongest(terms: Sequence[Weighted]) -> float:
-    return max((term.weight for term in terms), default=0.0) or 1.0
+def _shares(terms: Sequence[Weighted]) -> list[float]:
+    """Each weight as a part of the strongest, 0 to 1."""
+    strongest = max((term.weight for term in terms), default=0.0) or 1.0
+    return [max(term.weight, 0) / strongest for term in terms]
 
 
 def _plain_line(terms: Sequence[Weighted]) -> str:
@@ -93,8 +67,7 @@ def _plain_line(terms: Sequence[Weighted]) -> str:
 
 
 def _shaded_line(terms: Sequence[Weighted]) -> str:
-    strongest = _strongest(terms)
-    shades = [_SHADES[min(int(max(term.weight, 0) / strongest * len(_SHADES)), len(_SHADES) - 1)] for term in terms]
+    shades = [_SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)] for share in _shares(terms)]
     cells = [f'\x1b[30;48;5;{shade}m{_printable(term.term)}\x1b[0m' for term, shade in zip(terms, shades, strict=True)]
     return ' '.join(cells) or '(none)'
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.figures import new_figure, save_figure
 from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.pages import page
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.similarity import SimilarityMap
-
-_COLOURS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))  # viridis, in five steps
-_STYLE = """
-body { font: 14px system-ui, sans-serif; margin: 2em }
-.map { overflow-x: auto; margin-bottom: 2em }
-table { border-collapse: collapse }
-td { width: 1.1em; height: 1.4em; padding: 0 }
-thead th { writing-mode: vertical-rl; transform: rotate(180deg); font-weight: normal; padding: 2px }
-tbody th { text-align: right; font-weight: normal; padding: 0 6px; position: sticky; left: 0; background: white }
-"""
 
 
 class Panel(NamedTuple):
@@ -40,24 +30,11 @@ def scales(panels: Sequence[Panel]) -> dict[int, tuple[float, float]]:
     return found
 
 
-def require_matplotlib() -> None:
-    """Raises MissingDependencyError, before any work is done, where matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError.of('matplotlib', 'a PNG file', "'pyserini-repbert[plots]'") from error
-
-
 def write_png(path: StrPath, panels: Sequence[Panel]) -> None:
     """The maps below one another, as in CEDR Figure 1: the lighter, the more similar."""
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     widest = max(len(panel.map.passage) for panel in panels)
     rows = sum(len(panel.map.query) + 5 for panel in panels)
-    figure = Figure(figsize=(max(5.0, 2.5 + 0.24 * widest), 0.28 * rows + 0.5), layout='constrained')
-    FigureCanvasAgg(figure)
+    figure = new_figure(max(5.0, 2.5 + 0.24 * widest), 0.28 * rows + 0.5)
     axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     ranges = scales(panels)
     for axis, (title, shown) in zip(axes, panels, strict=True):
@@ -68,8 +45,7 @@ def write_png(path: StrPath, panels: Sequence[Panel]) -> None:
         axis.set_yticks(range(len(shown.query)), [_plain(token) for token in shown.query])
         axis.set_title(_plain(title), loc='left', fontsize='medium')
         figure.colorbar(image, ax=axis, pad=0.01)
-    with atomic_file(path, 'wb') as stream:
-        figure.savefig(stream, format='png', dpi=120, metadata={'Software': None})
+    save_figure(path, figure)
 
 
 def _plain(text: str) -> str:
@@ -77,39 +53,13 @@ def _plain(text: str) -> str:
 
 
 def write_html(path: StrPath, query: str, panels: Sequence[Panel]) -> None:
-    """The maps as tables, each cell with its value as a tooltip; every text is escaped."""
+    """The maps as tables: the darker, the more similar; each cell has its value as a tooltip."""
     ranges = scales(panels)
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Similarity</title>',
-        f'<style>{_STYLE}</style>\n<h1>{html.escape(query)}</h1>',
-        *(_table(panel, *ranges[panel.map.layer]) for panel in panels),
-        '</html>\n',
-    ]
+    shown = []
+    for title, found in panels:
+        low, high = ranges[found.layer]
+        shares = (found.values - low) / ((high - low) or 1.0)
+        rows = list(zip(found.query, found.values.tolist(), shares.tolist(), strict=True))
+        shown.append({'title': title, 'low': low, 'high': high, 'passage': found.passage, 'rows': rows})
     with atomic_file(path) as stream:
-        stream.write('\n'.join(parts))
-
-
-def _table(panel: Panel, low: float, high: float) -> str:
-    shown = panel.map
-    head = ''.join(f'<th>{html.escape(token)}</th>' for token in shown.passage)
-    rows = []
-    for token, values in zip(shown.query, shown.values.tolist(), strict=True):
-        cells = []
-        for other, value in zip(shown.passage, values, strict=True):
-            told = html.escape(f'{token} · {other}: {value:.3f}')
-            cells.append(f'<td style="background:{_colour(value, low, high)}" title="{told}">')
-        rows.append(f'<tr><th>{html.escape(token)}</th>{"".join(cells)}</tr>')
-    return (
-        f'<h2>{html.escape(panel.title)}</h2>\n<p>cosine from {low:.3f} (dark) to {high:.3f} (light)</p>\n'
-        f'<div class="map"><table>\n<thead><tr><th></th>{head}</tr></thead>\n<tbody>\n'
-        + '\n'.join(rows)
-        + '\n</tbody></table></div>'
-    )
-
-
-def _colour(value: float, low: float, high: float) -> str:
-    """A colour of viridis: `low` is dark, `high` is light."""
-    place = (value - low) / (high - low) * (len(_COLOURS) - 1) if high > low else 0.0
-    step = min(int(place), len(_COLOURS) - 2)
-    mixed = (round(a + (b - a) * (place - step)) for a, b in zip(_COLOURS[step], _COLOURS[step + 1], strict=True))
-    return '#' + ''.join(f'{channel:02x}' for channel in mixed)
+        stream.write(page('similarity', query=query, panels=shown))

@@ -1,4 +1,4 @@
-"""CEDR's similarity matrices, for looking at: which passage tokens a query token is close to, layer by layer."""
+"""CEDR's similarity matrices for inspection: which passage tokens are close to a query token, layer by layer."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
 from pyserini_repbert.models.cedr.similarity import gather_evidence
-from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.checkpoint import Checkpoint, load_model, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.repbert import RepBert
 
 if TYPE_CHECKING:
     from pyserini_repbert.models.inputs import WordPieces
@@ -45,7 +45,7 @@ class SimilarityMap(NamedTuple):
         return self._replace(passage=self.passage[start:stop], values=self.values[:, start:stop])
 
     def best_window(self, width: int) -> int:
-        """Where the `width` neighbouring passage tokens begin that are the most similar to the query, all in all."""
+        """The start of the `width` consecutive passage tokens that are most similar to the query in total."""
         sums = np.cumsum(np.concatenate([[0.0], self.values.sum(axis=0, dtype=np.float64)]))
         return int(np.argmax(sums[width:] - sums[:-width])) if len(self.passage) > width else 0
 
@@ -56,12 +56,6 @@ class SimilarityMap(NamedTuple):
             [(self.passage[place], int(place), float(row[place])) for place in order]
             for row, order in zip(self.values, orders, strict=True)
         ]
-
-
-class _Body(nn.Module):
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.bert = Bert(config)
 
 
 class SimilarityModel:
@@ -86,20 +80,15 @@ class SimilarityModel:
         precision: Precision | str = Precision.FLOAT32,
     ) -> None:
         self.device = usable_device(device)
-        self.precision = Precision.parse(precision).on(self.device)
-        if isinstance(model, Checkpoint):
-            opened = model
-        else:
-            opened = open_checkpoint(model, 'encoders' if catalog.find('encoders', str(model)) else 'rerankers')
+        self.precision = Precision(precision).on(self.device)
+        opened = open_checkpoint(model, 'encoders' if catalog.find('encoders', str(model)) else 'rerankers')
         ranking = opened.config.get('ranking', {})
         self.settings = CedrSettings.from_ranking(ranking) if ranking.get('system') == SYSTEM else CedrSettings()
         self.config = BertConfig.from_dict(opened.config)
-        with torch.device('meta'):
-            body = _Body(self.config)
-        body = body.to_empty(device='cpu')
         tensors = {name: value for name, value in opened.tensors().items() if name.startswith('bert.')}
-        load_strictly(body, opened, tensors=tensors)
-        self.bert = body.bert.to(self.device, self.precision.dtype(self.device)).eval()
+        # RepBERT is a BERT without a head, which is all that is needed here.
+        bert = load_model(lambda: RepBert(self.config), opened, tensors=tensors).bert
+        self.bert = bert.to(self.device, self.precision.dtype(self.device))
         self.pieces: WordPieces = opened.word_pieces()
         self.layout = CedrLayout.of(self.config, self.settings, self.pieces)
 

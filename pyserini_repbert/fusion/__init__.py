@@ -5,17 +5,9 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
-    from pyserini_repbert.fusion.interleaving import interleave as interleave
-    from pyserini_repbert.fusion.interleaving import provenance as provenance
-    from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod
-    from pyserini_repbert.fusion.methods import fuse as fuse
+    from pyserini_repbert.fusion.interleaving import interleave as interleave, provenance as provenance
+    from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod, fuse as fuse
 
 __getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        'interleave': '.interleaving',
-        'provenance': '.interleaving',
-        'FusionMethod': '.methods',
-        'fuse': '.methods',
-    },
+    __name__, {'.interleaving': 'interleave provenance', '.methods': 'FusionMethod fuse'}
 )

@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int | None:
 
 def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
     """Fuse query by query while reading; None, and nothing written, where the files differ in queries or in order."""
-    from pyserini_repbert.runs import RankedList, ScatteredQueryError, iter_run, write_run
+    from pyserini_repbert.runs import NO_HITS, ScatteredQueryError, iter_run, write_run
 
     class OutOfStep(Exception):
         pass
@@ -50,7 +50,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
     def fused() -> Iterator[tuple[str, RankedList]]:
         nonlocal n_queries
         readers = [iter_run(path, options.depth) for path in options.runs]
-        for queries in zip_longest(*readers, fillvalue=('', RankedList([], []))):
+        for queries in zip_longest(*readers, fillvalue=('', NO_HITS)):
             if len({qid for qid, _ in queries}) > 1:
                 raise OutOfStep
             bar.update()

@@ -14,7 +14,7 @@ def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[
     """Alternate between rankings, keep each document's highest position, truncate (RepBERT eq. 6).
 
     The first ranking gives the first document, the second one the second, and so on, then all their second documents;
-    a ranking that is longer than the others goes on alone. The order of the rankings matters.
+    a longer ranking goes on alone. The order of the rankings matters.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def provenance(rankings: Sequence[Sequence[str]], fused: Sequence[str]) -> list[
 
     Parameters
     ----------
-    rankings : docids of each input, best first; a docid that occurs twice counts where it is first
+    rankings : docids of each input, best first; a repeated docid counts at its first place
     fused : the docids to look up
 
     Returns

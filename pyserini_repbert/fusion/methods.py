@@ -1,14 +1,12 @@
 """Fusion of whole runs, query by query: interleave, reciprocal rank fusion and interpolation.
 
-The last two are a few lines on columns here, although Pyserini has them (`pyserini.fusion`): Pyserini's work on data
-frames, which costs several times the time and memory, and give queries in sorted order. Scores and orders are the same,
-which a test checks against Pyserini's own functions.
+The last two are our own, although Pyserini has them (`pyserini.fusion`): its data frames cost several times the time
+and memory, and sort the queries. Scores and orders are the same: a test compares them with Pyserini's functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from functools import partial
 from itertools import compress, repeat
 from math import fsum
@@ -16,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
+from pyserini_repbert.runs import NO_HITS, RankedList, Run, reciprocal_scores
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
 Array = np.ndarray[Any, np.dtype[Any]]
-_NO_HITS = RankedList([], [])
 
 
-class FusionMethod(StrEnum):
+class FusionMethod(Choice, what='fusion method'):
     """How rankings become one."""
 
     INTERLEAVE = 'interleave'
@@ -71,7 +69,7 @@ def fuse(
 def fuse_by(combine: Callable[[Sequence[RankedList]], RankedList], runs: Sequence[Run]) -> Run:
     """What `fuse` does, with a function from `combiner`."""
     qids = dict.fromkeys(qid for run in runs for qid in run)
-    return {qid: combine([run.get(qid, _NO_HITS) for run in runs]) for qid in qids}
+    return {qid: combine([run.get(qid, NO_HITS) for run in runs]) for qid in qids}
 
 
 def combiner(
@@ -82,22 +80,21 @@ def combiner(
     rrf_k: float = RRF_K,
 ) -> Callable[[Sequence[RankedList]], RankedList]:
     """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
-    if not n_runs or (method == FusionMethod.INTERPOLATION and n_runs != 2):
-        expected = 'exactly two' if method == FusionMethod.INTERPOLATION else 'at least one'
+    chosen = FusionMethod(method)
+    if not n_runs or (chosen is FusionMethod.INTERPOLATION and n_runs != 2):
+        expected = 'exactly two' if chosen is FusionMethod.INTERPOLATION else 'at least one'
         raise InputError(f"fusion by '{method}' was given {n_runs} runs, {expected} expected")
     if k is not None and k < 0:
         raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
-    if method == FusionMethod.INTERLEAVE:
+    if chosen is FusionMethod.INTERLEAVE:
         return partial(_interleaved, k=k)
-    if method == FusionMethod.RRF:
+    if chosen is FusionMethod.RRF:
         if not rrf_k >= 0:
             raise InputError(f'rrf_k is {rrf_k}, at least 0 was expected (60 is usual)')
         return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
-    if method == FusionMethod.INTERPOLATION:
-        if not 0 <= alpha <= 1:
-            raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
-        return partial(_interpolated, k=k, alpha=alpha)
-    raise InputError(f"fusion method '{method}' is unknown: expected one of {', '.join(FusionMethod)}")
+    if not 0 <= alpha <= 1:
+        raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
+    return partial(_interpolated, k=k, alpha=alpha)
 
 
 def _interleaved(rankings: Sequence[RankedList], k: int | None) -> RankedList:
@@ -128,7 +125,7 @@ def _summed(columns: Sequence[tuple[list[str], Array]], k: int | None) -> Ranked
             break
         if stop - start > 2:
             ranked[start:stop] = sorted(ranked[start:stop])
-        elif ranked[start] > ranked[start + 1]:  # pairs abound: a document at some rank of one run, and of the other
+        elif ranked[start] > ranked[start + 1]:  # pairs are common: documents at the same rank of different runs
             ranked[start], ranked[start + 1] = ranked[start + 1], ranked[start]
     return RankedList(ranked[:k], totals[:k].tolist())
 

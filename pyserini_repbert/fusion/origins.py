@@ -8,9 +8,7 @@ from pathlib import Path
 
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.fusion.interleaving import provenance
-from pyserini_repbert.runs import RankedList, Run, default_tag
-
-_NO_HITS = RankedList([], [])
+from pyserini_repbert.runs import NO_HITS, Run, default_tag
 
 
 def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence[Run], fused: Run) -> None:
@@ -26,7 +24,7 @@ def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence
         if not as_json:
             stream.write('\t'.join(['qid', 'docid', 'rank', *names]) + '\n')
         for qid, ranking in fused.items():
-            inputs = [run.get(qid, _NO_HITS).docids for run in runs]
+            inputs = [run.get(qid, NO_HITS).docids for run in runs]
             found = provenance(inputs, ranking.docids)
             stream.writelines((_json_lines if as_json else _rows)(qid, ranking.docids, names, found))
 

@@ -6,9 +6,8 @@ from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
     from pyserini_repbert.index.dense import DenseBundle as DenseBundle
-    from pyserini_repbert.index.faiss_layout import FaissFolder as FaissFolder
-    from pyserini_repbert.index.faiss_layout import export_faiss as export_faiss
+    from pyserini_repbert.index.faiss_layout import FaissFolder as FaissFolder, export_faiss as export_faiss
 
 __getattr__, __dir__, __all__ = exports(
-    __name__, {'DenseBundle': '.dense', 'FaissFolder': '.faiss_layout', 'export_faiss': '.faiss_layout'}
+    __name__, {'.dense': 'DenseBundle', '.faiss_layout': 'FaissFolder export_faiss'}
 )

@@ -17,7 +17,7 @@ _UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alph
 
 
 def scale_of(config_path: Path) -> float:
-    """By what an adapter's low-rank updates are multiplied, from its adapter_config.json.
+    """The factor of an adapter's low-rank updates, from its adapter_config.json.
 
     Raises DamagedFileError for an adapter that is not a plain LoRA.
     """
@@ -33,9 +33,9 @@ def scale_of(config_path: Path) -> float:
 
 
 def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Path) -> dict[str, Tensor]:
-    """The base's tensors with the adapter's low-rank updates added, and its other tensors (heads) put in.
+    """The base's tensors with the adapter's low-rank updates added and its other tensors (heads) put in.
 
-    Raises DamagedFileError for an adapter that is not a plain LoRA, or that adapts a tensor which the base lacks.
+    Raises DamagedFileError for an adapter that is not a plain LoRA, or that adapts a tensor that the base lacks.
     """
     scale = scale_of(config_path)
     result = dict(base)

@@ -1,7 +1,7 @@
-"""Running a model over many sequences of different lengths: little padding, bounded memory, the order given back.
+"""Running a model over sequences of different lengths: little padding, bounded memory, results in the given order.
 
-Sequences are sorted by length and cut into batches of at most `token_budget` padded tokens; what a sequence is batched
-with changes its result by rounding only. On running out of memory, a batch is split and tried again.
+Sequences are sorted by length and cut into batches of at most `token_budget` padded tokens; the rest of
+a batch changes a sequence's result by rounding only. A batch that does not fit into memory is split and tried again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]
 def collate(
     sequences: Sequence[TokenSequence], pad: int, device: torch.device | str
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """(input_ids, token_type_ids, attention_mask) padded to the longest; the mask is None where nothing is padded."""
+    """(input_ids, token_type_ids, attention_mask) padded to the longest; the mask is None if nothing is padded."""
     lengths = [len(sequence.input_ids) for sequence in sequences]
     longest = max(lengths)
     ids = np.full((len(sequences), longest), pad, dtype=np.int64)
@@ -84,7 +84,7 @@ def run_batched(
 
 
 def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
-    """`token_budget`, or where it is None the one for the device."""
+    """`token_budget`, or the device's default if it is None."""
     return token_budget or TOKEN_BUDGET.get(torch.device(device).type, TOKEN_BUDGET['cpu'])
 
 
@@ -93,7 +93,7 @@ def run_positions(
     batches: Sequence[list[int]],
     on_progress: Callable[[int], object] | None = None,
 ) -> NDArray[np.float32]:
-    """The results of `forward`, called with the positions in each batch, put in their places.
+    """The results of `forward`, called with the positions in each batch, in the order of positions.
 
     A batch that does not fit into the device's memory is split in two and tried again.
 
@@ -127,7 +127,7 @@ def in_batches(
     batches: Sequence[list[int]],
     on_progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Call `work` with the positions in each batch; with halves of a batch that does not fit into the device's memory.
+    """Call `work` with the positions in each batch, halved if it does not fit into the device's memory.
 
     `on_progress` is called with the number of positions done since the last call.
     """

@@ -1,8 +1,8 @@
 """BERT (Devlin et al., 2019), the body of every model here.
 
 The modules carry the names of Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers.
-It is written anew because it starts without importing transformers, returns any hidden layer, and skips the work that
-ranking does not need: attention runs without a mask where a batch has no padding.
+It is our own to start without importing transformers, to return any hidden layer, and to skip work that ranking does
+not need: attention runs without a mask if a batch has no padding.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _SelfAttention(nn.Module):
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, hidden: Tensor, bias: Tensor | None, asking: Tensor) -> Tensor:
-        """What the positions `asking` gather from all positions."""
+        """Attention's output at the positions `asking`, which attend to all positions."""
         n, _, size = hidden.shape
         pairs = ((self.query, asking), (self.key, hidden), (self.value, hidden))
         q, k, v = (layer(x).view(n, -1, self.heads, size // self.heads).transpose(1, 2) for layer, x in pairs)
@@ -190,7 +190,7 @@ class Bert(nn.Module):
     Parameters
     ----------
     config : its sizes
-    pooler : with `pooler` (for cross-encoders), or without
+    pooler : whether it has BERT's pooler, which cross-encoders read
     """
 
     def __init__(self, config: BertConfig, pooler: bool = False) -> None:
@@ -207,12 +207,6 @@ class Bert(nn.Module):
             nn.init.normal_(module.weight, std=self.config.initializer_range)
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
-
-    def hidden_layers(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
-    ) -> list[Tensor]:
-        """The embedding output and every layer's output: `num_hidden_layers + 1` tensors (n, length, h)."""
-        return list(self.each_layer(input_ids, token_type_ids, attention_mask))
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output.
@@ -232,7 +226,7 @@ class Bert(nn.Module):
         return hidden
 
     def first_token(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The last layer's output at [CLS], (n, 1, h): the same as `forward(…)[:, :1]`, sooner.
+        """The last layer's output at [CLS], (n, 1, h): equal to `forward(…)[:, :1]`, but faster.
 
         The last layer skips the positions that nothing reads: a tenth of the work of six layers.
         """

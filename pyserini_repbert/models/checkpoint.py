@@ -9,28 +9,29 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.checkpoint_folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint, load_strictly
+from pyserini_repbert.models.checkpoint_folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint, load_model, load_strictly
 
-__all__ = ['WEIGHTS', 'Checkpoint', 'load_strictly', 'open_checkpoint']
+__all__ = ['WEIGHTS', 'Checkpoint', 'load_model', 'load_strictly', 'open_checkpoint']
 
 
 def open_checkpoint(
-    name: str | Path, kind: str = 'encoders', on_progress: Callable[[int], object] | None = None
+    name: str | Path | Checkpoint, kind: str = 'encoders', on_progress: Callable[[int], object] | None = None
 ) -> Checkpoint:
     """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
 
-    An adapter comes with the checkpoint that it adapts, which may be an adapter itself.
+    An adapter comes with the checkpoint that it adapts, which may be an adapter itself. An open checkpoint is
+    returned as it is.
 
     Raises
     ------
     UnknownNameError
-        for what is neither, with the nearest names
+        for a name that is neither, with the nearest names
     MissingResourceError
         offline, or where its pip package is not installed
     DamagedFileError
         where a file is not the pinned one, or an adapter does not name a base other than itself
     """
-    return _open(name, kind, on_progress, ())
+    return name if isinstance(name, Checkpoint) else _open(name, kind, on_progress, ())
 
 
 def _open(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyserini_repbert.models.inputs import WordPieces
 
+Model = TypeVar('Model', bound='nn.Module')
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
@@ -55,9 +56,9 @@ class Checkpoint:
         ranking: Mapping[str, Any] | None = None,
         base: Checkpoint | None = None,
     ) -> Checkpoint:
-        """Read a folder's config.json; `ranking` stands in where it has no such object.
+        """Open a folder by its config.json; `ranking` is used if that has no such object.
 
-        Raises InputError where the folder is no checkpoint.
+        Raises InputError if the folder is not a checkpoint.
         """
         path = folder / 'config.json'
         if not path.is_file():
@@ -107,8 +108,20 @@ class Checkpoint:
             own[f'bert.encoder.layer.{layers}.'] = ()  # it comes with no weights
         return {**below, **own}
 
+    @classmethod
+    def write(cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str) -> Checkpoint:
+        """Write config.json and the weights into `folder`; the checkpoint, called `name`."""
+        from safetensors.torch import save_file
+
+        (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
+        save_file(dict(tensors), folder / WEIGHTS, metadata={'format': 'pt'})
+        return cls(name, folder, config)
+
     def system(self, expected: str) -> Mapping[str, Any]:
-        """The `ranking` object, which has to be of the system `expected` (a plain BERT has none: an empty one)."""
+        """The `ranking` object; a plain BERT, which has none, is taken for the system `expected`.
+
+        Raises MismatchError for another system.
+        """
         ranking: Mapping[str, Any] = self.config.get('ranking', {'system': expected})
         if ranking.get('system') != expected:
             raise MismatchError(
@@ -199,6 +212,25 @@ def _under_bert(values: dict[str, _Value]) -> dict[str, _Value]:
     return {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in values.items()}
 
 
+def load_model(
+    make: Callable[[], Model],
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> Model:
+    """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
+
+    No time is spent on initial weights. `tied`, `tensors` and errors are those of `load_strictly`.
+    """
+    import torch
+
+    with torch.device('meta'):
+        model = make()
+    model = model.to_empty(device='cpu')
+    load_strictly(model, checkpoint, tied, tensors)
+    return model.eval()
+
+
 def load_strictly(
     module: nn.Module,
     checkpoint: Checkpoint,
@@ -208,7 +240,7 @@ def load_strictly(
     """Copy a checkpoint's weights into `module` (float32); every parameter must be there and nothing may be left over.
 
     Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
-    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, where they were read before.
+    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read.
 
     Raises
     ------

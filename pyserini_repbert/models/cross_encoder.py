@@ -68,8 +68,3 @@ def log_probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     with np.errstate(invalid='ignore'):  # NaN stands for a pair that was not scored, and stays NaN
         return -np.logaddexp(0.0, -differences)
-
-
-def probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """p of relevance (softmax of the two logits), float64."""
-    return np.exp(log_probabilities(differences))

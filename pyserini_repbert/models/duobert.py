@@ -1,6 +1,6 @@
-"""duoBERT (Nogueira et al., 2019): BERT reads a query and two candidates, and says whether the first is the better one.
+"""duoBERT (Nogueira et al., 2019): BERT reads a query and two candidates, and judges if the first is more relevant.
 
-Use it as a last stage, on the tens of candidates that monoBERT puts first: k(k - 1) forward passes for k of them.
+Use it as a last stage, on monoBERT's best tens of candidates: k of them take k(k - 1) forward passes.
 https://arxiv.org/abs/1910.14424, section 3.3.
 """
 

@@ -7,13 +7,12 @@ Every dimension is a term, so that a score can be explained. https://arxiv.org/a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.models.bert import ACTIVATIONS, Bert, BertConfig
 
 SYSTEM = 'epic'
@@ -26,10 +25,10 @@ TIED = {'cls.predictions.decoder.weight': 'bert.embeddings.word_embeddings.weigh
 
 _CHUNK_VALUES = 1 << 18  # values projected at a time on a CPU: what its second-level cache holds
 _CHUNK_VALUES_DEVICE = 1 << 28
-_LINEAR_FROM = 60.0  # softplus(x) equals x in float32 long before
+_LINEAR_FROM = 60.0  # softplus(x) equals x in float32 long before that
 
 
-class Variant(StrEnum):
+class Variant(Choice, what='EPIC variant'):
     """The forms of EPIC that differ between its paper and its authors' code.
 
     OFFICIAL, which the published checkpoint was trained with: a term's projection (eq. 4's psi) is ln(1 + softplus(.))
@@ -41,13 +40,6 @@ class Variant(StrEnum):
     OFFICIAL = 'official'
     PAPER_STRICT = 'paper_strict'
     PAPER_MLM_HEAD = 'paper_mlm_head'
-
-    @classmethod
-    def parse(cls, name: str) -> Variant:
-        """The variant by its name. Raises InputError for another."""
-        if name not in list(cls):
-            raise InputError(f"EPIC variant '{name}' is unknown: expected one of {', '.join(cls)}")
-        return cls(name)
 
 
 class _Transform(nn.Module):
@@ -116,7 +108,7 @@ class Epic(nn.Module):
     ) -> Tensor:
         """phi_d: quality x max over the passage's tokens of importance x projection (EPIC eq. 4).
 
-        The vocabulary is processed in pieces, so that the tokens' projections are never in memory together.
+        The vocabulary is processed in chunks, so that the projections are never in memory all at once.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Checkpoints of the Hugging Face hub, as its client keeps them; older weight files become safetensors in our cache."""
+"""Checkpoints of the Hugging Face hub, from its client's cache; older weight files become safetensors in ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
     MissingResourceError
         offline, or where the hub cannot be reached: names size and address
     DamagedFileError
-        where what came is no checkpoint
+        if the download is not a checkpoint
     """
     converted = catalog.cache_folder() / 'checkpoints' / entry.name
     if converted.is_dir():

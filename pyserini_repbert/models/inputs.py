@@ -13,7 +13,7 @@ from pyserini_repbert.identifiers import has_surrogates
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_TOKENISED_AT_ONCE = 256  # texts: what the tokenizer makes of them holds more than ids, and is let go after each part
+_TOKENISED_AT_ONCE = 256  # texts: the tokenizer's encodings hold more than ids, and are freed after each part
 _SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 
@@ -25,7 +25,7 @@ class TokenSequence(NamedTuple):
 
 
 class TokenChunk(NamedTuple):
-    """A piece of a text: its input, and how many wordpieces of the text it holds (they follow [CLS])."""
+    """A chunk of a text: its input, and how many wordpieces of the text follow its [CLS]."""
 
     sequence: TokenSequence
     n_pieces: int
@@ -112,10 +112,9 @@ class WordPieces:
         return sequences
 
     def chunks(self, ids: Sequence[int], size: int, token_type: int) -> list[TokenChunk]:
-        """`[CLS] piece [SEP]` for the fewest pieces of at most `size` wordpieces that make up a text; none if empty.
+        """A text as the fewest `[CLS] chunk [SEP]` of at most `size` wordpieces each; none if it is empty.
 
-        All pieces have the same length: the last one is filled up with [PAD] before its [SEP], as EPIC's authors cut
-        their texts.
+        Chunks are equally long: the last one is filled up with [PAD] before its [SEP], as EPIC's authors do.
         """
         number = -(-len(ids) // size)
         width = -(-len(ids) // number) if number else 0

@@ -1,15 +1,15 @@
-"""How query and candidates share a cross-encoder's input: what is cut, and where, before [CLS] and [SEP] go in.
+"""How query and candidates share a cross-encoder's input: what is cut before [CLS] and [SEP] are added.
 
-Layouts differ only where a text is too long; checkpoints work with any, best with the one that they were trained with.
+Layouts differ only for texts that are too long; a checkpoint works with any, best with the one of its training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.inputs import TokenSequence, WordPieces
 
@@ -20,14 +20,14 @@ _PAIR_SPECIALS = 3  # [CLS] query [SEP] candidate [SEP]
 _TRIPLE_SPECIALS = 4  # [CLS] query [SEP] candidate i [SEP] candidate j [SEP]
 
 
-class PairLayout(StrEnum):
+class PairLayout(Choice, what='layout'):
     """How monoBERT's query and candidate are cut.
 
     `paper`: the query to 64 wordpieces, the candidate to what is left of 512. `dl4marco`: as the authors' TensorFlow
-    code, whose query limit counts [CLS] and [SEP], and which leaves the last position empty. `pygaggle`: no limit of
-    its own for the query; wordpieces are dropped from the longer of the two until both fit, from the candidate where
-    they are equally long. `pygaggle_fast_tokenizer`: as Hugging Face's fast tokenizers do the same, which keep the
-    candidate where they are equally long, and give an empty candidate no [SEP] of its own.
+    code, whose query limit counts [CLS] and [SEP], and which leaves the last position empty. `pygaggle`: no separate
+    limit for the query; wordpieces are dropped from the longer of the two until both fit, from the candidate if they
+    are equally long. `pygaggle_fast_tokenizer`: as Hugging Face's fast tokenizers do the same, which keep the candidate
+    where they are equally long, and give an empty candidate no [SEP] of its own.
     """
 
     PAPER = 'paper'
@@ -36,7 +36,7 @@ class PairLayout(StrEnum):
     PYGAGGLE_FAST = 'pygaggle_fast_tokenizer'
 
 
-class TripleLayout(StrEnum):
+class TripleLayout(Choice, what='layout'):
     """How duoBERT's query and candidates are cut.
 
     `paper`: to 62, 223 and 223 wordpieces. `code`: as the authors' TensorFlow code: the query to 62, and each candidate
@@ -52,13 +52,6 @@ class Built(NamedTuple):
 
     sequence: TokenSequence
     truncated: bool
-
-
-def _enum(kind: type[StrEnum], value: str) -> StrEnum:
-    try:
-        return kind(value)
-    except ValueError as error:
-        raise InputError(f"layout '{value}' is unknown: expected one of {', '.join(kind)}") from error
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,7 @@ class PairInputs:
     max_query: int = MONO_QUERY_TOKENS
 
     def __post_init__(self) -> None:
-        _enum(PairLayout, self.layout)
+        PairLayout(self.layout)
         _check_room(self.max_tokens, _PAIR_SPECIALS, self.max_query, 1)
 
     def build(self, query: Sequence[int], text: Sequence[int]) -> Built:
@@ -127,11 +120,11 @@ class TripleInputs:
     max_query: int = DUO_QUERY_TOKENS
 
     def __post_init__(self) -> None:
-        _enum(TripleLayout, self.layout)
+        TripleLayout(self.layout)
         _check_room(self.max_tokens, _TRIPLE_SPECIALS + 2, self.max_query, 2)
 
     def candidate_limit(self, query: int) -> int:
-        """Wordpieces kept of each candidate beside a query of `query` wordpieces (before it is cut itself)."""
+        """Wordpieces kept of each candidate, for a query of `query` wordpieces before cutting."""
         if self.layout == TripleLayout.PAPER:
             return (self.max_tokens - _TRIPLE_SPECIALS - self.max_query) // 2
         return (self.max_tokens - min(query, self.max_query) - 2) // 2 - 2

@@ -1,17 +1,60 @@
-"""Weights and vocabularies as older checkpoints have them."""
+"""What the converters of published checkpoints share: archives, weights, sizes and vocabularies."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+_HEAD_SIZE = 64  # of an attention head, in every BERT that its authors published
+_NEEDED = re.compile(r'\.(index|data-\d+-of-\d+)$|(^|/)((bert_)?config\.json|pytorch_model\.bin|vocab\.txt)$')
+
+
+def check_absent(target: Path) -> None:
+    """Raises InputError where a checkpoint would be written over something."""
+    if target.exists():
+        raise InputError(f'{target} exists: remove it or choose another output')
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    """`folder` with what is needed of a .zip. Raises DamagedFileError for another file."""
+    try:
+        with zipfile.ZipFile(archive) as stream:
+            for member in stream.infolist():
+                if _NEEDED.search(member.filename):
+                    stream.extract(member, folder)
+    except zipfile.BadZipFile as error:
+        raise DamagedFileError(f'{archive} is not a whole zip archive ({error}): fetch it again') from error
+    return folder
+
+
+def sizes_of(shapes: Mapping[str, Sequence[int]], heads: int | None = None) -> dict[str, Any]:
+    """The sizes of a BERT for its config.json, from the shapes of its weights (Hugging Face's names).
+
+    No shape tells the number of attention heads: by default one for 64 dimensions. Raises KeyError for a missing
+    weight.
+    """
+    vocabulary, hidden = shapes['bert.embeddings.word_embeddings.weight']
+    layers = {name.split('.')[3] for name in shapes if name.startswith('bert.encoder.layer.')}
+    return {
+        'model_type': 'bert',
+        'vocab_size': vocabulary,
+        'hidden_size': hidden,
+        'num_hidden_layers': len(layers),
+        'num_attention_heads': heads or max(1, hidden // _HEAD_SIZE),
+        'intermediate_size': shapes['bert.encoder.layer.0.intermediate.dense.bias'][0],
+        'max_position_embeddings': shapes['bert.embeddings.position_embeddings.weight'][0],
+        'type_vocab_size': shapes['bert.embeddings.token_type_embeddings.weight'][0],
+    }
 
 
 def load_legacy(path: Path) -> dict[str, Tensor]:
@@ -29,7 +72,7 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
 
 
 def uncased_vocabulary() -> Path:
-    """bert-base-uncased's vocab.txt. Raises MissingResourceError where the package that carries it is not installed."""
+    """bert-base-uncased's vocab.txt. Raises MissingResourceError if the package that carries it is not installed."""
     try:
         return catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
     except MissingResourceError as error:

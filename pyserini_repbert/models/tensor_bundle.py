@@ -107,7 +107,7 @@ class TensorBundle:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, position behind it) of a number in base 128, low digits first."""
+    """(value, position after it) of a number in base 128, low digits first."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -134,7 +134,7 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """The records of a block, whose keys leave out what they share with the key before."""
+    """The records of a block, whose keys omit the prefix that they share with the previous key."""
     if len(data) < offset + size + _BLOCK_TRAILER or data[offset + size]:
         raise ValueError('a block is compressed or cut off')
     block = data[offset : offset + size]

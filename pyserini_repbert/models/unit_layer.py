@@ -1,9 +1,9 @@
-"""A last layer of BERT that gives all texts vectors of one length, for a base that was trained for cosine.
+"""A last layer of BERT that gives all texts vectors of equal length, for a base that was trained for cosine.
 
 RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained for cosine, the direction
-of a mean vector is what it learnt, and its length is noise. The layer attends to all tokens alike, so that its
-attention gives each token the mean vector, many times as long as the token's own; layer normalisation then makes them
-equally long. The mean of its output points as the mean of its input does, and inner product ranks as cosine did.
+of a mean vector is what it learnt, and its length is noise. The layer attends to all tokens alike and adds to each
+token the mean vector, made many times as long as the token's own; layer normalisation then makes them equally long. The
+mean of its output points where the mean of its input does, so that the inner product ranks as cosine did.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ MEAN_OVER_TOKEN = 10.0  # lengths then vary by half a percent, and tokens keep s
 
 
 def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
-    """A BERT's weights, and those of a unit layer where its config.json says that it has one and they are missing.
+    """A BERT's weights; those of a unit layer are added if its config.json names one and they are missing.
 
-    Weights are float32; queries are 0 and keys the identity, which makes attention even until queries are trained.
+    Weights are float32; queries are 0 and keys the identity, so that attention is uniform until queries are trained.
     """
     if not config.get(UNIT_LAYER):
         return dict(tensors)

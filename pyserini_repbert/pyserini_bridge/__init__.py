@@ -11,19 +11,17 @@ if TYPE_CHECKING:
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher as LuceneSparseSearcher
     from pyserini_repbert.pyserini_bridge.plugin import register as register
     from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings as SparseSettings
-    from pyserini_repbert.pyserini_bridge.topics import load_qrels as load_qrels
-    from pyserini_repbert.pyserini_bridge.topics import load_topics as load_topics
+    from pyserini_repbert.pyserini_bridge.topics import load_qrels as load_qrels, load_topics as load_topics
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        'find_java': '.java_home',
-        'start_jvm': '.jvm',
-        'import_pyserini': '.compat',
-        'register': '.plugin',
-        'load_topics': '.topics',
-        'load_qrels': '.topics',
-        'LuceneSparseSearcher': '.lucene',
-        'SparseSettings': '.sparse_settings',
+        '.compat': 'import_pyserini',
+        '.java_home': 'find_java',
+        '.jvm': 'start_jvm',
+        '.lucene': 'LuceneSparseSearcher',
+        '.plugin': 'register',
+        '.sparse_settings': 'SparseSettings',
+        '.topics': 'load_qrels load_topics',
     },
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.pages import page
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
 
@@ -98,25 +98,21 @@ def markdown(data: dict[str, Any]) -> str:
 
 def as_html(data: dict[str, Any]) -> str:
     """The report as one HTML page without anything outside it; the commands unfold."""
-    body = [f'<h1>Regressions</h1><p>{html.escape(", ".join(f"{n}: {v}" for n, v in data["totals"].items()))}</p>']
-    for file in data['files']:
-        body.append(f'<h2>{html.escape(file["file"])}</h2><p>{html.escape(file["title"])}</p><table><tr>')
-        body += [f'<th>{name}</th>' for name in [*HEADER, 'commands']]
-        for condition in file['conditions']:
-            commands = html.escape('\n'.join(condition['commands']))
-            unfolding = f'<details><summary>{len(condition["commands"])}</summary><pre>{commands}</pre></details>'
-            for score in condition['scores']:
-                cells = ''.join(
-                    f'<td>{html.escape(cell)}</td>' for cell in [condition['name'], *_cells(score, condition)]
-                )
-                kind = score['status'].split()[0].lower()
-                body.append(f'<tr class="{kind}">{cells}<td>{unfolding}</td></tr>')
-        body.append('</table>' + ''.join(f'<p>{html.escape(text)}</p>' for text in _reasons(file)))
-    pairs = [*data['environment'].items(), *_checkpoints(data)]
-    items = ''.join(f'<li>{html.escape(f"{n}: {v}")}</li>' for n, v in pairs)
-    return f'<!doctype html><meta charset="utf-8"><title>Regressions</title><style>{_STYLE}</style>' + '\n'.join(
-        [*body, f'<h2>Environment</h2><ul>{items}</ul>\n']
-    )
+    files = [
+        {
+            'name': file['file'],
+            'title': file['title'],
+            'reasons': _reasons(file),
+            'rows': [
+                (score['status'].split()[0].lower(), [one['name'], *_cells(score, one)], one['commands'])
+                for one in file['conditions']
+                for score in one['scores']
+            ],
+        }
+        for file in data['files']
+    ]
+    environment = [*data['environment'].items(), *_checkpoints(data)]
+    return page('regressions', header=HEADER, totals=data['totals'], files=files, environment=environment)
 
 
 _INTRODUCTION = (
@@ -124,10 +120,6 @@ _INTRODUCTION = (
     'are those of the YAML files.\n\nPASS: all published digits agree. PASS within tolerance: the YAML file says how '
     "much and why. FAIL: also a gain beyond the tolerance. RECORDED: a figure of the source's own hardware or of a "
     'kind that nothing here measures, compared with nothing.'
-)
-_STYLE = (
-    'body{font:14px sans-serif;margin:2em}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd}'
-    'tr.fail{background:#fcc}tr.pass{background:#dfd}tr.not{color:#666}'
 )
 
 

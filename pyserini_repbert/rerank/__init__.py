@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        'Reranker': '.base',
-        'MonoBertReranker': '.monobert',
-        'DuoBertReranker': '.duobert',
-        'EpicReranker': '.epic',
-        'CedrReranker': '.cedr',
-        'aggregate': '.aggregation',
+        '.aggregation': 'aggregate',
+        '.base': 'Reranker',
+        '.cedr': 'CedrReranker',
+        '.duobert': 'DuoBertReranker',
+        '.epic': 'EpicReranker',
+        '.monobert': 'MonoBertReranker',
     },
 )

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 
 Seed = int | Sequence[int]
 
 
-class Aggregation(StrEnum):
+class Aggregation(Choice, what='aggregation'):
     """The five methods of Multi-Stage eq. 3 to 7."""
 
     SUM = 'sum'
@@ -26,10 +26,7 @@ class Aggregation(StrEnum):
 
 def checked_method(method: str, samples: int | None) -> Aggregation:
     """The method; raises InputError for an unknown one, or `samples` missing, below 1, or given to another method."""
-    try:
-        chosen = Aggregation(method)
-    except ValueError as error:
-        raise InputError(f"aggregation '{method}' is unknown: expected one of {', '.join(Aggregation)}") from error
+    chosen = Aggregation(method)
     if (chosen is Aggregation.SAMPLE) != (samples is not None):
         raise InputError(f"samples={samples} with method '{method}': method 'sample' needs it, the others have none")
     if samples is not None and samples < 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +12,20 @@ from torch import Tensor
 from pyserini_repbert.models.batching import length_batches, run_positions, usual_budget
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import load_ranker
-from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
 
 
-class CedrReranker(Reranker):
-    """Scores are whatever the model was trained to rank by: any real number, comparable for one query only.
+class CedrReranker(TextReranker):
+    """Scores are the model's own: any real number, comparable within one query only.
 
     The paper's first stages are `models.cedr.FIRST_STAGES`: BM25's 150 best hits on Robust04, query likelihood's 100 on
     WebTrack. Documents are cut to 800 wordpieces (CEDR section 3.1); one too long for BERT's positions is read in
-    parts. Pairs of all queries share batches, sorted by length. A score does not depend on its batch beyond rounding;
-    DRMM counts similarities in bins, and may count one differently that lies within rounding of a bin's edge.
+    parts. Pairs of all queries share batches, sorted by length. A score depends on its batch by rounding only; DRMM
+    counts similarities in bins, and may put one within rounding of a bin's edge into the neighbouring bin.
 
     Parameters
     ----------
@@ -61,21 +61,11 @@ class CedrReranker(Reranker):
         n_layers: int | None = None,
         token_budget: int | None = None,
     ) -> None:
-        self.device = usable_device(device)
-        self.precision = Precision.parse(precision).on(self.device)
-        self._checkpoint = model if isinstance(model, Checkpoint) else open_checkpoint(model, 'rerankers')
-        self.name = self._checkpoint.name
+        super().__init__(model, device, precision)
         self.ranker = load_ranker(self._checkpoint, n_layers, max_length).to(self.device)
-        self.ranker.bert.to(self.precision.dtype(self.device))
-        self.pieces = self._checkpoint.word_pieces()
+        self.ranker.bert.to(Precision(self.precision).dtype(self.device))
         self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.pieces)
         self.token_budget = usual_budget(token_budget, self.device)
-        self.work: Work = Work()
-
-    @property
-    def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights."""
-        return self._checkpoint.weights_sha256
 
     @property
     def n_layers(self) -> int:
@@ -85,25 +75,20 @@ class CedrReranker(Reranker):
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
         settings = {'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
-        return {**super().identity(), **settings, 'dtype': str(self.precision)}
+        return {**super().identity(), **settings}
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """CEDR's scores, float32 (n,) a query. A text without wordpieces has the score of an empty document."""
         tokens = self._tokens(queries, lists)
-        pairs = [
-            self.layout.cut(tokens[query], tokens[candidate.text or ''])
-            for query, candidates in zip(queries, lists, strict=True)
-            for candidate in candidates
-        ]
+        texts = each_pair(queries, lists)
+        pairs = [self.layout.cut(tokens[query], tokens[text]) for query, text in texts]
         limit = self.ranker.settings.max_doc_length
         self.work.candidates += len(pairs)
         self.work.inferences += len(pairs)
-        self.work.truncated += sum(len(tokens[own.text or '']) > limit for candidates in lists for own in candidates)
-        scores = self.score_pairs(pairs, on_progress)
-        ends = np.cumsum([0, *map(len, lists)]).tolist()
-        return [scores[start:end] for start, end in pairwise(ends)]
+        self.work.truncated += sum(len(tokens[text]) > limit for _, text in texts)
+        return in_lists(self.score_pairs(pairs, on_progress), lists)
 
     def score_pairs(self, pairs: Sequence[Pair], on_progress: Progress | None = None) -> NDArray[np.float32]:
         """Scores (n,) of queries and documents given as wordpieces, in their order."""
@@ -115,9 +100,3 @@ class CedrReranker(Reranker):
             return scores
 
         return run_positions(forward, length_batches(costs, self.token_budget), on_progress)
-
-    def _tokens(self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> dict[str, list[int]]:
-        """The wordpieces of each distinct text."""
-        texts = (candidate.text or '' for candidates in lists for candidate in candidates)
-        distinct = list(dict.fromkeys([*queries, *texts]))
-        return dict(zip(distinct, self.pieces.ids(distinct), strict=True))

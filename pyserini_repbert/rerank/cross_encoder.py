@@ -1,29 +1,29 @@
-"""What the rerankers with a cross-encoder share: the checkpoint, its head, texts to tokens, batches to logits."""
+"""What the rerankers with a cross-encoder share: its head, how texts are cut, inputs to logit differences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.batching import Forward, run_batched
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoint import Checkpoint, load_strictly, open_checkpoint
+from pyserini_repbert.models.checkpoint import Checkpoint, load_model
 from pyserini_repbert.models.cross_encoder import LABELS, CrossEncoder, logit_differences
-from pyserini_repbert.models.layouts import MAX_TOKENS, Built
-from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.models.layouts import MAX_TOKENS, Built, PairInputs, TripleInputs
+from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.rerank.text_reranker import TextReranker
 
 HEAD = 'classifier.weight'
 
 
-class Backend(StrEnum):
+class Backend(Choice, what='backend'):
     """What runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with weights of 8 bits."""
 
     TORCH = 'torch'
@@ -31,8 +31,8 @@ class Backend(StrEnum):
     ONNX_INT8 = 'onnx-int8'
 
 
-class CrossEncoderReranker(Reranker):
-    """Base of `MonoBertReranker` and `DuoBertReranker`, which document the parameters.
+class CrossEncoderReranker(TextReranker):
+    """Base of `MonoBertReranker`, which documents the parameters, and `DuoBertReranker`.
 
     Attributes
     ----------
@@ -44,46 +44,42 @@ class CrossEncoderReranker(Reranker):
 
     system: str
     module: type[CrossEncoder]
+    builder: type[PairInputs] | type[TripleInputs]
 
     def __init__(
         self,
         model: str | Path | Checkpoint,
-        device: str,
-        precision: Precision | str,
-        backend: Backend | str,
-        max_length: int | None,
-        token_budget: int | None,
+        device: str = 'cpu',
+        precision: Precision | str = Precision.FLOAT32,
+        layout: str | None = None,
+        max_length: int | None = None,
+        backend: Backend | str = Backend.TORCH,
+        token_budget: int | None = None,
     ) -> None:
-        opened = model if isinstance(model, Checkpoint) else open_checkpoint(model, 'rerankers')
-        self.ranking = opened.system(self.system)
-        config = BertConfig.from_dict(opened.config)
-        self.name = opened.name
-        self.device = usable_device(device)
-        try:
-            self.backend = Backend(backend)
-        except ValueError as error:
-            raise InputError(f"backend '{backend}' is unknown: expected one of {', '.join(Backend)}") from error
-        chosen = Precision.parse(precision)
+        self.backend = Backend(backend)
+        chosen = Precision(precision)
         if chosen is Precision.AUTO and self.backend is not Backend.TORCH:
             chosen = Precision.FLOAT32
+        super().__init__(model, device, chosen)
         self.dtype = chosen.dtype(self.device)
-        self.precision = 'int8' if self.backend is Backend.ONNX_INT8 else chosen.on(self.device)
+        if self.backend is Backend.ONNX_INT8:
+            self.precision = 'int8'
+        self.ranking = self._checkpoint.system(self.system)
+        config = BertConfig.from_dict(self._checkpoint.config)
         self.max_tokens = self._limit(config, max_length)
-        self.pieces = opened.word_pieces()
         self.token_budget = token_budget
-        self.work: Work = Work()
-        self._checkpoint = opened
         self._forward = self._make_forward(self._loaded(config))
-
-    @property
-    def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights."""
-        return self._checkpoint.weights_sha256
+        self.inputs = self.builder(
+            self.pieces,
+            layout or self.ranking.get('layout', self.builder.layout),
+            self.max_tokens,
+            int(self.ranking.get('max_query_length', self.builder.max_query)),
+        )
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
-        settings = {'max_tokens': self.max_tokens, 'dtype': str(self.precision), 'backend': str(self.backend)}
-        return {**super().identity(), **settings}
+        own = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
+        return {**super().identity(), **own, 'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query}
 
     def _limit(self, config: BertConfig, max_length: int | None) -> int:
         positions = config.max_position_embeddings
@@ -105,11 +101,7 @@ class CrossEncoderReranker(Reranker):
                 f"checkpoint '{self.name}' tells {labels} classes apart: {self.system} needs a head with 2 labels "
                 '(the second is "relevant") or 1'
             )
-        with torch.device('meta'):
-            model = self.module(config, labels)
-        model = model.to_empty(device='cpu')
-        load_strictly(model, self._checkpoint, tensors=tensors)
-        return model.eval()
+        return load_model(lambda: self.module(config, labels), self._checkpoint, tensors=tensors)
 
     def _make_forward(self, model: CrossEncoder) -> Forward:
         if self.backend is Backend.TORCH:
@@ -119,15 +111,6 @@ class CrossEncoderReranker(Reranker):
         if self.device.type != 'cpu' or self.dtype != torch.float32:
             raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision")
         return OnnxForward(model, self.weights_sha256, self.backend is Backend.ONNX_INT8)
-
-    def _tokens(self, texts: Iterable[str]) -> dict[str, list[int]]:
-        """The wordpieces of each distinct text: a text is tokenised once, however often it is used."""
-        distinct = list(dict.fromkeys(texts))
-        return dict(zip(distinct, self.pieces.ids(distinct), strict=True))
-
-    def _texts(self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> dict[str, list[int]]:
-        texts = (candidate.text or '' for candidates in lists for candidate in candidates)
-        return self._tokens([*queries, *texts])
 
     def _differences(self, inputs: Sequence[Built], on_progress: Progress | None) -> NDArray[np.float64]:
         """The logit differences of model inputs, in their order; counted as work."""

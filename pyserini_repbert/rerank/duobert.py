@@ -1,4 +1,4 @@
-"""Reranking with duoBERT: every ordered pair of candidates is read together with the query."""
+"""Reranking with duoBERT: it reads every ordered pair of candidates with the query."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.checkpoint import Checkpoint
-from pyserini_repbert.models.cross_encoder import CrossEncoder, probabilities
+from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.duobert import SYSTEM, DuoBert
-from pyserini_repbert.models.layouts import DUO_QUERY_TOKENS, TripleInputs, TripleLayout
+from pyserini_repbert.models.layouts import TripleInputs, TripleLayout
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.aggregation import Aggregation, aggregate_differences, checked_method, sampled_pairs
@@ -36,7 +36,7 @@ class DuoBertReranker(CrossEncoderReranker):
 
     Parameters
     ----------
-    model : catalog name or checkpoint folder; a body of two token types has a zero embedding for the third
+    model : catalog name or checkpoint folder; a body of two token types gets a zero embedding for the third
     method : 'sum', 'binary', 'min', 'max', or 'sample'
     layout : how long texts are cut, see `TripleLayout`; default: the checkpoint's, else 'paper'
     samples, seed : m of 'sample', and the seed of its drawing
@@ -46,6 +46,8 @@ class DuoBertReranker(CrossEncoderReranker):
 
     system = SYSTEM
     module = DuoBert
+    builder = TripleInputs
+    inputs: TripleInputs
 
     def __init__(
         self,
@@ -61,13 +63,7 @@ class DuoBertReranker(CrossEncoderReranker):
         seed: int = 0,
     ) -> None:
         self.method, self.samples, self.seed = checked_method(method, samples), samples, seed
-        super().__init__(model, device, precision, backend, max_length, token_budget)
-        self.inputs = TripleInputs(
-            self.pieces,
-            layout or self.ranking.get('layout', TripleLayout.PAPER),
-            self.max_tokens,
-            int(self.ranking.get('max_query_length', DUO_QUERY_TOKENS)),
-        )
+        super().__init__(model, device, precision, layout, max_length, backend, token_budget)
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:
         model = super()._loaded(config)
@@ -75,8 +71,7 @@ class DuoBertReranker(CrossEncoderReranker):
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
-        own = {'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query, 'method': str(self.method)}
-        return {**super().identity(), **own, 'samples': self.samples, 'seed': self.seed}
+        return {**super().identity(), 'method': str(self.method), 'samples': self.samples, 'seed': self.seed}
 
     def inferences(self, n: int) -> int:
         """n(n - 1), or n times `samples` where there are fewer samples than competitors."""
@@ -107,7 +102,7 @@ class DuoBertReranker(CrossEncoderReranker):
         ----------
         wanted : the pairs to score, bool (n, n) a query; default: those that the method needs
         """
-        tokens = self._texts(queries, lists)
+        tokens = self._tokens(queries, lists)
         built, places, matrices = [], [], []
         for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
             n, ids = len(candidates), tokens[query]
@@ -126,8 +121,3 @@ class DuoBertReranker(CrossEncoderReranker):
             matrix[chosen[:, 0], chosen[:, 1]] = found[start : start + len(chosen)]
             start += len(chosen)
         return matrices
-
-    def pair_probabilities(self, query: str, candidates: Sequence[Candidate]) -> Matrix:
-        """p_ij for a list of candidates, float64 (n, n), NaN on the diagonal: what `aggregate` takes."""
-        self._check(query, candidates)
-        return probabilities(self.pair_differences([query], [candidates])[0])

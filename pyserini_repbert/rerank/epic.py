@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath
@@ -24,7 +23,7 @@ from pyserini_repbert.term_vectors import TermVector
 TOGETHER = 16384  # candidates whose vectors are in memory at a time
 
 
-class Missing(StrEnum):
+class Missing(Choice, what='missing'):
     """What becomes of a candidate without a vector in the index."""
 
     ENCODE = 'encode'
@@ -34,8 +33,8 @@ class Missing(StrEnum):
 class EpicReranker(Reranker):
     """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term is shared.
 
-    A vector that is computed on the fly is pruned as those of the index are; it is not quantised, so that a score from
-    the index differs by what the index's weights lose. Where nothing is pruned, only the query's terms are computed.
+    A vector computed on the fly is pruned like the index's but not quantised, so that scores differ by what quantising
+    loses. If nothing is pruned, only the query's terms are computed.
 
     Parameters
     ----------
@@ -79,8 +78,7 @@ class EpicReranker(Reranker):
         max_length: int | None = None,
         verify: bool = True,
     ) -> None:
-        if missing not in list(Missing):
-            raise InputError(f"missing '{missing}' was given, expected {' or '.join(Missing)}")
+        self.missing = Missing(missing)
         if prune < 0:
             raise InputError(f'prune {prune} was given, expected how many weights to keep, or 0 for all')
         self.index = index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
@@ -90,7 +88,6 @@ class EpicReranker(Reranker):
             model = EpicEncoder(model, device, precision, max_length)
         self.encoder = model
         self.precision = model.precision
-        self.missing = Missing(missing)
         self.prune = prune if self.index is None else self.index.settings.prune
         self.token_budget = token_budget
         self.work: Work = Work()
@@ -125,21 +122,6 @@ class EpicReranker(Reranker):
             raise InputError(f'k={k} was asked for, expected 0 or more')
         self._check('', candidates)
         return rescored(candidates, self._scores([query], [candidates], None)[0])[:k]
-
-    def search_and_rerank(
-        self, query: str, first_stage: Callable[[str], Sequence[Candidate]], k: int | None = None
-    ) -> list[Candidate]:
-        """A first stage and its reranking; the query is encoded while the first stage runs (EPIC section 3).
-
-        Parameters
-        ----------
-        first_stage : the query to its candidates
-        k : how many of the reranked to keep
-        """
-        with ThreadPoolExecutor(max_workers=1) as meanwhile:
-            vector = meanwhile.submit(self.encode_query, query)
-            candidates = first_stage(query)
-            return self.rerank_with(vector.result(), candidates, k)
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None

@@ -1,22 +1,19 @@
-"""Reranking with monoBERT: each candidate is read together with the query."""
+"""Reranking with monoBERT: it reads each candidate with the query."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.models.checkpoint import Checkpoint
 from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.models.layouts import MONO_QUERY_TOKENS, PairInputs, PairLayout
+from pyserini_repbert.models.layouts import PairInputs
 from pyserini_repbert.models.monobert import SYSTEM, MonoBert
-from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Progress
-from pyserini_repbert.rerank.cross_encoder import Backend, CrossEncoderReranker
+from pyserini_repbert.rerank.cross_encoder import CrossEncoderReranker
+from pyserini_repbert.rerank.text_reranker import each_pair, in_lists
 
 
 class MonoBertReranker(CrossEncoderReranker):
@@ -44,41 +41,15 @@ class MonoBertReranker(CrossEncoderReranker):
 
     system = SYSTEM
     module = MonoBert
-
-    def __init__(
-        self,
-        model: str | Path | Checkpoint,
-        device: str = 'cpu',
-        precision: Precision | str = Precision.FLOAT32,
-        layout: PairLayout | str | None = None,
-        max_length: int | None = None,
-        backend: Backend | str = Backend.TORCH,
-        token_budget: int | None = None,
-    ) -> None:
-        super().__init__(model, device, precision, backend, max_length, token_budget)
-        self.inputs = PairInputs(
-            self.pieces,
-            layout or self.ranking.get('layout', PairLayout.PAPER),
-            self.max_tokens,
-            int(self.ranking.get('max_query_length', MONO_QUERY_TOKENS)),
-        )
-
-    def identity(self) -> Mapping[str, object]:
-        """The checkpoint, and every setting that changes a score."""
-        return {**super().identity(), 'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query}
+    builder = PairInputs
+    inputs: PairInputs
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """log p(relevant) of each candidate, float64 (n,) a query; an empty text is a candidate like any other."""
-        tokens = self._texts(queries, lists)
-        built = [
-            self.inputs.build(tokens[query], tokens[candidate.text or ''])
-            for query, candidates in zip(queries, lists, strict=True)
-            for candidate in candidates
-        ]
+        tokens = self._tokens(queries, lists)
+        built = [self.inputs.build(tokens[query], tokens[text]) for query, text in each_pair(queries, lists)]
         self.work.candidates += len(built)
         self.work.truncated += sum(item.truncated for item in built)
-        scores = log_probabilities(self._differences(built, on_progress))
-        ends = np.cumsum([0, *map(len, lists)]).tolist()
-        return [scores[start:end] for start, end in pairwise(ends)]
+        return in_lists(log_probabilities(self._differences(built, on_progress)), lists)

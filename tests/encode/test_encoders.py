@@ -68,7 +68,14 @@ def test_half_precision_stays_near(tiny_checkpoint):
 
 @pytest.mark.parametrize(
     'arguments',
-    [{'device': 'cuda:7'}, {'device': 'gpu'}, {'max_length': 63}, {'prefix': 'query:'}, {'max_length': -1}],
+    [
+        {'device': 'cuda:7'},
+        {'device': 'gpu'},
+        {'max_length': 63},
+        {'prefix': 'query:'},
+        {'max_length': -1},
+        {'precision': 'half'},
+    ],
 )
 def test_bad_settings_are_one_line_errors(tiny_checkpoint, arguments):
     with pytest.raises(InputError) as error:

@@ -60,7 +60,13 @@ def test_html_is_escaped_and_needs_nothing_else(tmp_path):
     assert '<script>alert(1)</script>' in reader.texts and '</td>' in reader.texts
     assert '<b> · &: 0.900' in reader.titles
     assert not re.search(r'(src|href)=', text)
-    assert '#440154' in text and '#fde725' in text  # the least and the greatest
+    shares = [float(share) for share in re.findall(r'<td style="--share:([^"]*)"', text)]
+    assert shares == pytest.approx([1.1 / 1.9, 1, 0.8 / 1.9, 1, 1 / 1.9, 1.5 / 1.9, 1.4 / 1.9, 0], abs=6e-4)
+
+
+def test_html_of_a_map_without_differences(tmp_path):
+    write_html(tmp_path / 'map.html', '', [Panel('', MAP._replace(values=np.full((2, 4), 0.5)))])
+    assert (tmp_path / 'map.html').read_text().count('--share:0.000') == 8
 
 
 def test_maps_are_what_a_model_sees(tiny_cedr):

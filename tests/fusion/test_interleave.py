@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import interleave, provenance

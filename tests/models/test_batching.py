@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyserini_repbert.models.batching import collate, length_batches, run_batched
 from pyserini_repbert.models.inputs import TokenSequence

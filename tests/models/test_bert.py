@@ -19,8 +19,7 @@ CONFIG = {
 
 @pytest.mark.parametrize('activation', ['gelu', 'gelu_new', 'relu'])
 def test_equals_hugging_faces_bert(activation):
-    from transformers import BertConfig as HubConfig
-    from transformers import BertModel
+    from transformers import BertConfig as HubConfig, BertModel
 
     torch.manual_seed(1)
     theirs = BertModel(HubConfig(**CONFIG, hidden_act=activation)).eval()
@@ -31,7 +30,7 @@ def test_equals_hugging_faces_bert(activation):
     mask = torch.arange(10)[None, :] < torch.tensor([[10], [4], [7]])
     with torch.inference_mode():
         expected = theirs(ids, attention_mask=mask.long(), token_type_ids=types, output_hidden_states=True)
-        layers = ours.hidden_layers(ids, types, mask)
+        layers = list(ours.each_layer(ids, types, mask))
         assert len(layers) == 4
         for layer, reference in zip(layers, expected.hidden_states, strict=True):
             torch.testing.assert_close(layer[mask], reference[mask], atol=1e-5, rtol=1e-5)

@@ -84,7 +84,7 @@ def test_settings_from_a_ranking_object():
 @pytest.mark.parametrize(
     ('settings', 'message'),
     [
-        ({'architecture': 'duet'}, "'duet' is unknown: one of vanilla, knrm"),
+        ({'architecture': 'duet'}, "'duet' is unknown: expected one of vanilla, knrm"),
         ({'architecture': 'vanilla', 'joint': False}, 'Vanilla BERT scores by'),
         ({'architecture': 'pacrr', 'pad_query': False}, 'fixed number of query tokens'),
         ({'k_max': 0}, 'k_max is 0'),

@@ -3,8 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig

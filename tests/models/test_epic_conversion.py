@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_refused(published, tmp_path):
 
 def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     folder, source = published
-    monkeypatch.setattr('pyserini_repbert.models.epic_conversion._HEAD_SIZE', 8)
+    monkeypatch.setattr('pyserini_repbert.models.legacy._HEAD_SIZE', 8)
     convert_epic_checkpoint.main([str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')])
     made, expected = (EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder))
     assert made.as_dict() == expected.as_dict()

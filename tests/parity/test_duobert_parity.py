@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.models.batching import run_batched
+from pyserini_repbert.models.cross_encoder import log_probabilities
 from pyserini_repbert.models.layouts import TripleLayout
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, aggregate
@@ -39,7 +40,8 @@ def test_inputs_and_probabilities_equal_the_originals(layout, tasks, golden, che
             assert sequence.input_ids == case['input_ids'], (task['id'], case['i'], case['j'])
             assert sequence.token_type_ids == case['token_type_ids'], (task['id'], case['i'], case['j'])
         candidates = [Candidate(document['id'], 0.0, document['text']) for document in task['docs']]
-        found = reranker.pair_probabilities(task['query'], candidates)
+        (differences,) = reranker.pair_differences([task['query']], [candidates])
+        found = np.exp(log_probabilities(differences))
         reference = np.array(expected[layout]['p'], dtype=float)
         np.testing.assert_allclose(found, reference, atol=1e-4, rtol=1e-4)
         assert np.isnan(np.diagonal(found)).all()

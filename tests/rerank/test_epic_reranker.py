@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -115,23 +113,6 @@ def test_an_empty_query_scores_zero_and_keeps_the_order_of_the_candidates(encode
         assert reranker.rerank(QUERIES[0], []) == []
         outside = TermVector.of({0: 1.0})  # [PAD], which pruning may leave to no passage
         assert len(reranker.rerank_with(outside, candidates(passages))) == 25
-
-
-def test_the_query_is_encoded_while_the_first_stage_runs(encoder, passages):
-    started, seen = threading.Event(), []
-
-    class Slow(EpicReranker):
-        def encode_query(self, query):
-            started.set()
-            return super().encode_query(query)
-
-    def first_stage(query):
-        seen.append(started.wait(5))
-        return candidates(passages)
-
-    expected = EpicReranker(encoder).rerank(QUERIES[0], candidates(passages), 3)
-    assert Slow(encoder).search_and_rerank(QUERIES[0], first_stage, 3) == expected
-    assert seen == [True]
 
 
 def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_path):

@@ -1,8 +1,6 @@
-import importlib.util
 import json
 import pickle
 from collections import OrderedDict
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,16 +10,8 @@ from pyserini_repbert.command import run
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
 
-SCRIPT = Path(__file__).parents[2] / 'tools' / 'convert_cedr_checkpoint.py'
+TOOL = 'convert_cedr_checkpoint'
 CANDIDATES = [Candidate('a', text='the cat sat'), Candidate('b', text='a dog ran')]
-
-
-@pytest.fixture
-def main():
-    spec = importlib.util.spec_from_file_location('convert_cedr_checkpoint', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from pyserini_repbert.command import run
 
-SCRIPT = Path(__file__).parents[2] / 'tools' / 'refresh_tables.py'
+TOOL = 'refresh_tables'
 PAGE = """# Title
 
 ```sh
@@ -24,14 +21,6 @@ python -m pyserini_repbert.evaluate $DATA/a.run \\
 Rest
 """
 TABLE = '\n| run | MRR@10 |\n| --- | -----: |\n| a   | 0.5000 |\n\nOver 1 judged topics.\n'
-
-
-@pytest.fixture
-def main():
-    spec = importlib.util.spec_from_file_location('refresh_tables', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
 
 
 @pytest.fixture

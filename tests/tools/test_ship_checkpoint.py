@@ -1,6 +1,4 @@
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -9,15 +7,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import verify_checksums, write_checksums
 from pyserini_repbert.command import run
 
-SCRIPT = Path(__file__).parents[2] / 'tools' / 'ship_checkpoint.py'
-
-
-@pytest.fixture
-def main():
-    spec = importlib.util.spec_from_file_location('ship_checkpoint', SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main
+TOOL = 'ship_checkpoint'
 
 
 @pytest.fixture

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
-    from pyserini_repbert.models.cedr.loading import load_ranker as load_ranker
-    from pyserini_repbert.models.cedr.loading import new_ranker as new_ranker
-    from pyserini_repbert.models.cedr.settings import FIRST_STAGES as FIRST_STAGES
-    from pyserini_repbert.models.cedr.settings import Architecture as Architecture
-    from pyserini_repbert.models.cedr.settings import CedrSettings as CedrSettings
+    from pyserini_repbert.models.cedr.loading import load_ranker as load_ranker, new_ranker as new_ranker
+    from pyserini_repbert.models.cedr.settings import (
+        FIRST_STAGES as FIRST_STAGES,
+        Architecture as Architecture,
+        CedrSettings as CedrSettings,
+    )
 
 __getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        'Architecture': '.settings',
-        'CedrSettings': '.settings',
-        'FIRST_STAGES': '.settings',
-        'load_ranker': '.loading',
-        'new_ranker': '.loading',
-    },
+    __name__, {'.loading': 'load_ranker new_ranker', '.settings': 'Architecture CedrSettings FIRST_STAGES'}
 )

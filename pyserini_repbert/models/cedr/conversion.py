@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.cedr.pacrr import told_k_max
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
-from pyserini_repbert.models.checkpoint_folder import WEIGHTS, Checkpoint
-from pyserini_repbert.models.legacy import load_legacy
+from pyserini_repbert.models.checkpoint_folder import Checkpoint
+from pyserini_repbert.models.legacy import check_absent, load_legacy
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +47,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     """A `weights.p` to a checkpoint folder at `target`, which must not exist.
 
     The authors save what was trained only. Of what is missing, BERT's weights come from `base`, and KNRM's kernels from
-    their initial values; every other difference from the model that the file's own names and shapes tell is an error.
+    their initial values; every other difference from the model that the file's names and shapes imply is an error.
 
     Parameters
     ----------
@@ -63,13 +62,11 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
         where weights are missing, unexpected or misshapen
     """
     import torch
-    from safetensors.torch import save_file
 
     from pyserini_repbert.models.bert import BertConfig
     from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
 
-    if target.exists():
-        raise InputError(f'{target} exists: remove it or choose another output')
+    check_absent(target)
     found = load_legacy(existing_file(weights, 'weights'))
     state = {name: value.contiguous() for name, value in found.items() if not name.startswith(_UNUSED)}
     config = BertConfig.from_dict(base.config)
@@ -79,21 +76,18 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     missing = [name for name in expected if name not in state]
     state |= _frozen(weights, missing, base, settings)
     with atomic_folder(target) as made:
-        values = {**base.config, 'ranking': settings.ranking()}
-        (made / 'config.json').write_text(json.dumps(values, indent=2) + '\n', encoding='utf-8')
         for name in _TOKENIZER:
             if (base.folder / name).is_file():
                 shutil.copyfile(base.folder / name, made / name)
-        save_file(state, made / WEIGHTS, metadata={'format': 'pt'})
-        opened = Checkpoint.open(made, str(weights))
-        load_ranker(opened)
-        opened.word_pieces()
+        written = Checkpoint.write(made, {**base.config, 'ranking': settings.ranking()}, state, str(weights))
+        load_ranker(written)
+        written.word_pieces()
         write_checksums(made)
     return Conversion(settings, missing, len(found) - len(state) + len(missing))
 
 
 def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> CedrSettings:
-    """The architecture by the names in a state dict, PACRR's k_max by a shape. The released models are all joint."""
+    """The architecture from the names in a state dict, PACRR's k_max from a shape. All released models are joint."""
     told = [architecture for name, architecture in _TELLING.items() if name in state]
     if len(told) != 1:
         raise DamagedFileError(

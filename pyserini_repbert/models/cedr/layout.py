@@ -3,9 +3,9 @@
 A sequence is `[CLS] query [SEP] document [SEP]`, segment 0 up to the first [SEP], 1 from there. The released code pads
 queries to 20 tokens in the middle of the sequence and masks the padding. A masked token changes nothing but the
 positions of what follows, so it is left out here and the positions are given instead: the same numbers, less work.
-(PACRR and DRMM make something of a query's empty places. That is the same for each of them, and added there.)
+(PACRR and DRMM score a query's empty places too. All of these score alike, and those models add them.)
 
-A document too long for the positions left is split into parts as even as possible (CEDR section 3.1), each behind the
+A document too long for the positions left is split into parts as even as possible (CEDR section 3.1), each after the
 whole query. The last part may be a token shorter than the others; its [SEP] keeps their position.
 """
 
@@ -102,7 +102,7 @@ class CedrLayout:
         return max(1, math.ceil(len(pair.document) / self._room(self._slots(pair))))
 
     def cost(self, pair: Pair) -> int:
-        """About the tokens that BERT runs over for a pair: its parts, each as long as the longest."""
+        """Roughly how many tokens BERT reads for a pair: its parts, each as long as the longest."""
         return self.n_parts(pair) * (len(pair.query) + _SPECIAL_TOKENS + self._part_length(pair))
 
     def _part_length(self, pair: Pair) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.drmm import CedrDrmm
@@ -14,7 +12,7 @@ from pyserini_repbert.models.cedr.pacrr import CedrPacrr, told_k_max
 from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
 from pyserini_repbert.models.cedr.vanilla import VanillaBert
-from pyserini_repbert.models.checkpoint_folder import Checkpoint, load_strictly
+from pyserini_repbert.models.checkpoint_folder import Checkpoint, load_model
 
 RANKERS: dict[str, type[CedrRanker]] = {
     Architecture.VANILLA: VanillaBert,
@@ -32,7 +30,7 @@ def new_ranker(config: BertConfig, settings: CedrSettings) -> CedrRanker:
 def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_length: int | None = None) -> CedrRanker:
     """The model of a checkpoint, in float32 on the CPU, for inference.
 
-    A PACRR checkpoint that does not name its k_max tells it by the shape of its weights.
+    If a PACRR checkpoint does not name its k_max, it follows from the shape of its weights.
 
     Parameters
     ----------
@@ -46,7 +44,7 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
     DamagedFileError
         for missing, unexpected or misshapen weights
     InputError
-        for a number of layers that the model does not have, or settings that make no sense
+        for a number of layers that the model does not have, or invalid settings
     """
     ranking = checkpoint.system(SYSTEM)
     if 'architecture' not in ranking:
@@ -63,10 +61,7 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
         extra = config.hidden_size if settings.joint else 0
         told = told_k_max(tensors['linear1.weight'].shape[1], extra, settings.max_query_length)
         settings = replace(settings, k_max=told or settings.k_max)
-    with torch.device('meta'):
-        model = new_ranker(config, settings)
-    model = model.to_empty(device='cpu')
-    load_strictly(model, checkpoint, tensors=tensors)
+    model = load_model(lambda: new_ranker(config, settings), checkpoint, tensors=tensors)
     if n_layers is not None:
         model.keep_layers(n_layers)
-    return model.eval()
+    return model

@@ -32,9 +32,9 @@ class NgramMatches(nn.Module):
     def forward(self, similarity: Tensor, document_mask: Tensor, k: int, slots: int) -> Tensor:
         """The k best places of each query token, best first: (n, slots, k) from similarities (n, channels, q, d).
 
-        N-grams reach over the end of query and document into zeros. Places behind a document's end are none of its
-        own: where a document has fewer than k places, zeros follow (the released code raises an error there). An empty
-        place of the query matches as the filters' biases say.
+        N-grams reach over the end of query and document into zeros. Places past a document's end do not count: a
+        document of fewer than k places is filled up with zeros (the released code raises an error). The matches of a
+        query's empty places follow from the filters' biases.
         """
         beyond = self.size - 1
         q = similarity.shape[2]
@@ -80,6 +80,6 @@ class CedrPacrr(CedrRanker):
 
 
 def told_k_max(n_inputs: int, n_extra: int, max_query_length: int) -> int | None:
-    """PACRR's k_max by the number of inputs of its first dense layer, `n_extra` of which are not matches; or None."""
+    """PACRR's k_max from the inputs of its first dense layer, `n_extra` of which are not matches; None if none fits."""
     k_max, rest = divmod(n_inputs - n_extra, max_query_length * len(NGRAM_SIZES))
     return k_max if k_max >= 1 and not rest else None

@@ -36,7 +36,7 @@ class CedrRanker(nn.Module, ABC):
         self.cls_size = config.hidden_size if settings.joint else 0
 
     def evidence(self, batch: PairBatch) -> Evidence:
-        """What BERT says about each pair."""
+        """BERT's evidence on each pair."""
         return gather_evidence(self.bert, batch, self.needs_similarity)
 
     @abstractmethod

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from enum import StrEnum
 from typing import Any, NamedTuple
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 
 SYSTEM = 'cedr'
@@ -28,7 +28,7 @@ FIRST_STAGES = {  # CEDR section 3.1
 }
 
 
-class Architecture(StrEnum):
+class Architecture(Choice, what='CEDR architecture'):
     """What turns similarities and [CLS] into a score."""
 
     VANILLA = 'vanilla'
@@ -60,8 +60,7 @@ class CedrSettings:
     pad_query: bool = True
 
     def __post_init__(self) -> None:
-        if self.architecture not in list(Architecture):
-            raise InputError(f"CEDR architecture '{self.architecture}' is unknown: one of {', '.join(Architecture)}")
+        object.__setattr__(self, 'architecture', Architecture(self.architecture))
         if self.architecture == Architecture.VANILLA and not self.joint:
             raise InputError('Vanilla BERT scores by [CLS] alone: joint=false is for knrm, pacrr and drmm')
         if self.architecture == Architecture.PACRR and not self.pad_query:
@@ -74,9 +73,7 @@ class CedrSettings:
     @classmethod
     def from_ranking(cls, ranking: Mapping[str, Any]) -> CedrSettings:
         """From the `ranking` object of a config.json; keys that are not CEDR's settings are left alone."""
-        known = {field.name: ranking[field.name] for field in fields(cls) if field.name in ranking}
-        settings = cls(**known)
-        return cls(**{**known, 'architecture': Architecture(settings.architecture)})
+        return cls(**{field.name: ranking[field.name] for field in fields(cls) if field.name in ranking})
 
     def ranking(self) -> dict[str, Any]:
         """The `ranking` object for a config.json."""

@@ -49,7 +49,7 @@ def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_
 
 
 def gather_evidence(bert: Bert, batch: PairBatch, similarity: bool = True) -> Evidence:
-    """Run BERT over a batch, keeping of each layer no more than its similarities.
+    """Run BERT over a batch, keeping only the similarities of each layer.
 
     The query's vectors are those beside the first part of a document, as in the released code.
     """

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyserini_repbert.models.duobert import SEGMENTS, DuoBert
-from pyserini_repbert.models.duobert import SYSTEM as DUO
+from pyserini_repbert.models.duobert import SEGMENTS, SYSTEM as DUO, DuoBert
 from pyserini_repbert.models.inputs import TokenSequence, WordPieces
 from pyserini_repbert.models.layouts import (
     DUO_QUERY_TOKENS,
@@ -20,8 +19,7 @@ from pyserini_repbert.models.layouts import (
     TripleInputs,
     TripleLayout,
 )
-from pyserini_repbert.models.monobert import SYSTEM as MONO
-from pyserini_repbert.models.monobert import MonoBert
+from pyserini_repbert.models.monobert import SYSTEM as MONO, MonoBert
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource

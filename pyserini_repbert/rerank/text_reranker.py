@@ -1,0 +1,62 @@
+"""What the rerankers whose model reads query and passage together share: monoBERT, duoBERT and CEDR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank.base import Reranker, Work
+
+
+class TextReranker(Reranker):
+    """A checkpoint, its tokenizer, a device and a precision; subclasses own the model and document the parameters.
+
+    Attributes
+    ----------
+    name : the checkpoint's catalog name or folder
+    work : what it has done so far
+    """
+
+    work: Work
+
+    def __init__(self, model: str | Path | Checkpoint, device: str, precision: Precision | str) -> None:
+        self._checkpoint = open_checkpoint(model, 'rerankers')
+        self.name = self._checkpoint.name
+        self.device = usable_device(device)
+        self.precision: str = Precision(precision).on(self.device)
+        self.pieces = self._checkpoint.word_pieces()
+        self.work = Work()
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights."""
+        return self._checkpoint.weights_sha256
+
+    def identity(self) -> Mapping[str, object]:
+        """The checkpoint, and every setting that changes a score."""
+        return {**super().identity(), 'dtype': str(self.precision)}
+
+    def _tokens(self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> dict[str, list[int]]:
+        """The wordpieces of each distinct text: a text is tokenised once, however often it is used."""
+        texts = (candidate.text or '' for candidates in lists for candidate in candidates)
+        distinct = list(dict.fromkeys([*queries, *texts]))
+        return dict(zip(distinct, self.pieces.ids(distinct), strict=True))
+
+
+def each_pair(queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> list[tuple[str, str]]:
+    """(query, text) of every candidate, list after list."""
+    return [(query, own.text or '') for query, candidates in zip(queries, lists, strict=True) for own in candidates]
+
+
+def in_lists(scores: NDArray[Any], lists: Sequence[Sequence[Candidate]]) -> list[NDArray[np.floating]]:
+    """The scores of `each_pair`, cut into a column for each list."""
+    ends = np.cumsum([0, *map(len, lists)]).tolist()
+    return [scores[start:end] for start, end in pairwise(ends)]

@@ -1,0 +1,99 @@
+"""HTML pages: every text is escaped, a forgotten value is an error, and a wheel holds the templates."""
+
+from __future__ import annotations
+
+import html.parser
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import pytest
+
+from pyserini_repbert.catalog import RESOURCES
+from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted
+from pyserini_repbert.explain.epic_views import as_html as epic_page
+from pyserini_repbert.explain.heat_maps import Panel, write_html
+from pyserini_repbert.explain.similarity import SimilarityMap
+from pyserini_repbert.pages import page
+from pyserini_repbert.regression.report import as_html as regressions_page
+
+ROOT = Path(__file__).parent.parent
+HOSTILE = """"><script>alert('x')</script>&amp;{{ 7 * 7 }}</style></title>"""
+
+
+class Reader(html.parser.HTMLParser):
+    """The tags of a page, and every text and attribute that a reader would see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.seen += [value or '' for _, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.seen.append(data)
+
+
+def epic() -> str:
+    terms = (Weighted(HOSTILE, 1.0), Weighted('weaker', 0.5))
+    return epic_page(HOSTILE, Explanation(terms, terms, terms, (Contribution(HOSTILE, 1.0, 2.0, 2.0),), 2.0, 0.5))
+
+
+def similarity(folder: Path) -> str:
+    found = SimilarityMap(1, [HOSTILE], [HOSTILE, 'b'], np.array([[0.5, 1.0]], dtype=np.float32))
+    write_html(folder / 'map.html', HOSTILE, [Panel(HOSTILE, found)])
+    return (folder / 'map.html').read_text(encoding='utf-8')
+
+
+def regressions() -> str:
+    texts = dict.fromkeys(('measure', 'expected', 'source'), HOSTILE)
+    condition = {
+        'name': HOSTILE,
+        'status': 'FAIL',
+        'why': HOSTILE,
+        'missing': [],
+        'commands': [HOSTILE],
+        'scores': [{**texts, 'measured': 0.5, 'status': 'FAIL'}],
+        'fingerprint': {HOSTILE: HOSTILE},
+    }
+    files = [{'file': HOSTILE, 'title': HOSTILE, 'conditions': [condition]}]
+    return regressions_page({'environment': {HOSTILE: HOSTILE}, 'totals': {'FAIL': 1}, 'files': files})
+
+
+@pytest.mark.parametrize(('name', 'times'), [('epic', 6), ('similarity', 8), ('regressions', 13)])
+def test_hostile_texts_stay_texts(name, times, tmp_path):
+    """Every place that shows a text shows it whole; none of it becomes a tag, a style or a template's expression."""
+    text = {'epic': epic, 'similarity': lambda: similarity(tmp_path), 'regressions': regressions}[name]()
+    reader = Reader()
+    reader.feed(text)
+    assert 'script' not in reader.tags and reader.tags.count('style') == reader.tags.count('title') == 1
+    assert text.count('</style>') == text.count('</title>') == 1
+    assert sum(seen.count(HOSTILE) for seen in reader.seen) == times
+    assert '{{ 7 * 7 }}' in text and '49' not in text
+
+
+def test_a_forgotten_value_is_an_error():
+    with pytest.raises(jinja2.UndefinedError, match='explanation'):
+        page('epic', query='q', sections=[])
+
+
+@pytest.mark.slow
+def test_a_wheel_holds_the_templates(tmp_path):
+    source = tmp_path / 'source'
+    shutil.copytree(
+        ROOT / 'pyserini_repbert', source / 'pyserini_repbert', ignore=shutil.ignore_patterns('__pycache__')
+    )
+    for name in ('setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE'):
+        shutil.copyfile(ROOT / name, source / name)
+    build = 'import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])'
+    subprocess.run([sys.executable, '-c', build, str(tmp_path)], cwd=source, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob('*.whl')
+    templates = {f'pyserini_repbert/resources/templates/{path.name}' for path in (RESOURCES / 'templates').iterdir()}
+    assert len(templates) == 4 and templates <= set(zipfile.ZipFile(wheel).namelist())
