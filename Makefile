@@ -1,5 +1,7 @@
 # make demo    install everything and search the demo collection
-# make test    install everything and run the quick tests (make test-all: the slow ones too)
+# make test    install everything and run the quick tests (make test-all: the slow ones too); FLAGS=--native-bf16=yes
+#              or =no: as on a CPU that computes in bfloat16, or on one that does not
+# make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make lint    style and types
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
@@ -9,7 +11,10 @@ RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 INSTALLED = $(VENV)/.installed
 
-.PHONY: demo test test-all lint regressions clean
+MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models parity pipeline regression \
+	rerank search)
+
+.PHONY: demo test test-all test-precision lint regressions clean
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -27,10 +32,15 @@ demo: $(INSTALLED)
 		--query 'how many episodes are there in dragon ball z'
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -m 'not slow'
+	$(RUN) -m pytest -m 'not slow' $(FLAGS)
 
 test-all: $(INSTALLED)
-	$(RUN) -m pytest
+	$(RUN) -m pytest $(FLAGS)
+
+test-precision: $(INSTALLED)
+	$(RUN) -m pytest -m 'not slow' --native-bf16=yes $(MODEL_TESTS)
+	$(RUN) -m pytest -m 'not slow' --native-bf16=no $(MODEL_TESTS)
+	ATEN_CPU_CAPABILITY=default $(RUN) -m pytest -m 'not slow' $(MODEL_TESTS)
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .

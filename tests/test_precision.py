@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -196,7 +197,10 @@ def cross_encoder(tiny_checkpoint: Callable[..., Path]) -> Path:
     return folder
 
 
-def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(files, tiny_checkpoint, monkeypatch):
+def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
+    files, tiny_checkpoint, native_bfloat16: Force, monkeypatch, capsys
+):
+    """Nor is the user advised to build it in bfloat16."""
     from pyserini_repbert import catalog
     from pyserini_repbert.index.named import NamedIndex
     from pyserini_repbert.search import named_index
@@ -204,8 +208,14 @@ def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(files, t
     monkeypatch.setattr(named_index, 'open_collection', lambda name: open_corpus(files / 'corpus.jsonl'))
     found = NamedIndex(catalog.get('indexes', 'demo'), str(tiny_checkpoint()), files / 'demo')
     monkeypatch.setattr(named_index, 'locate', lambda index, encoder: found)
-    assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', '--bf16') == 0
-    assert DenseBundle(files / 'demo').settings.precision == 'float32'
+    monkeypatch.setattr(command, 'LONG', 0.0)
+    native_bfloat16(True)
+    for flags in ([], ['--bf16']):
+        assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', *flags) == 0
+        assert DenseBundle(files / 'demo').settings.precision == 'float32'
+        error = capsys.readouterr().err
+        assert error.startswith("building index 'demo'") and error.count('\n') == 1
+        shutil.rmtree(files / 'demo')
 
 
 class TestAdvice:
