@@ -126,6 +126,20 @@ def test_explain_gives_what_the_api_gives(native, native_bfloat16: Force, tiny_e
     assert found['score'] == pytest.approx(expected, abs=1e-6) and found['precision'] == 'float32'
 
 
+def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):
+    folder = tiny_cedr('knrm')
+
+    def shown(*flags: str) -> str:
+        assert run('explain', 'similarity', '--model', folder, '--query', QUERY, '--passage', 'red cat', *flags) == 0
+        return capsys.readouterr().out
+
+    whole, half = shown('--fp32'), shown('--bf16')
+    assert whole != half
+    for native, auto in ((True, half), (False, whole)):
+        native_bfloat16(native)
+        assert shown('--precision', 'auto') == auto and shown() == whole
+
+
 @pytest.mark.parametrize('native', ANSWERS)
 def test_evaluate_computes_in_float32(native, native_bfloat16: Force, files, tiny_epic, tiny_cedr, capsys):
     native_bfloat16(native)
