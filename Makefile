@@ -1,5 +1,7 @@
 # make demo    install everything and search the demo collection
-# make test    install everything and run the quick tests (make test-all: the slow ones too)
+# make test    install everything and run the quick tests (make test-all: the slow ones too); FLAGS=--native-bf16=yes
+#              or =no: as on a CPU that computes in bfloat16, or on one that does not
+# make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make lint    style and types
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
@@ -12,7 +14,10 @@ INSTALLED = $(VENV)/.installed
 PYTHON2 ?= python3.12
 VENV2 ?= .venv-pyserini2
 
-.PHONY: demo test test-all test-bridge test-pyserini2 install install-pyserini2 lint regressions clean
+MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models parity pipeline regression \
+	rerank search)
+
+.PHONY: demo test test-all test-precision test-bridge test-pyserini2 install install-pyserini2 lint regressions clean
 
 install: $(INSTALLED)
 
@@ -32,10 +37,15 @@ demo: $(INSTALLED)
 		--query 'how many episodes are there in dragon ball z'
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -m 'not slow'
+	$(RUN) -m pytest -m 'not slow' $(FLAGS)
 
 test-all: $(INSTALLED)
-	$(RUN) -m pytest
+	$(RUN) -m pytest $(FLAGS)
+
+test-precision: $(INSTALLED)
+	$(RUN) -m pytest -m 'not slow' --native-bf16=yes $(MODEL_TESTS)
+	$(RUN) -m pytest -m 'not slow' --native-bf16=no $(MODEL_TESTS)
+	ATEN_CPU_CAPABILITY=default $(RUN) -m pytest -m 'not slow' $(MODEL_TESTS)
 
 test-bridge: $(INSTALLED)
 	$(RUN) -m pytest tests/bridge tests/pipeline/test_without_network.py

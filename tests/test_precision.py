@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -125,6 +126,20 @@ def test_explain_gives_what_the_api_gives(native, native_bfloat16: Force, tiny_e
     assert found['score'] == pytest.approx(expected, abs=1e-6) and found['precision'] == 'float32'
 
 
+def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):
+    folder = tiny_cedr('knrm')
+
+    def shown(*flags: str) -> str:
+        assert run('explain', 'similarity', '--model', folder, '--query', QUERY, '--passage', 'red cat', *flags) == 0
+        return capsys.readouterr().out
+
+    whole, half = shown('--fp32'), shown('--bf16')
+    assert whole != half
+    for native, auto in ((True, half), (False, whole)):
+        native_bfloat16(native)
+        assert shown('--precision', 'auto') == auto and shown() == whole
+
+
 @pytest.mark.parametrize('native', ANSWERS)
 def test_evaluate_computes_in_float32(native, native_bfloat16: Force, files, tiny_epic, tiny_cedr, capsys):
     native_bfloat16(native)
@@ -196,7 +211,10 @@ def cross_encoder(tiny_checkpoint: Callable[..., Path]) -> Path:
     return folder
 
 
-def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(files, tiny_checkpoint, monkeypatch):
+def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
+    files, tiny_checkpoint, native_bfloat16: Force, monkeypatch, capsys
+):
+    """Nor is the user advised to build it in bfloat16."""
     from pyserini_repbert import catalog
     from pyserini_repbert.index.named import NamedIndex
     from pyserini_repbert.search import named_index
@@ -204,8 +222,14 @@ def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(files, t
     monkeypatch.setattr(named_index, 'open_collection', lambda name: open_corpus(files / 'corpus.jsonl'))
     found = NamedIndex(catalog.get('indexes', 'demo'), str(tiny_checkpoint()), files / 'demo')
     monkeypatch.setattr(named_index, 'locate', lambda index, encoder: found)
-    assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', '--bf16') == 0
-    assert DenseBundle(files / 'demo').settings.precision == 'float32'
+    monkeypatch.setattr(command, 'LONG', 0.0)
+    native_bfloat16(True)
+    for flags in ([], ['--bf16']):
+        assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', *flags) == 0
+        assert DenseBundle(files / 'demo').settings.precision == 'float32'
+        error = capsys.readouterr().err
+        assert error.startswith("building index 'demo'") and error.count('\n') == 1
+        shutil.rmtree(files / 'demo')
 
 
 class TestAdvice:

@@ -125,7 +125,8 @@ def _building(named: NamedIndex, options: argparse.Namespace) -> Callable[[int],
     _say(f"building index '{named.entry.name}' for encoder '{named.encoder}' in {named.folder}")
     collection = catalog.get('collections', named.entry.values['collection'])
     total = None if options.corpus else collection.values['passages']
-    return command.model_update(command.progress(total, 'encode', 'passages', options.quiet).update, options)
+    update: Callable[[int], object] = command.progress(total, 'encode', 'passages', options.quiet).update
+    return update if named.builds_itself else command.model_update(update, options)
 
 
 def _open_sparse(spec: str, options: argparse.Namespace) -> LuceneSparseSearcher | EpicImpactSearcher:
