@@ -94,7 +94,6 @@ def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shar
         settings,
         lambda target: EpicShardWriter(target, settings),
         encode,
-        shard_size=shard_size,
         window=4096,
     )
     return time.perf_counter() - start

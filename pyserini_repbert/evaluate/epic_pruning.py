@@ -82,7 +82,7 @@ def compare_pruning(
         if (place / 'manifest.json').is_file():
             index = EpicBundle(place)
         else:
-            index = prune_epic_bundle(base, place, prune, weights)
+            index = prune_epic_bundle(base, place, prune, weights, resume=True)
         run, milliseconds = _reranked(index, asked, vectors)
         reference = reference or run
         means = evaluate(run, qrels, measures).means

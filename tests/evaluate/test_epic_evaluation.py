@@ -105,6 +105,27 @@ def test_ties_keep_the_order_of_the_first_stage():
     assert run == {'1': (list('cdba'), [1, 1 / 2, 1 / 3, 1 / 4])}
 
 
+def test_a_stopped_pruning_goes_on(bundle, tmp_path):
+    def stop(count):
+        done.append(count)
+        if sum(done) == 16:
+            raise KeyboardInterrupt
+
+    done = []
+    expected = prune_epic_bundle(bundle, tmp_path / 'at once', 7, 'float16', 8).folder
+    with pytest.raises(KeyboardInterrupt):
+        prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8, stop)
+    with pytest.raises(InputError, match='--resume'):
+        prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8)
+    done.clear()
+    again = prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8, done.append, resume=True).folder
+    assert sum(done) == 30
+    for path in expected.rglob('*.*'):
+        assert (again / path.relative_to(expected)).read_bytes() == path.read_bytes()
+    with pytest.raises(InputError, match='onto itself'):
+        prune_epic_bundle(bundle, bundle.folder, 7, 'float16', overwrite=True)
+
+
 def test_pruning_command(tiny_epic, corpus_file, tmp_path, capsys):
     (tmp_path / 'topics.tsv').write_text('1\tblue fish\n2\tthe old moon\n3\tno hits\n')
     (tmp_path / 'qrels').write_text('1 0 d3 1\n2 0 d4 1\n')
