@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, existing_file
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.numerals import decimal
+from pyserini_repbert.regression.layout import Entry, check_layout
+from pyserini_repbert.yaml_files import read_nodes
 
 _PLACE = re.compile(r'\{([^{}]+)\}')
 
@@ -23,18 +25,12 @@ class Located:
     axes: Mapping[str, str]
 
     @classmethod
-    def read(cls, path: StrPath) -> Located:
-        """The root of a YAML file. Raises InputError with file and line for what is not YAML."""
-        import yaml
-
-        text = existing_file(path, 'regression file').read_text(encoding='utf-8')
-        try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            raise InputError.at(path, mark.line + 1 if mark else 1, f'not YAML: {error.problem}') from error
+    def read(cls, path: StrPath, kind: type[Entry]) -> Located:
+        """The root of a YAML file. Raises InputError with file and line for what is not YAML, or not as in `kind`."""
+        node = read_nodes(path, 'regression file')
         if node is None:
             raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
+        check_layout(kind, str(path), node)
         return cls(str(path), node, {})
 
     @property
@@ -50,22 +46,16 @@ class Located:
         """The same value, with more names to replace."""
         return Located(self.file, self.node, {**self.axes, **axes})
 
-    def fields(self, required: Iterable[str] = (), optional: Iterable[str] | None = None) -> dict[str, Located]:
-        """A mapping's values by key; with `optional` (even empty) other keys than those named are refused."""
-        required = list(required)
+    def fields(self) -> dict[str, Located]:
+        """A mapping's values by key, in which axes are replaced too."""
         if self.node.id != 'mapping':
-            raise self.error(f'expected a mapping{" with " if required else ""}{", ".join(required)}')
+            raise self.error('expected a mapping')
         found: dict[str, Located] = {}
         for key, value in self.node.value:
             name = Located(self.file, key, self.axes).text()
             if name in found:
                 raise InputError.at(self.file, key.start_mark.line + 1, f"'{name}' is there twice: remove one")
-            if optional is not None and name not in (known := [*required, *optional]):
-                message = f"'{name}' is no field here{did_you_mean(name, known)}: expected {', '.join(known)}"
-                raise InputError.at(self.file, key.start_mark.line + 1, message)
             found[name] = Located(self.file, value, self.axes)
-        if missing := [name for name in required if name not in found]:
-            raise self.error(f'{", ".join(missing)} is missing here')
         return found
 
     def items(self) -> list[Located]:
@@ -93,18 +83,12 @@ class Located:
     def number(self) -> float:
         """A number of at least 0."""
         try:
-            value = float(self.text())
+            value = decimal(self.text())
         except ValueError:
             value = -1.0
-        if not 0 <= value < float('inf'):
+        if value < 0:
             raise self.error(f"'{self.text()}' is not a number of at least 0")
         return value
-
-    def flag(self) -> bool:
-        """true or false."""
-        if self.text() not in ('true', 'false'):
-            raise self.error(f"'{self.text()}': expected true or false")
-        return self.text() == 'true'
 
 
 def places(text: str) -> list[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.regression.layout import RegressionFile, SharedFile
 from pyserini_repbert.regression.located import Located, places
 from pyserini_repbert.regression.schema import Build, Condition, Regression, Resource
 from pyserini_repbert.regression.scores import Names, read_scores
 
 FOLDERS = ('data', 'downloads', 'pyserini', 'out', 'shared')
 CHECKSUMS = {'md5': 32, 'sha256': 64}
-_OPTIONAL = ('resources', 'builds', 'sources', 'tolerances')
 
 
 def read_regression(path: StrPath) -> Regression:
@@ -26,13 +26,12 @@ def read_regression(path: StrPath) -> Regression:
     InputError
         with file and line, for anything that is not as it should be
     """
-    root = Located.read(path)
-    top = root.fields(['name', 'title', 'conditions'], [*_OPTIONAL, 'shared'])
+    top = Located.read(path, RegressionFile).fields()
     if top['name'].text() != Path(path).name.removesuffix('.yaml'):
         raise top['name'].error(f"'{top['name'].text()}' is not the name of the file: one and the same was expected")
     parts = [top]
     if 'shared' in top:  # a file of resources, builds, sources and tolerances that several regressions name
-        parts.insert(0, Located.read(Path(path).parent / top['shared'].text()).fields([], _OPTIONAL))
+        parts.insert(0, Located.read(Path(path).parent / top['shared'].text(), SharedFile).fields())
     names = Names.read(parts)
     resources: dict[str, Resource] = {}
     builds: dict[str, Build] = {}
@@ -40,7 +39,7 @@ def read_regression(path: StrPath) -> Regression:
         resources |= {name: _resource(name, value) for name, value in _optional(part, 'resources').items()}
     known = {*resources, *FOLDERS}
     for name, value in [item for part in parts for item in _optional(part, 'builds').items()]:
-        for cell in _cells(value, ['path', 'commands'], ['needs']):
+        for cell in _cells(value):
             build = _build(name, cell, known)
             if build.name in known:
                 raise value.error(f"'{build.name}' is there twice: give it another name")
@@ -48,7 +47,7 @@ def read_regression(path: StrPath) -> Regression:
             known.add(build.name)
     conditions: list[Condition] = []
     for value in top['conditions'].items():
-        for cell in _cells(value, ['name'], _CONDITION):
+        for cell in _cells(value):
             conditions.append(_condition(cell, names, known))
             if [other.name for other in conditions].count(conditions[-1].name) > 1:
                 raise value.error(f"condition '{conditions[-1].name}' is there twice: give it another name")
@@ -57,15 +56,12 @@ def read_regression(path: StrPath) -> Regression:
     return Regression(str(path), top['name'].text(), top['title'].text(), resources, builds, conditions)
 
 
-_CONDITION = ['grid', 'only', 'commands', 'needs', 'run', 'qrels', 'table', 'heavy', 'expected', 'recorded']
-
-
 def _optional(top: Mapping[str, Located], name: str) -> dict[str, Located]:
     return top[name].fields() if name in top else {}
 
 
 def _resource(name: str, value: Located) -> Resource:
-    fields = value.fields(['what'], ['path', 'catalog', 'size', 'get', *CHECKSUMS])
+    fields = value.fields()
     texts = {key: field.text() for key, field in fields.items()}
     checksum = None
     for algorithm, length in CHECKSUMS.items():
@@ -88,12 +84,12 @@ def _resource(name: str, value: Located) -> Resource:
     return Resource(name, checksum=checksum, **texts)
 
 
-def _cells(value: Located, required: list[str], optional: list[str]) -> Iterator[Located]:
+def _cells(value: Located) -> Iterator[Located]:
     """The value once for each cell of its grid; the axes' labels replace `{axis}` in it.
 
     `only: equal` or `different` keeps the cells where the last two axes have the same label, or not.
     """
-    fields = value.fields(required, [*optional, 'grid', 'only'])
+    fields = value.fields()
     axes: dict[str, dict[str, dict[str, str]]] = {}
     for axis, labels in _optional(fields, 'grid').items():
         if labels.is_mapping:
@@ -104,8 +100,6 @@ def _cells(value: Located, required: list[str], optional: list[str]) -> Iterator
         else:
             axes[axis] = {label.text(): {} for label in labels.items()}
     only = fields['only'].text() if 'only' in fields else ''
-    if only not in ('', 'equal', 'different'):
-        raise fields['only'].error(f"'{only}': expected equal or different")
     for labels_of_cell in itertools.product(*axes.values()):
         if only and (len(set(labels_of_cell[-2:])) == 1) != (only == 'equal'):
             continue
@@ -150,7 +144,7 @@ def _needs(fields: Mapping[str, Located], known: set[str]) -> list[str]:
 
 
 def _build(name: str, value: Located, known: set[str]) -> Build:
-    fields = value.fields(['path', 'commands'], ['needs', 'grid', 'only'])
+    fields = value.fields()
     _check_places(fields['path'], FOLDERS)
     for axis, label in value.axes.items():
         name = name.replace(f'{{{axis}}}', label)
@@ -159,7 +153,7 @@ def _build(name: str, value: Located, known: set[str]) -> Build:
 
 
 def _condition(value: Located, names: Names, known: set[str]) -> Condition:
-    fields = value.fields(['name'], _CONDITION)
+    fields = value.fields()
     for name in ('run', 'qrels', 'table'):
         _check_places(fields.get(name), known)
     texts = {name: fields[name].text() for name in ('run', 'qrels', 'table', 'heavy') if name in fields}

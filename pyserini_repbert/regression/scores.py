@@ -25,12 +25,12 @@ class Names:
         """From the tops of a file and of the one that it shares; its own come last and count."""
         sources, tolerances = {}, {}
         for name, value in [item for top in parts for item in _declared(top, 'sources')]:
-            fields = value.fields(['text'], ['cells', 'commit', 'hardware'])
+            fields = value.fields()
             if ('cells' in fields) == ('commit' in fields):
                 raise value.error('expected cells, the path in the list of published figures, or a commit')
             sources[name] = Source(**{key: field.text() for key, field in fields.items()})
         for name, value in [item for top in parts for item in _declared(top, 'tolerances')]:
-            fields = value.fields(['value', 'reason'], [])
+            fields = value.fields()
             tolerances[name] = Tolerance(fields['value'].number(), fields['reason'].text())
         return cls(sources, tolerances)
 
@@ -49,8 +49,9 @@ def read_scores(value: Located | None, names: Names, from_table: bool, recorded:
     """
     found: list[Expected] = []
     for item in value.items() if value is not None else []:
-        required = ['measure', 'source'] + (['unit'] if recorded else ['tolerance']) + (['where'] if from_table else [])
-        fields = item.fields(required, ['value', 'values', 'by', 'row', 'column', 'cell'])
+        fields = item.fields()
+        if from_table and 'where' not in fields:
+            raise item.error('where is missing here: which row of the table?')
         if ('value' in fields) == ('values' in fields):
             raise item.error('expected value, or values for a grid')
         place = fields['value'] if 'value' in fields else _cell(fields['values'], fields.get('by'))
