@@ -123,6 +123,8 @@ def test_command(tiny_cedr, tmp_path, monkeypatch, capsys, figures):
         (['--output', 'map.pdf'], "'map.pdf' is neither"),
         (['--output', 'map.png', '--start', '6'], '--start 6 is behind the end of the passage, which has 6 tokens'),
         (['--layer', '7'], 'layer 7 was asked for'),
+        (['--query', 'a \udcff'], "'a \\udcff' is not valid UTF-8"),
+        (['--passage', '\udcff'], 'argument --passage'),
     ],
 )
 def test_errors(flags, message, tiny_cedr, tmp_path, monkeypatch, capsys):

@@ -1,3 +1,5 @@
+from dataclasses import astuple
+
 import pytest
 import torch
 
@@ -71,6 +73,11 @@ def test_empty_document_is_one_part():
     assert batch.input_ids.tolist() == [[CLS, 7, SEP, SEP]]
     assert batch.position_ids.tolist() == [[0, 1, 21, 22]]
     assert not batch.document_mask.any()
+
+
+def test_settings_are_those_of_the_released_code_by_default():
+    expected = (Architecture.PACRR, True, 2, 20, 800, True)
+    assert astuple(CedrSettings.from_ranking({'architecture': 'pacrr'})) == expected
 
 
 def test_settings_from_a_ranking_object():

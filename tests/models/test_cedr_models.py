@@ -11,7 +11,7 @@ from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
 from pyserini_repbert.models.cedr.knrm import KernelBank
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import new_ranker
-from pyserini_repbert.models.cedr.pacrr import NgramMatches
+from pyserini_repbert.models.cedr.pacrr import NgramMatches, told_k_max
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
 from pyserini_repbert.models.cedr.similarity import Evidence, cosine_matrix
 
@@ -176,6 +176,19 @@ def test_first_layers_of_a_trained_model(architecture):
     assert torch.allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize('architecture', MATCHING)
+@torch.inference_mode()
+def test_layers_are_left_out_one_by_one(architecture):
+    at_once, layout = model(architecture)
+    at_once.keep_layers(1)
+    step_by_step, _ = model(architecture)
+    for n_layers in (2, 1):
+        step_by_step.keep_layers(n_layers)
+    assert step_by_step.channels == at_once.channels == 2
+    batch = layout.collate([Pair(tokens(3, 1), tokens(9, 2))])
+    assert torch.equal(step_by_step(batch), at_once(batch))
+
+
 @torch.inference_mode()
 def test_first_layers_of_vanilla_bert_equal_a_smaller_bert():
     whole, layout = model('vanilla')
@@ -199,6 +212,15 @@ def test_gradients_reach_bert(architecture):
     ranker(layout.collate([Pair(tokens(3, 1), tokens(50, 2))])).sum().backward()
     gradient = ranker.bert.encoder.layer[0].attention.self.query.weight.grad
     assert gradient is not None and gradient.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    ('n_inputs', 'n_extra', 'expected'),
+    [(6 * 3 * 1 + 16, 16, 1), (6 * 3 * 30, 0, 30), (6 * 3 * 2 + 16, 0, None), (16, 16, None), (5, 16, None)],
+)
+def test_pacrrs_weights_tell_k_max(n_inputs, n_extra, expected):
+    """q · 3 · k_max + h inputs, with q = 6."""
+    assert told_k_max(n_inputs, n_extra, 6) == expected
 
 
 def test_state_dict_names():

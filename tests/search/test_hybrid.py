@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import importlib.util
 import itertools
+import runpy
+import sys
 import threading
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
-from pyserini_repbert.pyserini_bridge.compat import import_pyserini
 from pyserini_repbert.ranking import Candidate, Query
 from pyserini_repbert.runs import RankedList
 from pyserini_repbert.search import HybridSearcher
@@ -122,10 +126,22 @@ def test_one_formula_wherever_it_is_asked_for(dense, sparse):
         assert commanded.search([Query('0', 'q')], 4)[0] == {'0': expected}
 
 
-@pytest.mark.jvm
-def test_pyserinis_formula_is_that_of_pyserinis_searcher():
-    """Called for real, on rankings with several different scores each: it divides by their range."""
-    theirs = import_pyserini('pyserini.search.hybrid').HybridSearcher
+@pytest.fixture
+def theirs(monkeypatch):
+    """The HybridSearcher of the installed Pyserini, run from its file; what it imports would start a JVM."""
+    for name, kinds in (
+        ('faiss', {'FaissSearcher': object, 'DenseSearchResult': Candidate}),
+        ('lucene', {'LuceneSearcher': object}),
+    ):
+        module = ModuleType(f'pyserini.search.{name}')
+        vars(module).update(kinds)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    (folder,) = importlib.util.find_spec('pyserini').submodule_search_locations
+    return runpy.run_path(str(Path(folder) / 'search' / 'hybrid' / '_searcher.py'))['HybridSearcher']
+
+
+def test_pyserinis_formula_is_that_of_pyserinis_searcher(theirs):
+    """On rankings with several different scores each: it divides by their range."""
     rankings = [
         ([('a', 3.0), ('b', 2.5), ('c', 1.0)], [('b', 13.0), ('d', 9.5), ('c', 9.0)]),
         ([('a', -1.0), ('b', -2.0)], [('c', 7.0), ('b', 1.0)]),
