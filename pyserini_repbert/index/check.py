@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
+from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.dense import DenseBundle
@@ -38,7 +38,7 @@ def check_index(folder: StrPath) -> str:
         if not (place / MANIFEST).is_file() and (is_faiss_folder(place) or any(place.glob('segments_*'))):
             raise InputError(f'index {place} has no file {CHECKSUMS} to compare it with: another program wrote it')
         return _check_bundle(place)
-    count = verify_checksums(place, None, remembered=False)
+    count = verify_checksums(place, summed_names(place), remembered=False)
     if not is_faiss_folder(place):
         return f'{place}: whole, {count} files'
     faiss = FaissFolder(place, verify=False)

@@ -23,7 +23,7 @@ def attacked(tmp_path, command, arguments, every, first=0, before=None, windows=
     job = {'command': command, 'arguments': [*map(str, arguments)], 'work': str(tmp_path / 'work'), 'every': every}
     job |= {'before': before and [*map(str, before)], 'windows': windows, 'first': first}
     (tmp_path / 'job.json').write_text(json.dumps(job))
-    found = kill_at.fresh(SCRIPT, tmp_path / 'job.json')
+    found = kill_at.fresh(SCRIPT, tmp_path / 'job.json', timeout=3600)  # two minutes on an idle machine
     print(f'{command}: {found["points"]} kill points, {found["looked"]} tried, {len(found["failures"])} failures')
     assert found['failures'] == []
     return found
