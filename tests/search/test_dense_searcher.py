@@ -91,7 +91,7 @@ def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
         for query in ('the cat sat', '', 'moon'):
             left, right = ours.search(query, k), theirs.search(query, k)
             assert [hit.docid for hit in left] == [hit.docid for hit in right]
-            np.testing.assert_allclose([hit.score for hit in left], [hit.score for hit in right], rtol=1e-5)
+            np.testing.assert_allclose([hit.score for hit in left], [hit.score for hit in right], rtol=1e-5, atol=1e-5)
     with pytest.raises(InputError, match='exists'):
         export_faiss(DenseBundle(index), tmp_path / 'faiss')
 
