@@ -9,9 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.json_values import checked
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
@@ -38,13 +42,81 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else Path.home() / '.cache' / 'pyserini_repbert'
 
 
-@cache
+class _Address(TypedDict):
+    file: str
+    address: str
+    size: str
+    md5: str
+
+
+class _Package(TypedDict):
+    pip: str
+    module: str
+    folder: str
+    size: str
+
+
+class _Hub(TypedDict):
+    repository: str
+    size: str
+
+
+class _Values(TypedDict):
+    """The fields of an entry that are used whatever its kind."""
+
+    description: str
+    base: NotRequired[str]
+    build: NotRequired[str]
+    collection: NotRequired[str]
+    convert: NotRequired[str]
+    dimension: NotRequired[int]
+    download: NotRequired[_Address]
+    encoder: NotRequired[str]
+    hub: NotRequired[_Hub]
+    indexes: NotRequired[dict[str, str]]
+    member: NotRequired[str]
+    package: NotRequired[_Package]
+    passages: NotRequired[int]
+    ranking: NotRequired[dict[str, str | int | bool]]
+    resource: NotRequired[str]
+    settings: NotRequired[dict[str, str | int | float | bool]]
+    sha256: NotRequired[dict[str, str]]
+    variant: NotRequired[str]
+    vectors: NotRequired[str]
+
+
 def entries(kind: str) -> dict[str, Entry]:
     """All entries of a kind, in the catalog's order."""
-    import yaml
+    return _shipped()[kind]
 
-    text = Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8')
-    return {name: Entry(kind, name, values) for name, values in (yaml.safe_load(text).get(kind) or {}).items()}
+
+@cache
+def _shipped() -> dict[str, dict[str, Entry]]:
+    return read_catalog(Path(__file__).with_suffix('.yaml'))
+
+
+def read_catalog(path: StrPath) -> dict[str, dict[str, Entry]]:
+    """The entries of a catalog file by kind and name. Raises InputError with file and line for wrong values."""
+    from pyserini_repbert.yaml_files import read_yaml
+
+    file = read_yaml(path, 'catalog')
+    found: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+    if not isinstance(file.value, dict):
+        raise file.error(f'a mapping was expected, with {", ".join(KINDS)}')
+    for kind, own in file.value.items():
+        if kind not in KINDS:
+            raise file.error(f"'{kind}' is no kind of entry{did_you_mean(str(kind), KINDS)}", kind)
+        if not isinstance(own, dict | None):
+            raise file.error(f'{kind}: a mapping of names was expected', kind)
+        for name, values in (own or {}).items():
+            if not isinstance(name, str):
+                raise file.error(f'{kind}: the name {name!r} is no text: put it in quotes', kind)
+            try:
+                checked(_Values, values)
+            except ValueError as error:
+                raise file.error(f'{kind}: {name}: {error}', kind, name) from error
+            found[kind][name] = Entry(kind, name, values)
+    return found
 
 
 def find(kind: str, name: str) -> Entry | None:
