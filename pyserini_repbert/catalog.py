@@ -9,17 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NotRequired
+from typing import Any, Literal, NotRequired, get_args
 
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
-from pyserini_repbert.files import StrPath
-from pyserini_repbert.json_values import checked
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
-KINDS = (*CHECKPOINT_KINDS, 'sparse', 'collections', 'indexes', 'topics', 'qrels')
+Kind = Literal['bases', 'encoders', 'rerankers', 'sparse', 'collections', 'indexes', 'topics', 'qrels']
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -95,28 +94,22 @@ def _shipped() -> dict[str, dict[str, Entry]]:
     return read_catalog(Path(__file__).with_suffix('.yaml'))
 
 
-def read_catalog(path: StrPath) -> dict[str, dict[str, Entry]]:
-    """The entries of a catalog file by kind and name. Raises InputError with file and line for wrong values."""
-    from pyserini_repbert.yaml_files import read_yaml
+def read_catalog(path: Path) -> dict[str, dict[str, Entry]]:
+    """The entries of a catalog file by kind and name. Raises DamagedFileError for one that is not whole."""
+    import yaml
+    from pydantic import TypeAdapter, ValidationError
 
-    file = read_yaml(path, 'catalog')
-    found: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
-    if not isinstance(file.value, dict):
-        raise file.error(f'a mapping was expected, with {", ".join(KINDS)}')
-    for kind, own in file.value.items():
-        if kind not in KINDS:
-            raise file.error(f"'{kind}' is no kind of entry{did_you_mean(str(kind), KINDS)}", kind)
-        if not isinstance(own, dict | None):
-            raise file.error(f'{kind}: a mapping of names was expected', kind)
-        for name, values in (own or {}).items():
-            if not isinstance(name, str):
-                raise file.error(f'{kind}: the name {name!r} is no text: put it in quotes', kind)
-            try:
-                checked(_Values, values)
-            except ValueError as error:
-                raise file.error(f'{kind}: {name}: {error}', kind, name) from error
-            found[kind][name] = Entry(kind, name, values)
-    return found
+    try:
+        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+        TypeAdapter(dict[Kind, dict[str, _Values]]).validate_python(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        why = f'{".".join(map(str, first["loc"]))}: {first["msg"]}'
+        raise DamagedFileError(f'{path} is damaged ({why}): install pyserini-repbert again') from error
+    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        why = ' '.join(str(error).split())
+        raise DamagedFileError(f'{path} is damaged ({why}): install pyserini-repbert again') from error
+    return {kind: {name: Entry(kind, name, own) for name, own in content.get(kind, {}).items()} for kind in KINDS}
 
 
 def find(kind: str, name: str) -> Entry | None:
