@@ -9,13 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, get_args
+
+from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
-KINDS = (*CHECKPOINT_KINDS, 'sparse', 'collections', 'indexes', 'topics', 'qrels')
+Kind = Literal['bases', 'encoders', 'rerankers', 'sparse', 'collections', 'indexes', 'topics', 'qrels']
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,75 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else Path.home() / '.cache' / 'pyserini_repbert'
 
 
-@cache
+class _Address(TypedDict):
+    file: str
+    address: str
+    size: str
+    md5: str
+
+
+class _Package(TypedDict):
+    pip: str
+    module: str
+    folder: str
+    size: str
+
+
+class _Hub(TypedDict):
+    repository: str
+    size: str
+
+
+class _Values(TypedDict):
+    """The fields of an entry that are used whatever its kind."""
+
+    description: str
+    base: NotRequired[str]
+    build: NotRequired[str]
+    collection: NotRequired[str]
+    convert: NotRequired[str]
+    dimension: NotRequired[int]
+    download: NotRequired[_Address]
+    encoder: NotRequired[str]
+    hub: NotRequired[_Hub]
+    indexes: NotRequired[dict[str, str]]
+    member: NotRequired[str]
+    package: NotRequired[_Package]
+    passages: NotRequired[int]
+    ranking: NotRequired[dict[str, str | int | bool]]
+    resource: NotRequired[str]
+    settings: NotRequired[dict[str, str | int | float | bool]]
+    sha256: NotRequired[dict[str, str]]
+    variant: NotRequired[str]
+    vectors: NotRequired[str]
+
+
 def entries(kind: str) -> dict[str, Entry]:
     """All entries of a kind, in the catalog's order."""
-    import yaml
+    return _shipped()[kind]
 
-    text = Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8')
-    return {name: Entry(kind, name, values) for name, values in (yaml.safe_load(text).get(kind) or {}).items()}
+
+@cache
+def _shipped() -> dict[str, dict[str, Entry]]:
+    return read_catalog(Path(__file__).with_suffix('.yaml'))
+
+
+def read_catalog(path: Path) -> dict[str, dict[str, Entry]]:
+    """The entries of a catalog file by kind and name. Raises DamagedFileError for one that is not whole."""
+    import yaml
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+        TypeAdapter(dict[Kind, dict[str, _Values]]).validate_python(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        why = f'{".".join(map(str, first["loc"]))}: {first["msg"]}'
+        raise DamagedFileError(f'{path} is damaged ({why}): install pyserini-repbert again') from error
+    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        why = ' '.join(str(error).split())
+        raise DamagedFileError(f'{path} is damaged ({why}): install pyserini-repbert again') from error
+    return {kind: {name: Entry(kind, name, own) for name, own in content.get(kind, {}).items()} for kind in KINDS}
 
 
 def find(kind: str, name: str) -> Entry | None:

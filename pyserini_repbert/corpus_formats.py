@@ -142,7 +142,8 @@ class HtmlCorpus(Corpus):
                         stream = archive.extractfile(member) if member.isreg() else None
                         yield member.name, stream.read() if stream else None
         except ARCHIVE_ERRORS as error:
-            raise InputError(f'{self.path} is not a whole tar archive ({error}): fetch it again') from error
+            why = '; '.join(str(error).splitlines())
+            raise InputError(f'{self.path} is not a whole tar archive ({why}): fetch it again') from error
 
 
 class IrDatasetsCorpus(Corpus):

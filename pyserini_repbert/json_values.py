@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar, cast
 
 _SHOWN = 40
@@ -23,15 +24,22 @@ def checked(kind: type[_Kind], value: object) -> _Kind:
 
     Raises ValueError naming the first place that has another type, or is missing.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        TypeAdapter(kind).validate_python(value, strict=True)
+        _adapter(cast(Any, kind)).validate_python(value, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = '.'.join(map(str, first['loc']))
         raise ValueError(f'{place}: {first["msg"]}' if place else first['msg']) from error
     return cast(_Kind, value)
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:

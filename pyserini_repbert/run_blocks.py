@@ -54,6 +54,8 @@ def stretches(path: StrPath) -> Iterator[tuple[int, str, list[str], Array]]:
         columns = columns or count_columns(path, first, block)
         if columns:
             qids, starts, docids, keys = parse_block(path, first, block, columns)
+            if not docids:  # nothing but blank lines
+                continue
             for qid, start, stop in zip(qids, starts, [*starts[1:], len(docids)], strict=True):
                 yield columns, qid, docids[start:stop], keys[start:stop]
     if not columns:

@@ -40,10 +40,13 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
     """
     folds = _from_json(paths[0]) if len(paths) == 1 else [_first_columns(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
-        raise InputError(f'{len(folds)} folds were given, expected at least {_LEAST_FOLDS}: train, validate, test')
+        raise InputError(
+            f'{len(folds)} folds were given, expected at least {_LEAST_FOLDS} (train, validate, test): '
+            f'{", ".join(map(str, paths))}'
+        )
     for number, fold in enumerate(folds, 1):
         if not fold:
-            raise InputError(f'fold {number} has no topics')
+            raise InputError(f'fold {number} has no topics: {paths[min(number, len(paths)) - 1]}')
     return folds
 
 

@@ -7,9 +7,6 @@ the pairs that were compared. A smaller k0 or k1, or another aggregation, is the
 from __future__ import annotations
 
 import json
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NotRequired
@@ -26,11 +23,6 @@ from pyserini_repbert.rerank.aggregation import aggregate_differences
 from pyserini_repbert.rerank.duobert import sample_seed
 
 _FORMAT = 1
-# What numpy and zipfile raise for files that are no .npz, or no longer one.
-_NPZ_ERRORS = (
-    *(OSError, ValueError, LookupError, EOFError, RuntimeError, SyntaxError, MemoryError, OverflowError),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
-)
 
 
 class _Cost(TypedDict):
@@ -184,8 +176,8 @@ def read_kept(path: StrPath) -> tuple[list[KeptScores], dict[str, Any]]:
     try:
         with np.load(found, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
-            scores, differences = arrays['scores'], arrays['differences']
-    except _NPZ_ERRORS as error:
+            scores, differences = np.asarray(arrays['scores']), np.asarray(arrays['differences'])
+    except Exception as error:  # numpy and zipfile raise nearly anything for what is no .npz, or no longer one
         why = ' '.join(str(error).split())[:120] or type(error).__name__
         raise InputError(f'{found} holds no kept scores ({why}): write it with `rerank --pairs`') from error
     damaged = f'{found} is damaged: write it again'

@@ -124,7 +124,8 @@ def _unpack(archive: Path, member: str, target: Path) -> None:
                 while block := stream.read(1 << 20):
                     unpacked.write(block)
     except ARCHIVE_ERRORS as error:
-        raise DamagedFileError(f'{archive} is not a whole archive ({error}): delete it and fetch it again') from error
+        why = '; '.join(str(error).splitlines())
+        raise DamagedFileError(f'{archive} is not a whole archive ({why}): delete it and fetch it again') from error
 
 
 def ready_folder(
