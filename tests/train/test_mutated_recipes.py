@@ -23,8 +23,8 @@ RANKINGS = {
 }
 WRONG = (
     None, True, False, 0, 1, -1, 2, 7, 10**6, 2**31, 10**30, -(10**18), 0.0, 0.5, -0.5, 1e308, float('inf'),
-    float('nan'),     '', ' ', 'x', 'true', '1', '1e-3', '../x', '/', '${HOME}', '${NOWHERE}', '{', 'ü\u2028', 'x' * 5000, 'a\0b',
-    'ir_datasets:x', 'demo',     [], [[]], [1], ['x'], [None], {}, {'x': 1}, {1: 2}, {'max_length': 'x'}, [{}], {'a': {'b': {'c': []}}},
+    float('nan'), '', ' ', 'x', 'true', '1', '1e-3', '../x', '/', '${HOME}', '${NOWHERE}', '{', 'ü\u2028', 'a\0b',
+    'x' * 5000, 'ir_datasets:x', 'demo', [], [[]], [1], ['x'], [None], {}, {'x': 1}, {1: 2}, {'max_length': 'x'}, [{}],
 )  # fmt: skip
 REACHED = 'training would begin'
 
@@ -123,7 +123,7 @@ def attack(recipe_file, world, tmp_path, monkeypatch, capsys, caplog):
 
 def test_some_mutated_recipes(attack):
     refused, began = attack(200, 1)
-    assert refused > 100 and began > 10
+    assert refused > 100 and began >= 5
 
 
 @pytest.mark.slow
@@ -131,4 +131,4 @@ def test_some_mutated_recipes(attack):
 def test_many_mutated_recipes(attack, seed):
     refused, began = attack(1000, seed)
     print(f'\n{refused + began} recipes, {refused} refused in one line, {began} harmless, 0 failures')
-    assert refused > 500 and began > 50
+    assert refused > 500 and began >= 25
