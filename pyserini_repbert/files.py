@@ -13,6 +13,7 @@ import re
 import shutil
 import tarfile
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from pyserini_repbert.locks import hold, is_left
 
 StrPath = str | os.PathLike[str]
 
+_TICK = 2_000_000_000  # nanoseconds: no file system's clock is coarser
 _TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # as tempfile names what belongs to a target
 
 LONE_CR = 'a carriage return (CR) inside the line: save the file with LF or CRLF line ends'
@@ -231,7 +233,8 @@ def digest(path: StrPath, algorithm: str = 'sha256') -> str:
 def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> str:
     """The checksum of a large file, kept in the folder `memory` for as long as the file seems untouched.
 
-    Untouched is a file of the same size, times and inode; the time of its last change (ctime) cannot be set back.
+    Untouched is a file of the same size, times and inode; the time of its last change (ctime) cannot be set back. What
+    was changed just now is not remembered: the next change could have the same time.
     """
     status = path.stat()
     marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
@@ -242,8 +245,9 @@ def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> st
         if re.fullmatch(r'[0-9a-f]{32,128}', known):
             return known
     found = digest(path, algorithm)
-    with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
-        stream.write(found)
+    if time.time_ns() - status.st_ctime_ns > _TICK:
+        with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
+            stream.write(found)
     return found
 
 

@@ -194,10 +194,17 @@ class Checkpoint:
         return self.folder if own or self.base is None else self.base.tokenizer_folder
 
     def word_pieces(self) -> WordPieces:
-        """The tokenizer in `tokenizer_folder`."""
+        """The tokenizer in `tokenizer_folder`. Raises DamagedFileError where it has wordpieces beyond the model's."""
         from pyserini_repbert.models.inputs import WordPieces
 
-        return WordPieces.from_folder(self.tokenizer_folder)
+        pieces = WordPieces.from_folder(self.tokenizer_folder)
+        largest = max(pieces.tokenizer.get_vocab().values())
+        if largest >= self.config.get('vocab_size', largest + 1):
+            raise DamagedFileError(
+                f'{self.tokenizer_folder}: the tokenizer has a wordpiece {largest}, the model has '
+                f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
+            )
+        return pieces
 
 
 def _new_name(name: str) -> str:

@@ -69,15 +69,24 @@ class WordPieces:
         if not vocabulary.is_file():
             raise InputError(f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt')
         settings = folder / 'tokenizer_config.json'
-        options = json.loads(settings.read_text(encoding='utf-8')) if settings.is_file() else {}
-        return cls.from_vocabulary(vocabulary, lowercase=options.get('do_lower_case', True))
+        try:
+            options = json.loads(settings.read_text(encoding='utf-8')) if settings.is_file() else {}
+            lowercase = options.get('do_lower_case', True)
+        except (ValueError, RecursionError, AttributeError) as error:
+            raise DamagedFileError(f'{settings} is not a JSON object ({error}): fetch the checkpoint again') from error
+        if not isinstance(lowercase, bool):
+            raise DamagedFileError(f'{settings}: do_lower_case is {lowercase!r}, true or false was expected')
+        return cls.from_vocabulary(vocabulary, lowercase)
 
     @classmethod
     def from_vocabulary(cls, vocabulary: Path, lowercase: bool = True) -> WordPieces:
         """From a BERT `vocab.txt`, a wordpiece a line."""
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-        pieces = vocabulary.read_text(encoding='utf-8').split('\n')
+        try:
+            pieces = vocabulary.read_text(encoding='utf-8').split('\n')
+        except UnicodeDecodeError as error:
+            raise DamagedFileError(f'{vocabulary} is not UTF-8 ({error}): fetch the checkpoint again') from error
         ids = {piece: number for number, piece in enumerate(pieces[:-1] if not pieces[-1] else pieces)}
         tokenizer = Tokenizer(models.WordPiece(ids, unk_token='[UNK]', max_input_chars_per_word=100))
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)

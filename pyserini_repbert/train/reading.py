@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.errors import UnknownNameError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.train.recipe import Recipe, Source, System
-from pyserini_repbert.train.schema import build, with_settings, with_variables
+from pyserini_repbert.train.schema import RecipeFile
+from pyserini_repbert.yaml_files import read_yaml
 
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
 
@@ -36,67 +37,52 @@ def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
     Raises
     ------
     InputError
-        for anything that is not as it should be, in one line that names file and key
+        for anything that is not as it should be, in one line that names file, line and key, or the setting
     """
     import yaml
 
-    found = Path(path)
-    try:
-        content = yaml.safe_load(found.read_text(encoding='utf-8'))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f'{found} is not YAML ({" ".join(str(error).split())})') from error
-    if not isinstance(content, dict):
-        raise InputError(f'{found} is no recipe: a mapping with name, system, base, data and training was expected')
-    content = with_variables(with_settings(content, settings), str(found))
+    read = RecipeFile(read_yaml(path, 'recipe'), settings)
+    content = read.content()
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    recipe: Recipe = build(Recipe, {**content, 'text': text}, str(found))
-    check(recipe, str(found))
+    recipe = read.recipe(content, text)
+    check(recipe, read)
     return recipe
 
 
-def check(recipe: Recipe, where: str) -> None:
-    """Raise InputError where parts of a recipe do not go together."""
-    training = recipe.training
-    for name in ('steps', 'batch_size', 'accumulate', 'shuffle', 'log_every', 'save_every'):
-        if getattr(training, name) < 1:
-            raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 1 or more')
-    for name in ('scale', 'anchor'):
-        if (getattr(training, name) or 0) < 0:
-            raise InputError(f'{where}: training.{name} is {getattr(training, name)}, expected 0 or more')
+def check(recipe: Recipe, read: RecipeFile) -> None:
+    """Raise InputError, which names file and line, where parts of a recipe do not go together."""
+    training, validation = recipe.training, recipe.validation
     if training.unit_layer and recipe.system is not System.REPBERT:
-        raise InputError(f"{where}: training.unit_layer is for RepBERT, not for '{recipe.system}': leave it out")
-    if training.schedule not in ('linear', 'constant'):
-        raise InputError(f"{where}: training.schedule is '{training.schedule}', expected linear or constant")
-    if training.precision not in ('float32', 'bfloat16', 'float16'):
-        raise InputError(f"{where}: training.precision is '{training.precision}': float32, bfloat16 or float16")
+        message = f"training.unit_layer is for RepBERT, not for '{recipe.system}': leave it out"
+        raise read.error(message, 'training', 'unit_layer')
     if not recipe.data:
-        raise InputError(f'{where}: data is empty: name at least one source')
-    if recipe.validation is not None and recipe.validation.every < 1:
-        raise InputError(f'{where}: validation.every is {recipe.validation.every}, expected 1 or more')
-    if recipe.system is System.MLM and (recipe.validation or recipe.adapter):
-        raise InputError(f'{where}: pre-training takes neither a validation nor an adapter: leave them out')
-    if recipe.validation and recipe.validation.run is None and recipe.system is not System.REPBERT:
-        raise InputError(f'{where}: validation.run is missing: a reranker is validated on the hits of a run')
+        raise read.error('data is empty: name at least one source', 'data')
+    if recipe.adapter is not None and not recipe.adapter.targets:
+        raise read.error('adapter.targets is empty: name at least one kind of layer', 'adapter', 'targets')
+    if recipe.system is System.MLM and (validation or recipe.adapter):
+        part = 'validation' if validation else 'adapter'
+        raise read.error('pre-training takes neither a validation nor an adapter: leave them out', part)
+    if validation and validation.run is None and recipe.system is not System.REPBERT:
+        raise read.error('validation.run is missing: a reranker is validated on the hits of a run', 'validation')
     for number, source in enumerate(recipe.data):
-        check_source(recipe.system, source, f'{where}: data.{number}')
+        if (fault := source_fault(recipe.system, source)) is not None:
+            raise read.error(f'data.{number}: {fault}', 'data', number)
 
 
-def check_source(system: System, source: Source, where: str) -> None:
-    """Raise InputError where a source lacks what the system trains on."""
+def source_fault(system: System, source: Source) -> str | None:
+    """What a source lacks that the system trains on; None for nothing."""
     if source.corpus and source.index:
-        raise InputError(f'{where}: give either corpus or index, not both')
+        return 'give either corpus or index, not both'
     if system is System.MLM:
-        if source.corpus is None:
-            raise InputError(f'{where}: pre-training needs a corpus')
-        return
+        return None if source.corpus is not None else 'pre-training needs a corpus'
     if source.triples is None and (source.topics is None or source.qrels is None):
-        raise InputError(f'{where}: give topics and qrels, or triples')
+        return 'give topics and qrels, or triples'
     if source.topics is not None and source.corpus is None and source.index is None:
-        raise InputError(f'{where}: name the corpus or the index that holds the passages')
+        return 'name the corpus or the index that holds the passages'
     if source.triples is not None:
-        return
-    needs = system is not System.REPBERT
-    if source.negatives < (1 if needs else 0):
-        raise InputError(f'{where}: negatives is {source.negatives}, expected {1 if needs else 0} or more')
+        return None
+    if not source.negatives and system is not System.REPBERT:
+        return 'negatives is 0, expected 1 or more'
     if source.negatives and not source.judged_only and source.run is None:
-        raise InputError(f'{where}: negatives are drawn from a run: give run, judged_only, or for RepBERT negatives: 0')
+        return 'negatives are drawn from a run: give run, judged_only, or for RepBERT negatives: 0'
+    return None

@@ -1,10 +1,17 @@
-"""Recipes: what a training is made of."""
+"""Recipes: what a training is made of. The types say what a value may be, for whoever reads a recipe (`schema`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import ConfigDict
+
+from pyserini_repbert.train.losses import PairLoss
+from pyserini_repbert.train.values import Count, FileName, Number, Positive, Seed, Share, Text, Whole, Workers
+
+_STRICT = ConfigDict(extra='forbid', strict=True)
 
 
 class System(StrEnum):
@@ -37,19 +44,21 @@ class Source:
     qids : file whose lines begin with the qids to train on (a fold); default: all topics
     """
 
-    topics: str | None = None
-    qrels: str | None = None
-    run: str | None = None
-    triples: str | None = None
-    corpus: str | None = None
-    index: str | None = None
-    corpus_format: str = 'auto'
-    fields: tuple[str, ...] = ()
-    depth: int = 1000
-    negatives: int = 1
+    __pydantic_config__ = _STRICT
+
+    topics: Text | None = None
+    qrels: Text | None = None
+    run: Text | None = None
+    triples: Text | None = None
+    corpus: Text | None = None
+    index: Text | None = None
+    corpus_format: Text = 'auto'
+    fields: tuple[Text, ...] = ()
+    depth: Count = 1000
+    negatives: Whole = 1
     judged_only: bool = False
     relevant_from: int = 1
-    qids: str | None = None
+    qids: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -67,19 +76,21 @@ class Validation:
     patience : evaluations without gain after which training stops; 0 never stops. The best model is kept in any case.
     """
 
-    topics: str
-    qrels: str
-    run: str | None = None
-    corpus: str | None = None
-    index: str | None = None
-    corpus_format: str = 'auto'
-    fields: tuple[str, ...] = ()
-    qids: str | None = None
-    depth: int = 100
-    sample: int = 0
-    measure: str = 'MRR@10'
-    every: int = 500
-    patience: int = 0
+    __pydantic_config__ = _STRICT
+
+    topics: Text
+    qrels: Text
+    run: Text | None = None
+    corpus: Text | None = None
+    index: Text | None = None
+    corpus_format: Text = 'auto'
+    fields: tuple[Text, ...] = ()
+    qids: Text | None = None
+    depth: Count = 100
+    sample: Whole = 0
+    measure: Text = 'MRR@10'
+    every: Count = 500
+    patience: Whole = 0
 
 
 @dataclass(frozen=True)
@@ -90,11 +101,13 @@ class Adapter:
     included; by default it begins with a new one.
     """
 
-    rank: int = 16
-    alpha: int = 32
-    dropout: float = 0.0
-    targets: tuple[str, ...] = ('query', 'key', 'value', 'dense')
-    start: str | None = None
+    __pydantic_config__ = _STRICT
+
+    rank: Count = 16
+    alpha: Count = 32
+    dropout: Share = 0.0
+    targets: tuple[Literal['query', 'key', 'value', 'dense'], ...] = ('query', 'key', 'value', 'dense')
+    start: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -129,28 +142,30 @@ class Training:
     log_every, save_every : steps
     """
 
-    steps: int
-    batch_size: int
-    accumulate: int = 1
-    learning_rate: float = 3e-6
-    head_learning_rate: float | None = None
-    schedule: str = 'linear'
-    warmup_steps: int = 0
-    weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
-    dropout: float | None = None
-    precision: str = 'float32'
-    seed: int = 42
-    loss: str = 'cross_entropy'
-    scale: float | None = None
+    __pydantic_config__ = _STRICT
+
+    steps: Count
+    batch_size: Count
+    accumulate: Count = 1
+    learning_rate: Positive = 3e-6
+    head_learning_rate: Positive | None = None
+    schedule: Literal['linear', 'constant'] = 'linear'
+    warmup_steps: Whole = 0
+    weight_decay: Number = 0.01
+    max_grad_norm: Number = 1.0
+    dropout: Share | None = None
+    precision: Literal['float32', 'bfloat16', 'float16'] = 'float32'
+    seed: Seed = 42
+    loss: PairLoss = PairLoss.CROSS_ENTROPY
+    scale: Number | None = None
     unit_layer: bool = False
-    anchor: float = 0.0
+    anchor: Number = 0.0
     vanilla_head: bool = False
     gather: bool = False
-    shuffle: int = 10000
-    workers: int = 0
-    log_every: int = 50
-    save_every: int = 1000
+    shuffle: Count = 10000
+    workers: Workers = 0
+    log_every: Count = 50
+    save_every: Count = 1000
 
 
 @dataclass(frozen=True)
@@ -171,16 +186,18 @@ class Recipe:
     text : the recipe as read, with its settings
     """
 
-    name: str
+    __pydantic_config__ = _STRICT
+
+    name: FileName
     system: System
-    base: str
+    base: Text
     data: tuple[Source, ...]
     training: Training
     ranking: dict[str, Any] = field(default_factory=dict)
     validation: Validation | None = None
     adapter: Adapter | None = None
-    test_topics: tuple[str, ...] = ()
+    test_topics: tuple[Text, ...] = ()
     allow_test_topics: bool = False
-    licence: str = 'not stated'
+    licence: Text = 'not stated'
     description: str = ''
     text: str = ''

@@ -1,126 +1,174 @@
-"""A mapping from YAML into a dataclass: every key known, every value of its type, or one line that says which."""
+"""A recipe's YAML into a `Recipe`: every key known, every value of its type, or one line that says which is not."""
 
 from __future__ import annotations
 
-import contextlib
-import copy
+import json
 import os
 import re
-import types
-import typing
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
+from pyserini_repbert.yaml_files import YamlFile, parse_yaml
 
 _VARIABLE = re.compile(r'\$\{(\w+)\}')
+_UNPRINTABLE = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]')  # no path and no text has one
+_PARTS = {'data': Source, 'validation': Validation, 'adapter': Adapter, 'training': Training}
+Keys = tuple[str | int, ...]
 
 
-def build(kind: type, content: object, where: str) -> Any:
-    """An instance of the dataclass `kind`.
+@dataclass(frozen=True)
+class RecipeFile:
+    """A recipe as it was read, with the settings that replace its values.
 
-    Fields may be str, int, float, bool, a StrEnum, dict, another dataclass, a tuple of one of these, or optional.
-
-    Raises
-    ------
-    InputError
-        for a key that is unknown or missing, or a value of another type
+    Parameters
+    ----------
+    file : the YAML file
+    settings : 'key=value' with dotted keys, the later ones first in errors
     """
-    if not isinstance(content, Mapping):
-        raise InputError(f'{where}: a mapping was expected, found {content!r}')
-    known = {own.name: own for own in fields(kind)}
-    for key in content:
-        if key not in known:
-            near = did_you_mean(str(key), known)
-            raise InputError(f"{where}: key '{key}' is unknown{near}: expected {', '.join(known)}")
-    hints = typing.get_type_hints(kind)
-    values = {}
-    for name, own in known.items():
-        if name in content:
-            values[name] = _value(hints[name], content[name], f'{where}: {name}')
-        elif own.default is MISSING and own.default_factory is MISSING:
-            raise InputError(f"{where}: key '{name}' is missing")
-    return kind(**values)
+
+    file: YamlFile
+    settings: tuple[str, ...] = ()
+
+    def error(self, message: str, *keys: str | int) -> InputError:
+        """An error about the entry at `keys`: names the setting that it came from, or file and line."""
+        dotted = [str(key) for key in keys]
+        for setting in reversed(self.settings):
+            own = setting.partition('=')[0].split('.')
+            if own == dotted[: len(own)] or (dotted and dotted == own[: len(dotted)]):
+                return InputError(f"setting '{setting}': {message}")
+        return self.file.error(message, *keys)
+
+    def content(self) -> dict[str, Any]:
+        """The recipe's values: settings put in, variables replaced; nothing is shared.
+
+        Raises InputError for what is no mapping, keys that are no text, and dates and other values that YAML knows.
+        """
+        if not isinstance(self.file.value, dict):
+            raise self.file.error('no recipe: a mapping with name, system, base, data and training was expected')
+        content = self._with_variables(_with_settings(_unshared(self.file.value), self.settings))
+        return {key: self._plain(value, (key,)) for key, value in self._text_keys(content, ()).items()}
+
+    def _text_keys(self, value: dict[Any, Any], keys: Keys) -> dict[str, Any]:
+        for key in value:
+            if not isinstance(key, str) or _UNPRINTABLE.search(key):
+                raise self.error(f'{inside((*keys, 0))}the key {shortened(key)} is no text: put it in quotes', *keys)
+        return value
+
+    def _plain(self, value: Any, keys: Keys) -> Any:
+        if isinstance(value, dict):
+            return {key: self._plain(inside, (*keys, key)) for key, inside in self._text_keys(value, keys).items()}
+        if isinstance(value, list):
+            return [self._plain(inside, (*keys, place)) for place, inside in enumerate(value)]
+        if isinstance(value, str) and (found := _UNPRINTABLE.search(value)):
+            raise self.error(f'{dotted(keys)} has the character U+{ord(found[0]):04X}: remove it', *keys)
+        if value is not None and not isinstance(value, (str, int, float)):
+            raise self.error(f'{dotted(keys)} is a {type(value).__name__}: put it in quotes to make it a text', *keys)
+        return value
+
+    def _with_variables(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Without its `variables`, each `${NAME}` replaced by one of them, or by the environment's."""
+        own = content.pop('variables', None) or {}
+        if not isinstance(own, dict):
+            raise self.error(f'variables: a mapping was expected, found {shortened(own)}', 'variables')
+
+        def replaced(value: Any, keys: Keys) -> Any:
+            if isinstance(value, str):
+                return _VARIABLE.sub(lambda match: self._variable(match[1], own, keys), value)
+            if isinstance(value, dict):
+                return {key: replaced(inside, (*keys, key)) for key, inside in value.items()}
+            if isinstance(value, list):
+                return [replaced(inside, (*keys, place)) for place, inside in enumerate(value)]
+            return value
+
+        return {key: replaced(value, (key,)) for key, value in content.items()}
+
+    def _variable(self, name: str, own: dict[str, Any], keys: Keys) -> str:
+        value = own.get(name)
+        found = os.environ.get(name) if value is None else str(value)
+        if found is None:
+            message = f'${{{name}}} has no value: pass --set variables.{name}=VALUE, or set it in the environment'
+            raise self.error(message, *keys)
+        return found
+
+    def recipe(self, content: dict[str, Any], text: str) -> Recipe:
+        """The recipe of a content; `text` is kept with it. Raises InputError for the first entry that is wrong."""
+        from pydantic import TypeAdapter, ValidationError
+
+        if 'text' in content:
+            raise self._unknown(('text',))
+        try:
+            made: Recipe = TypeAdapter(Recipe).validate_json(json.dumps({**content, 'text': text}))
+        except ValidationError as error:
+            raise self._refused(error.errors(include_url=False, include_context=False)[0]) from error
+        return made
+
+    def _refused(self, found: Any) -> InputError:
+        """One of pydantic's errors as ours."""
+        keys, kind = found['loc'], found['type']
+        if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
+            return self._unknown(keys)
+        if kind.startswith('missing'):
+            return self.error(f"{inside(keys)}key '{keys[-1]}' is missing", *keys[:-1])
+        if kind == 'dataclass_type':
+            return self.error(f'{inside((*keys, 0))}a mapping was expected, found {shortened(found["input"])}', *keys)
+        expected = re.sub(r'^(Input|List|Tuple|String) should ', '', found['msg']).removeprefix('be ')
+        return self.error(f'{dotted(keys)} is {shortened(found["input"])}, expected: {expected}', *keys)
+
+    def _unknown(self, keys: Keys) -> InputError:
+        part = _PARTS.get(str(keys[0]), Recipe) if len(keys) > 1 else Recipe
+        known = [own.name for own in fields(part) if own.name != 'text']
+        near = did_you_mean(str(keys[-1]), known)
+        return self.error(f"{inside(keys)}key '{keys[-1]}' is unknown{near}: expected {', '.join(known)}", *keys)
 
 
-def _value(hint: Any, given: Any, where: str) -> Any:
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        if given is None:
-            return None
-        hint = next(one for one in typing.get_args(hint) if one is not type(None))
-        return _value(hint, given, where)
-    if origin is tuple:
-        if not isinstance(given, (list, tuple)):
-            raise InputError(f'{where}: a list was expected, found {given!r}')
-        return tuple(_value(typing.get_args(hint)[0], one, f'{where}.{i}') for i, one in enumerate(given))
-    if is_dataclass(hint):
-        return build(typing.cast(type, hint), given, where)
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        if given not in list(hint):
-            raise InputError(f'{where}: {given!r} is unknown: expected one of {", ".join(hint)}')
-        return hint(given)
-    plain = origin or hint
-    if plain is float and isinstance(given, (int, str)) and not isinstance(given, bool):
-        with contextlib.suppress(ValueError):
-            given = float(given)  # YAML reads 3e-6, without a point, as text
-    if not isinstance(given, plain) or (plain is not bool and isinstance(given, bool)):
-        raise InputError(f'{where}: {plain.__name__} was expected, found {given!r}')
-    return given
+def dotted(keys: Keys) -> str:
+    """'training.steps'"""
+    return '.'.join(map(str, keys))
 
 
-def with_settings(content: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """A copy in which each 'dotted.key=value' of `settings` has replaced the value at its key; values are YAML.
+def inside(keys: Keys) -> str:
+    """'training: ', what the last key stands in; nothing for a key of the recipe itself."""
+    return f'{dotted(keys[:-1])}: ' if len(keys) > 1 else ''
+
+
+def shortened(value: object) -> str:
+    """A value as an error quotes it."""
+    text = repr(value)
+    return text if len(text) <= 60 else f'{text[:57]}…'
+
+
+def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """`content`, in which each 'dotted.key=value' of `settings` has replaced the value at its key; values are YAML.
 
     Raises InputError for a setting of another form, or a key inside something that is no mapping and no list.
     """
-    import yaml
-
-    changed = copy.deepcopy(dict(content))
     for setting in settings:
         key, equals, text = setting.partition('=')
         if not equals or not key:
             raise InputError(f"setting '{setting}': 'key=value' was expected, as in training.steps=100")
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise InputError(f"setting '{setting}': the value is not YAML") from error
+        value = parse_yaml(text, f"setting '{setting}'")
         *path, last = key.split('.')
-        inside: Any = changed
+        place: Any = content
         try:
             for step in path:
-                inside = inside[int(step)] if isinstance(inside, list) else inside.setdefault(step, {})
-            inside[int(last) if isinstance(inside, list) else last] = value
+                if isinstance(place, list):
+                    place = place[int(step)]
+                else:
+                    if place.get(step) is None:
+                        place[step] = {}
+                    place = place[step]
+            place[int(last) if isinstance(place, list) else last] = value
         except (ValueError, IndexError, TypeError, AttributeError) as error:
             raise InputError(f"setting '{setting}': there is no '{key}' in the recipe") from error
-    return changed
+    return content
 
 
-def with_variables(content: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A copy without its `variables`, in which each `${NAME}` is replaced by one of them, or by the environment's."""
-    rest = dict(content)
-    own = rest.pop('variables', None) or {}
-    if not isinstance(own, Mapping):
-        raise InputError(f'{where}: variables: a mapping was expected, found {own!r}')
-
-    def known(match: re.Match[str]) -> str:
-        value = own.get(match[1])
-        found = os.environ.get(match[1]) if value is None else str(value)
-        if found is None:
-            raise InputError(
-                f'{where}: ${{{match[1]}}} has no value: pass --set variables.{match[1]}=VALUE, '
-                'or set it in the environment'
-            )
-        return found
-
-    def replaced(value: Any) -> Any:
-        if isinstance(value, str):
-            return _VARIABLE.sub(known, value)
-        if isinstance(value, Mapping):
-            return {key: replaced(inside) for key, inside in value.items()}
-        return [replaced(inside) for inside in value] if isinstance(value, list) else value
-
-    return typing.cast(dict[str, Any], replaced(rest))
+def _unshared(value: Any) -> Any:
+    """A copy in which what an alias repeats is there each time."""
+    if isinstance(value, dict):
+        return {key: _unshared(inside) for key, inside in value.items()}
+    return [_unshared(inside) for inside in value] if isinstance(value, list) else value

@@ -23,7 +23,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
-from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoint import Checkpoint
 from pyserini_repbert.train.logs import EVENTS, FIRST_STEPS, LOG, CsvLog, EventLog, LossMeter
 from pyserini_repbert.train.recipe import Recipe
@@ -186,7 +186,10 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
         """The next batches; the first time with random states restored anew: opening a data loader draws a number."""
-        found = super().get_batch_samples(*args, **kwargs)
+        try:
+            found = super().get_batch_samples(*args, **kwargs)
+        except PyseriniRepbertError as error:
+            raise without_traceback(error) from error
         if self.restored is not None:
             self._load_rng_state(str(self.restored))
             self.restored = None
@@ -235,6 +238,14 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         if self.control.should_training_stop and self.meter.last < self.state.global_step:  # stopped early
             self.log({'loss': 0.0, 'learning_rate': self._get_learning_rate()})
         return metrics
+
+
+def without_traceback(error: PyseriniRepbertError) -> PyseriniRepbertError:
+    """An error of a worker process, to which PyTorch adds where it came from, as the worker raised it."""
+    text = str(error)
+    if not text.startswith('Caught '):
+        return error
+    return type(error)(text.rstrip().splitlines()[-1].partition(': ')[2])
 
 
 def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:

@@ -178,7 +178,7 @@ def _count_fsync(watch: _Watch, name: str) -> None:
     setattr(os, name, counted)
 
 
-def fresh(script: str | Path, *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 600) -> Any:
+def fresh(script: str | Path, *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 3600) -> Any:
     """Run a script in a new interpreter; what the JSON on its last line of output says.
 
     Raises RuntimeError with its output where it fails.

@@ -59,7 +59,7 @@ def test_card_recipe_and_log_say_how_it_was_made(kind, name):
     texts = {path.name: path.read_text(encoding='utf-8') for path in folder.iterdir() if path.suffix != '.safetensors'}
     covered = [line.split('  ')[1] for line in texts[CHECKSUMS].splitlines()]
     assert covered == ['adapter_config.json', 'adapter_model.safetensors', 'config.json']
-    assert verify_checksums(folder) == 3
+    assert verify_checksums(folder, covered) == 3
     base = entry.values['base']
     assert f'\nbase_model: {base}\n' in texts['README.md'] and f'# {name}\n' in texts['README.md']
     assert json.loads(texts['adapter_config.json'])['base_model_name_or_path'] == base

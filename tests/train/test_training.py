@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
 from pyserini_repbert.train.training import train
@@ -107,6 +108,207 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
         for column in ('loss', 'learning_rate', 'eval_measure'):
             assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (one['step'], column)
     np.testing.assert_allclose(scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5)
+
+
+def dies_before(monkeypatch, module, name):
+    """Whoever calls `module.name` is killed, as far as files go."""
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, name, killed)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize('patience', [0, 1])
+def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_recipe, tmp_path, world, monkeypatch):
+    """Killed while the final folder is written, also where training had stopped early: the same bytes."""
+    from pyserini_repbert.train import saving
+    from pyserini_repbert.train import validation as module
+
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
+    validation = settings | {'patience': patience} if patience else None
+    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'log_every': 4}, validation=validation)
+    if patience:
+        measured = iter([0.5, 0.25] * 2)
+        monkeypatch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
+        monkeypatch.setattr(module.Validator, 'cutoff', lambda self: None)
+    first = train(recipe, tmp_path / 'whole', device='cpu')
+    assert first.steps == (4 if patience else 6)
+    with monkeypatch.context() as patch:
+        dies_before(patch, saving, 'write_checkpoint')
+        if patience:
+            patch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / 'out', device='cpu')
+    assert (tmp_path / 'out.training/checkpoint-4').is_dir()
+    done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert done == first._replace(folder=tmp_path / 'out')
+    assert files(tmp_path / 'out') == files(tmp_path / 'whole')
+    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
+    assert train(recipe, tmp_path / 'out', resume=True, device='cpu') == done  # once more: nothing is left to do
+
+
+def test_a_short_training_logs_its_loss(tiny_recipe, tmp_path):
+    """Five steps, a line for each two, and the last one: their weighted mean is the card's."""
+    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'steps': 5, 'log_every': 2})
+    done = train(recipe, tmp_path / 'out', device='cpu')
+    short = train(
+        tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'steps': 5, 'log_every': 50}),
+        tmp_path / 'short',
+        device='cpu',
+    )
+    from pyserini_repbert.train.logs import read_log
+
+    assert [row['step'] for row in read_log(tmp_path / 'out/log.csv')] == ['2', '4', '5']
+    assert [row['step'] for row in read_log(tmp_path / 'short/log.csv')] == ['5']
+    a, b, c = losses(tmp_path / 'out')
+    assert done.loss == pytest.approx((2 * a + 2 * b + c) / 5)
+    assert short.loss == pytest.approx(done.loss, abs=1e-5) and short.loss > 0
+
+
+@pytest.mark.parametrize('left', [(), ('.recipe.yaml.a1b2c3d4',)])
+def test_a_kill_while_the_recipe_is_written_is_resumable(left, tiny_recipe, tmp_path):
+    (tmp_path / 'out.training').mkdir()
+    for name in left:
+        (tmp_path / 'out.training' / name).write_text('name: ti')
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
+    train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert (tmp_path / 'out/recipe.yaml').read_text() == recipe.text
+    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
+
+
+def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
+    """Half a trainer_state.json: begun again from the checkpoint before, here from none."""
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
+    train(recipe, tmp_path / 'whole', device='cpu')
+    work = tmp_path / 'out.training/checkpoint-2'
+    work.mkdir(parents=True)
+    (work / 'trainer_state.json').write_text('{"global_step": 2, "log_his')
+    (work.parent / 'recipe.yaml').write_text(recipe.text)
+    train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert files(tmp_path / 'out') == files(tmp_path / 'whole')
+
+
+def test_a_damaged_state_is_refused(tiny_recipe, tmp_path, monkeypatch):
+    from pyserini_repbert.train import saving
+
+    recipe = tiny_recipe('repbert', ranking=REPBERT)
+    with monkeypatch.context() as patch:
+        dies_before(patch, saving, 'write_checkpoint')
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / 'out', device='cpu')
+    path = tmp_path / 'out.training/checkpoint-6/optimizer.pt'
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 4
+    path.write_bytes(raw)
+    with pytest.raises(DamagedFileError, match='optimizer.pt is damaged') as caught:
+        train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert '\n' not in str(caught.value)
+    shutil.rmtree(path.parent)
+    assert train(recipe, tmp_path / 'out', resume=True, device='cpu').steps == 6
+
+
+@pytest.mark.parametrize(
+    'keys',
+    [
+        {'base': 'nowhere'},
+        {'ranking': {'max_doc_length': 99}},
+        {'training': {'batch_size': 3}},
+        {'test_topics': ['nowhere']},
+        {'data': 'without a relevant passage'},
+    ],
+    ids=lambda keys: next(iter(keys)),
+)
+def test_a_refused_recipe_leaves_nothing(keys, tiny_recipe, tmp_path, world):
+    """Nor does it take away what was there, though it may be overwritten."""
+    if 'data' in keys:
+        (tmp_path / 'none.txt').write_text('q0 0 d0 0\n')
+        source = {key: world[key] for key in ('topics', 'corpus', 'run')} | {'qrels': str(tmp_path / 'none.txt')}
+        keys = {'data': [source]}
+    recipe = tiny_recipe('repbert', **keys)
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out/kept').touch()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for name, overwrite in (('mine', False), ('out', True)):
+        with pytest.raises(PyseriniRepbertError):
+            train(recipe, tmp_path / name, device='cpu', overwrite=overwrite)
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+        assert (tmp_path / 'out/kept').exists()
+
+
+def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeypatch):
+    """Killed in between, the earlier one stays, and the training can be resumed."""
+    from pyserini_repbert.train import saving
+
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out/earlier').touch()
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
+    with monkeypatch.context() as patch:
+        dies_before(patch, saving, 'write_checkpoint')
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / 'out', device='cpu', overwrite=True)
+    assert (tmp_path / 'out/earlier').exists()
+    train(recipe, tmp_path / 'out', device='cpu', resume=True)
+    assert 'earlier' not in files(tmp_path / 'out') and 'model.safetensors' in files(tmp_path / 'out')
+    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
+
+
+def test_a_second_training_of_one_output_is_refused(tiny_recipe, tmp_path):
+    from pyserini_repbert.locks import locked
+
+    with (
+        locked(tmp_path / '.out.training.lock', 'output'),
+        pytest.raises(BusyError, match=r'output .*out is being written by process \d+'),
+    ):
+        train(tiny_recipe('repbert', ranking=REPBERT), tmp_path / 'out', device='cpu')
+    assert not (tmp_path / 'out.training').exists()
+
+
+@pytest.mark.parametrize('scale', [None, 0, 2.0])
+def test_a_unit_layer_gets_a_scale_where_none_is_given(scale, tiny_recipe, tmp_path):
+    training = {'unit_layer': True, 'steps': 2} | ({} if scale is None else {'scale': scale})
+    train(tiny_recipe('repbert', ranking=REPBERT, training=training), tmp_path / 'out', device='cpu')
+    card = (tmp_path / 'out/README.md').read_text()
+    assert ('- scale of inner products: ' in card) is (scale is None)
+    assert max(losses(tmp_path / 'out')) > 0
+
+
+@pytest.mark.parametrize(('steps', 'zeros', 'told'), [(12, 99, 10), (3, 99, 3), (12, 9, None)])
+def test_losses_of_0_are_told(steps, zeros, told, tiny_recipe, tmp_path, monkeypatch, caplog):
+    from pyserini_repbert.train.tasks import repbert
+
+    kept, seen = repbert.multi_label_margin, []
+
+    def first_are_zero(*given):
+        seen.append(1)
+        return kept(*given) * (len(seen) > zeros)
+
+    monkeypatch.setattr(repbert, 'multi_label_margin', first_are_zero)
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': steps, 'save_every': 50})
+    train(recipe, tmp_path / 'out', device='cpu')
+    found = [record.message for record in caplog.records if 'are all 0' in record.message]
+    assert len(found) == (told is not None)
+    assert told is None or f'the losses of the first {told} steps are all 0' in found[0]
+
+
+def test_a_scale_is_chosen_from_scores():
+    """Differences of a relevant and another passage are 4, 6, 5 and 1, of which a tenth lie below 1.9.
+
+    The others' scores 6, 4, 5 and 9 have a standard deviation of 1.87; then 6, -6, 5 and 9 have one of sqrt(32.25).
+    """
+    import torch
+
+    from pyserini_repbert.train.tasks.repbert import fitting_scale
+
+    scores = torch.tensor([[10.0, 6.0, 4.0], [5.0, 10.0, 9.0]])
+    relevant = torch.tensor([[True, False, False], [False, True, False]])
+    assert fitting_scale(scores, relevant) == pytest.approx(1 / 1.9)
+    assert fitting_scale(scores - 10 * torch.tensor([[0, 0, 1], [0, 0, 0]]), relevant) == pytest.approx(1 / 32.25**0.5)
+    assert fitting_scale(scores[:1, :1], relevant[:1, :1]) == 1.0  # no other passage
 
 
 def test_resuming_with_another_recipe_is_refused(tiny_recipe, tmp_path):
