@@ -126,8 +126,7 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize('patience', [0, 1])
 def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_recipe, tmp_path, world, monkeypatch):
     """Killed while the final folder is written, also where training had stopped early: the same bytes."""
-    from pyserini_repbert.train import saving
-    from pyserini_repbert.train import validation as module
+    from pyserini_repbert.train import saving, validation as module
 
     settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
     validation = settings | {'patience': patience} if patience else None
