@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
+from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_file, atomic_folder, remove_leftovers
 from pyserini_repbert.locks import locked, owner
@@ -130,7 +130,7 @@ def _ready(recipe: Recipe, work: Path, replaces: bool) -> Path | None:
         shutil.rmtree(path)
     if newest is not None and (newest / CHECKSUMS).is_file():
         try:
-            verify_checksums(newest)
+            verify_checksums(newest, summed_names(newest))
         except DamagedFileError as error:
             raise DamagedFileError(f'{error}; without {newest}, --resume goes on from the checkpoint before') from error
     return newest

@@ -22,7 +22,7 @@ from transformers import (
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
+from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoint import Checkpoint
 from pyserini_repbert.train.logs import EVENTS, FIRST_STEPS, LOG, CsvLog, EventLog, LossMeter
@@ -143,7 +143,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         if not (found / TRAINER_STATE_NAME).is_file():
             raise DamagedFileError(f'{found}, the best model so far, is missing: begin again with --overwrite')
         if (found / CHECKSUMS).is_file():
-            verify_checksums(found)
+            verify_checksums(found, summed_names(found))
         return found
 
     @property
