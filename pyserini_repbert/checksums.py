@@ -18,21 +18,22 @@ _LINE = re.compile(rb'([0-9a-f]{64})  ([^\n]+)\n')
 def write_checksums(folder: StrPath) -> None:
     """Write the checksums of all files in a folder beside them, by name; Lucene's lock file says nothing."""
     place = Path(folder)
-    names = _summed(place)
+    names = summed_names(place)
     with atomic_file(place / CHECKSUMS) as stream:
         stream.writelines(f'{digest(place / name)}  {name}\n' for name in names)
 
 
-def _summed(folder: Path) -> list[str]:
+def summed_names(folder: Path) -> list[str]:
+    """The names of the files in a folder that have checksums."""
     return sorted(path.name for path in folder.iterdir() if path.is_file() and path.name not in _LEFT_OUT)
 
 
-def verify_checksums(folder: StrPath, required: Iterable[str] | None = None, remembered: bool = True) -> int:
+def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: bool = True) -> int:
     """Compare the files of a folder with the checksums beside them; how many were compared.
 
     Parameters
     ----------
-    required : names that have to be among them; default: those of all files in the folder
+    required : names that have to be among them
     remembered : trust a checksum that was computed before, for as long as the file seems untouched
 
     Raises
@@ -51,7 +52,7 @@ def verify_checksums(folder: StrPath, required: Iterable[str] | None = None, rem
                 f"{path}:{number}: expected 'sha256  name': restore the file, or make {folder} again"
             )
         sums[name] = match[1].decode('ascii')
-    if missing := [name for name in (_summed(Path(folder)) if required is None else required) if name not in sums]:
+    if missing := [name for name in required if name not in sums]:
         raise DamagedFileError(f"{path} does not name '{missing[0]}': restore the file, or make {folder} again")
     for name, sha256 in sums.items():
         compare_digest(Path(folder) / name, sha256, path, remembered)
