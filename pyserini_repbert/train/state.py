@@ -107,22 +107,23 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
         remove_leftovers(work.parent, work.name)
         if overwrite and work.exists():
             discard(work)
+        if target.exists() and not (work / REPLACES).is_file():
+            with atomic_folder(work) as made:  # never there without the note that the output may go
+                (made / REPLACES).touch()
         work.mkdir(exist_ok=True)
         try:
-            yield _ready(recipe, work, target.exists())
+            yield _ready(recipe, work)
         except Exception:
             if work.is_dir() and not any(_checkpoints(work)):
                 discard(work)
             raise
 
 
-def _ready(recipe: Recipe, work: Path, replaces: bool) -> Path | None:
+def _ready(recipe: Recipe, work: Path) -> Path | None:
     """Tidy the folder and note what begins there; the checkpoint to go on from."""
     for leftover in work.glob('.*'):
         leftover.unlink()
     if _recipe_in(work) is None:
-        if replaces:
-            (work / REPLACES).touch()
         with atomic_file(work / RECIPE) as stream:
             stream.write(recipe.text)
     newest, torn = _newest(work)

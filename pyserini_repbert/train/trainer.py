@@ -17,7 +17,6 @@ from transformers import (
     Trainer,
     TrainerCallback,
     TrainerState,
-    TrainingArguments,
 )
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
@@ -25,6 +24,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.train.arguments import training_arguments
 from pyserini_repbert.train.logs import EVENTS, FIRST_STEPS, LOG, CsvLog, EventLog, LossMeter
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
@@ -246,44 +246,3 @@ def without_traceback(error: PyseriniRepbertError) -> PyseriniRepbertError:
     if not text.startswith('Caught '):
         return error
     return type(error)(text.rstrip().splitlines()[-1].partition(': ')[2])
-
-
-def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
-    """The Trainer's arguments for a recipe; where there is a validation, checkpoints are written when it runs."""
-    settings, validation = recipe.training, recipe.validation
-    every = {'eval_strategy': 'no', 'save_steps': settings.save_every}
-    if validation is not None:
-        every = {
-            'eval_strategy': 'steps',
-            'eval_steps': validation.every,
-            'save_steps': validation.every,
-            'load_best_model_at_end': True,
-            'metric_for_best_model': METRIC,
-            'greater_is_better': True,
-        }
-    return TrainingArguments(
-        output_dir=str(folder),
-        max_steps=settings.steps,
-        per_device_train_batch_size=settings.batch_size // task.inputs_per_instance,
-        gradient_accumulation_steps=settings.accumulate,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type='linear' if settings.schedule == 'linear' else 'constant_with_warmup',
-        warmup_steps=settings.warmup_steps,
-        max_grad_norm=settings.max_grad_norm,
-        bf16=settings.precision == 'bfloat16',
-        fp16=settings.precision == 'float16',
-        seed=settings.seed,
-        logging_steps=settings.log_every,
-        logging_nan_inf_filter=False,
-        save_total_limit=2,
-        remove_unused_columns=False,
-        ignore_data_skip=True,
-        restore_callback_states_from_checkpoint=True,
-        accelerator_config={'dispatch_batches': False, 'split_batches': False},
-        dataloader_num_workers=settings.workers,
-        ddp_find_unused_parameters=recipe.system in ('epic', 'cedr'),
-        report_to='none',
-        use_cpu=device == 'cpu',
-        disable_tqdm=quiet,
-        **every,
-    )

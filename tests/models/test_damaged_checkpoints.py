@@ -96,7 +96,7 @@ def test_a_flipped_bit_is_refused(kind, tiny_checkpoint, tmp_path):
 def test_many_flipped_bits_are_refused(kind, tiny_checkpoint, tmp_path):
     refused, harmless = damage(make_folder(kind, tiny_checkpoint, tmp_path), 1000)
     print(f'\n{kind}: {refused + harmless} flips, {refused} refused, {harmless} harmless, 0 failures')
-    assert refused > 1500
+    assert refused > 1000
 
 
 def test_a_flip_behind_the_back_of_what_is_remembered(tiny_checkpoint, tmp_path):

@@ -38,7 +38,7 @@ def killed(recipe_file, world, tmp_path):
 
 
 def test_a_sample_of_points(killed):
-    found = killed('full', 45)
+    found = killed('full', 60)
     assert found['failures'] == []
     assert found['killed'] >= 3
 
