@@ -28,7 +28,7 @@ import pytest
 import reference_readings as reference
 
 from pyserini_repbert import catalog, run_blocks
-from pyserini_repbert.cedr_data import read_data_files, read_pairs
+from pyserini_repbert.cedr_data import read_pairs
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.evaluate.tradeoff_command import _read_costs
@@ -309,7 +309,7 @@ READERS = [
     ),
     Reader('corpus HTML in .tar', [archive()], corpus('html'), file='pages.tar'),
     Reader('corpus HTML in .tgz', [archive()], corpus('html'), file='pages.tgz', pack=mutations.packed),
-    Reader('CEDR data files', encoded(CEDR), lambda path: read_data_files([path])),
+    Reader('corpus CEDR, skip', encoded(CEDR), corpus('cedr', on_error='skip'), refuses=False),
     Reader('CEDR pairs', encoded(PAIRS), read_pairs),
     Reader('predicted queries', encoded(PREDICTIONS), lambda path: list(predicted_queries(path, last_docids))),
     Reader('term weights', encoded(TERM_WEIGHTS, JSON_WEIGHTS), lambda path: list(weighted_texts(path, last_docids))),

@@ -9,7 +9,6 @@ import tarfile
 
 import pytest
 
-from pyserini_repbert.cedr_data import read_data_files
 from pyserini_repbert.encode.sharding import Part
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.evaluate.folds import read_folds
@@ -119,7 +118,7 @@ def test_a_byte_order_mark_inside_a_file_is_refused(written):
         with pytest.raises(InputError, match=r'file:2: expected .*the character U\+FEFF'):
             read(written(b'1 Q0 d 1' + b' 1.0 t' * (read is read_run) + b'\n' + BOM + b'1 Q0 e 1\n'))
     with pytest.raises(InputError, match=r'file:2: .*U\+FEFF'):
-        read_data_files([written(b'query\tq\tx\ndoc\t' + BOM + b'd\ty\n')])
+        passages(written(b'query\tq\tx\ndoc\t' + BOM + b'd\ty\n'))
 
 
 def test_a_file_in_utf16_is_no_run(written):
