@@ -28,7 +28,6 @@ import pytest
 import reference_readings as reference
 
 from pyserini_repbert import catalog, run_blocks
-from pyserini_repbert.cedr_data import read_pairs
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.evaluate.tradeoff_command import _read_costs
@@ -66,7 +65,6 @@ TOPICS_TREC = (
 )
 HTML = '<html><pre>\nA &amp; B &#65; <b>c</b> <!-- no --> 1 < 2</pre></html>'
 CEDR = 'query\tq1\twhat is it\ndoc\td1\tit is, it is\nquery\tq2\twho\n\ndoc\td2\tsomebody\tor other\n'
-PAIRS = 'q1\td1\nq1 d2\n\nq2\td1\n'
 PREDICTIONS = 'what is it / who is it\nwhere\twhen\nwhy\n'
 TERM_WEIGHTS = 'cat 0.5\tdog 0.25\t[SEP] 0\nfi 0.1\t##sh 0.9\nbird 1e-1\n'
 JSON_WEIGHTS = (
@@ -310,7 +308,6 @@ READERS = [
     Reader('corpus HTML in .tar', [archive()], corpus('html'), file='pages.tar'),
     Reader('corpus HTML in .tgz', [archive()], corpus('html'), file='pages.tgz', pack=mutations.packed),
     Reader('corpus CEDR, skip', encoded(CEDR), corpus('cedr', on_error='skip'), refuses=False),
-    Reader('CEDR pairs', encoded(PAIRS), read_pairs),
     Reader('predicted queries', encoded(PREDICTIONS), lambda path: list(predicted_queries(path, last_docids))),
     Reader('term weights', encoded(TERM_WEIGHTS, JSON_WEIGHTS), lambda path: list(weighted_texts(path, last_docids))),
     Reader('triples of texts', encoded(TRIPLES), triples(True)),
