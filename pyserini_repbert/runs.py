@@ -17,7 +17,7 @@ import numpy as np
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.run_blocks import MSMARCO_COLUMNS, TREC_COLUMNS, Array, line_blocks, stretches
-from pyserini_repbert.run_scores import SCORE_DIGITS, strictly_decreasing
+from pyserini_repbert.run_scores import GREATEST_SCORE, SCORE_DIGITS, strictly_decreasing
 
 __all__ = [
     'SCORE_DIGITS',
@@ -204,8 +204,11 @@ def write_run(
             if fmt == RunFormat.MSMARCO:
                 stream.write(_woven(f'{qid}\t', docids, '\t', ranks[:n], '\n'))
                 continue
-            if len(scores) != n or not np.isfinite(scores).all():
-                raise InputError(f"query '{qid}' has {n} hits and {len(scores)} scores, or one that is not finite")
+            if len(scores) != n or not (np.abs(scores) < GREATEST_SCORE).all():
+                raise InputError(
+                    f"query '{qid}' has {n} hits and {len(scores)} scores, or one that is not finite "
+                    f'(less than {GREATEST_SCORE:g}: evaluators read 32-bit floats)'
+                )
             texts = (f'%.{SCORE_DIGITS}f ' * n % tuple(strictly_decreasing(scores))).split()
             stream.write(_woven(f'{qid} Q0 ', docids, ' ', ranks[:n], ' ', texts, f' {tag}\n'))
 

@@ -300,3 +300,11 @@ def test_fold_files(written):
     with pytest.raises(InputError, match='file:1: expected a line that begins with a qid'):
         read_folds([written('query\t\ttext\n')] * 3)
     assert read_folds([written(json.dumps([['1'], [2], ['3']]))]) == [['1'], ['2'], ['3']]
+
+
+@pytest.mark.parametrize('score', [3.4028235677973366e38, -1e300, float('nan')])
+def test_no_score_is_written_that_evaluators_read_as_infinite(tmp_path, score):
+    with pytest.raises(InputError, match=r'is not finite \(less than 1e\+38'):
+        write_run(tmp_path / 'run', {'q': (['a', 'b'], [-score, score])})
+    write_run(tmp_path / 'run', {'q': (['a', 'b', 'c'], [9e37, -9e37, -9e37])})
+    assert read_run(tmp_path / 'run')['q'].docids == ['a', 'b', 'c']
