@@ -10,7 +10,6 @@ import numpy as np
 from pyserini_repbert.run_blocks import Array
 
 SCORE_DIGITS = 6
-GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38, and a long list of ties needs room below its lowest score
 _PER_UNIT = 10.0**SCORE_DIGITS
 _UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 lie closer than 10^-6, so that a step of one digit is never lost
 

@@ -17,7 +17,7 @@ import numpy as np
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.run_blocks import MSMARCO_COLUMNS, TREC_COLUMNS, Array, line_blocks, stretches
-from pyserini_repbert.run_scores import GREATEST_SCORE, SCORE_DIGITS, strictly_decreasing
+from pyserini_repbert.run_scores import SCORE_DIGITS, strictly_decreasing
 
 __all__ = [
     'SCORE_DIGITS',
@@ -37,6 +37,9 @@ __all__ = [
 
 # White space, and what `identifiers` refuses: NUL, byte order marks, halves of surrogate pairs.
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
+
+
+_GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38, and a long list of ties needs room below its lowest score
 
 
 class RunFormat(StrEnum):
@@ -204,10 +207,10 @@ def write_run(
             if fmt == RunFormat.MSMARCO:
                 stream.write(_woven(f'{qid}\t', docids, '\t', ranks[:n], '\n'))
                 continue
-            if len(scores) != n or not (np.abs(scores) < GREATEST_SCORE).all():
+            if len(scores) != n or not (np.abs(scores) < _GREATEST_SCORE).all():
                 raise InputError(
                     f"query '{qid}' has {n} hits and {len(scores)} scores, or one that is not finite "
-                    f'(less than {GREATEST_SCORE:g}: evaluators read 32-bit floats)'
+                    f'(less than {_GREATEST_SCORE:g}: evaluators read 32-bit floats)'
                 )
             texts = (f'%.{SCORE_DIGITS}f ' * n % tuple(strictly_decreasing(scores))).split()
             stream.write(_woven(f'{qid} Q0 ', docids, ' ', ranks[:n], ' ', texts, f' {tag}\n'))
