@@ -80,7 +80,7 @@ def fetch(
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
         if isinstance(error, OSError) and not isinstance(error, urllib.error.URLError) and error.filename is not None:
             raise  # about `part`, not the network
-        reason = getattr(error, 'reason', None) or str(error) or type(error).__name__
+        reason = ' '.join(str(getattr(error, 'reason', None) or error).split()) or type(error).__name__
         message = f"'{name}' could not be fetched ({reason}): try again, or fetch {by_hand}"
         raise MissingResourceError(message) from error
     with open(part, 'rb') as stream:

@@ -39,6 +39,9 @@ __all__ = [
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
 
 
+_GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38, and a long list of ties needs room below its lowest score
+
+
 class RunFormat(StrEnum):
     """The two formats of a run file; the values are those of Pyserini's `--output-format`."""
 
@@ -208,8 +211,11 @@ def write_run(
             if fmt == RunFormat.MSMARCO:
                 stream.write(_woven(f'{qid}\t', docids, '\t', ranks[:n], '\n'))
                 continue
-            if len(scores) != n or not np.isfinite(scores).all():
-                raise InputError(f"query '{qid}' has {n} hits and {len(scores)} scores, or one that is not finite")
+            if len(scores) != n or not (np.abs(scores) < _GREATEST_SCORE).all():
+                raise InputError(
+                    f"query '{qid}' has {n} hits and {len(scores)} scores, or one that is not finite "
+                    f'(less than {_GREATEST_SCORE:g}: evaluators read 32-bit floats)'
+                )
             texts = (f'%.{SCORE_DIGITS}f ' * n % tuple(strictly_decreasing(scores))).split()
             stream.write(_woven(f'{qid} Q0 ', docids, ' ', ranks[:n], ' ', texts, f' {tag}\n'))
 

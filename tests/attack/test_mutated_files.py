@@ -308,6 +308,7 @@ READERS = [
     Reader('corpus HTML in .tar', [archive()], corpus('html'), file='pages.tar'),
     Reader('corpus HTML in .tgz', [archive()], corpus('html'), file='pages.tgz', pack=mutations.packed),
     Reader('CEDR topics', encoded(CEDR), read_topics),
+    Reader('corpus CEDR, skip', encoded(CEDR), corpus('cedr', on_error='skip'), refuses=False),
     Reader('predicted queries', encoded(PREDICTIONS), lambda path: list(predicted_queries(path, last_docids))),
     Reader('term weights', encoded(TERM_WEIGHTS, JSON_WEIGHTS), lambda path: list(weighted_texts(path, last_docids))),
     Reader('triples of texts', encoded(TRIPLES), triples(True)),

@@ -1,0 +1,310 @@
+"""What readers used to misread, drop in silence or answer with a traceback: now one line that names file and line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+
+import pytest
+
+from pyserini_repbert.encode.sharding import Part
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.evaluate.folds import read_folds
+from pyserini_repbert.index.expansions import weighted_texts
+from pyserini_repbert.numerals import decimal, integer
+from pyserini_repbert.passages import Passage, open_corpus
+from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.runs import read_run, write_run
+from pyserini_repbert.search.named_index import _unpack
+from pyserini_repbert.topics import read_qrels, read_topics
+
+BOM = b'\xef\xbb\xbf'
+ISSUE = '<DOC>\n<DOCNO>1</DOCNO>\na\n</DOC>\n<DOD>\n<DOCNO>2</DOCNO>\nb\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\nc\n</DOC>\n'
+
+
+@pytest.fixture
+def written(tmp_path):
+    """written(content, name='file') -> path"""
+
+    def write(content, name='file'):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def passages(path, **options):
+    return list(open_corpus(path, **options))
+
+
+# Text that was dropped
+
+
+def test_a_document_whose_tag_is_misspelt_is_not_dropped(written):
+    with pytest.raises(InputError, match=r"file:6: text outside <DOC> … </DOC>: '2'"):
+        passages(written(ISSUE))
+    with pytest.raises(InputError, match=r'file:6: text outside <DOC>'):
+        read_topics(written(ISSUE))
+    found = open_corpus(written(ISSUE), on_error='skip')
+    assert [passage.docid for passage in found] == ['1', '3']
+    assert found.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('<DOC>\n<DOCNO>1</DOCNO>a</DOC> rest\n', r":2: text outside <DOC> … </DOC>: 'rest'"),
+        ('<DOC>\n<DOCNO>1</DOCNO>a\n</DOC>\n</DOC>\n', r':4: </DOC> without <DOC>'),
+        ('<DOC>\n<DOCNO>1</DOCNO>a\n<DOCNO>2</DOCNO>b\n</DOC>\n', r":1: a <DOC> with two <DOCNO>, '1' the first"),
+        ('<DOC>\n<DOCNO>1</DOCNO>a\n</DOC>\nend of file\n', r":4: text outside <DOC> … </DOC>: 'end of file'"),
+    ],
+)
+def test_text_around_documents(written, content, message):
+    for read in (passages, read_topics):
+        with pytest.raises(InputError, match=f'file{message}'):
+            read(written(content))
+
+
+def test_an_element_around_documents_is_no_text(written):
+    content = '<?xml version="1.0"?>\n<all>\n<DOC>\n<DOCNO>1</DOCNO>\na\n</DOC>\n<!-- two -->\n</all>\n'
+    assert passages(written(content), fmt='trec') == [Passage('1', 'a')]
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('<top><num>1<title>a</top>\n<tap><num>2<title>b</top>\n', r':2: <num> outside <top> … </top>'),
+        ('<top><num>1<title>a</top>\nlost\n<top><num>2<title>b</top>\n', r":2: text outside <top> … </top>: 'lost'"),
+        ('<top>\n<num>1\n<title>a\n<num>2\n<title>b\n</top>\n', r':4: a <top> with two <num>'),
+        ('<top>\nlost\n<num>1\n<title>a\n</top>\n', r":2: text outside the fields of a <top>: 'lost'"),
+        ('<top>\n<num>1</num>\n<title>a</title> lost\n</top>\n', r':3: text outside the fields'),
+        ('<top>\n<num>1\n<title>a <b>bold</b> word\n</top>\n', r':3: the tag <b> inside a <title>'),
+        ('<top><num>1<title>a</top></top>\n', r':1: </?top> outside <top>'),
+    ],
+)
+def test_text_around_topics(written, content, message):
+    with pytest.raises(InputError, match=f'file{message}'):
+        read_topics(written(content))
+
+
+# Marks, line ends, identifiers
+
+
+@pytest.mark.parametrize(
+    ('content', 'fmt'),
+    [
+        (b'1\tx\n', 'tsv'), (b'{"id": "1", "contents": "x"}\n', 'jsonl'), (b'doc\t1\tx\n', 'cedr'),
+        (b'<DOC><DOCNO>1</DOCNO>x</DOC>\n', 'trec'),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize('name', ['file', 'file.gz'])
+def test_a_byte_order_mark_is_no_part_of_a_docid(written, content, fmt, name):
+    data = BOM + content
+    path = written(gzip.compress(data) if name == 'file.gz' else data, name)
+    assert passages(path, fmt=fmt) == passages(path) == [Passage('1', 'x')]
+
+
+def test_a_byte_order_mark_inside_a_file_is_refused(written):
+    """As where files that begin with one are put together."""
+    with pytest.raises(InputError, match=r'file:2: docid .* contains the character U\+FEFF'):
+        passages(written(b'1\tx\n' + BOM + b'2\ty\n'))
+    with pytest.raises(InputError, match=r'file:2: qid .* contains the character U\+FEFF'):
+        read_topics(written(b'1\tx\n' + BOM + b'2\ty\n'))
+    for read in (read_qrels, read_run):
+        with pytest.raises(InputError, match=r'file:2: expected .*the character U\+FEFF'):
+            read(written(b'1 Q0 d 1' + b' 1.0 t' * (read is read_run) + b'\n' + BOM + b'1 Q0 e 1\n'))
+    with pytest.raises(InputError, match=r'file:2: .*U\+FEFF'):
+        passages(written(b'query\tq\tx\ndoc\t' + BOM + b'd\ty\n'))
+
+
+def test_a_file_in_utf16_is_no_run(written):
+    with pytest.raises(InputError, match=r'file:1: expected .*U\+0000'):
+        read_run(written('q d 1\n'.encode('utf-16-le')))
+
+
+@pytest.mark.parametrize(
+    ('read', 'content'),
+    [
+        (passages, b'1\tx\r2\ty\r'),
+        (passages, b'{"id": 1, "contents": "x"}\r{"id": 2, "contents": "y"}\r'),
+        (passages, b'doc\t1\tx\rdoc\t2\ty\r'),
+        (read_topics, b'1\tx\r2\ty\r'),
+        (read_qrels, b'1 0 d 1\r1 0 e 2\r'),
+        (read_run, b'1 5 1\r1 7 2\r'),  # six numbers: a TREC line, as it were
+    ],
+)
+def test_lines_that_end_in_cr_only_are_refused(written, read, content):
+    with pytest.raises(InputError, match=r'file:1: a carriage return \(CR\) inside the line'):
+        read(written(content))
+
+
+def test_cr_before_lf_belongs_to_the_line_end(written):
+    assert passages(written(b'1\tx\r\n2\ty\r\r\n3\tz\r')) == [Passage('1', 'x'), Passage('2', 'y'), Passage('3', 'z')]
+
+
+def test_qrels_are_split_at_ascii_white_space_only(written):
+    assert read_qrels(written('1 0 a\u00a0b 1\n')) == {'1': {'a\u00a0b': 1}}
+    with pytest.raises(InputError, match='file:1: expected'):
+        read_qrels(written('1 0 d\u30001\n'))
+
+
+@pytest.mark.parametrize('value', ['true', '1.0', '1e3', 'NaN', 'null', '["1"]'])
+def test_identifiers_in_json_are_texts_or_whole_numbers(written, value):
+    line = f'{{"id": {value}, "contents": "x", "text": "x"}}\n'
+    with pytest.raises(InputError, match=r"file:1: .*'id'"):
+        passages(written(line))
+    with pytest.raises(InputError, match=r"file:1: .*'id'"):
+        read_topics(written(line))
+    with pytest.raises(InputError, match=r"file:1: .*'id'"):
+        list(weighted_texts(written(line), lambda: ['True']))
+    with pytest.raises(InputError, match=r"'qid'"):
+        read_folds([written(f'[[{value}], ["2"], ["3"]]')])
+
+
+def test_a_field_that_is_no_text_is_not_left_out(written):
+    with pytest.raises(InputError, match=r"file:1: field 'text' of passage 'a' is no text"):
+        passages(written('{"id": "a", "title": "T", "text": ["lost"]}\n'))
+
+
+# Numbers
+
+
+@pytest.mark.parametrize('text', ['1_0', '²', '٣', '', '+', '1.0', ' 1', '1\n', '9' * 400, '2147483648', '0x1', '--1'])
+def test_what_is_no_whole_number(written, text):
+    with pytest.raises(ValueError, match='is not a whole number'):
+        integer(text)
+    with pytest.raises(InputError, match='expected i/n'):
+        Part.parse(f'{text}/3')
+    with pytest.raises(InputError, match='K at least 1'):
+        parse_stage(f'monobert-large@{text}')
+    if text.strip() == text != '':
+        with pytest.raises(InputError, match=r'file:1: expected'):
+            read_qrels(written(f'1 0 d {text}\n'))
+
+
+def test_whole_numbers():
+    assert [integer(text) for text in ('0', '+7', '-12', '007', '0' * 300 + '5')] == [0, 7, -12, 7, 5]
+    with pytest.raises(ValueError, match=r"^'0' is not a whole number of at least 1$"):
+        integer('0', 1)
+    with pytest.raises(ValueError, match=r"^'4' is not a whole number from 0 to 3$"):
+        integer('4', 0, 3)
+    assert (Part.parse('2/3'), parse_stage('m@5').k) == (Part(2, 3), 5)
+
+
+@pytest.mark.parametrize('text', ['nan', 'inf', '1e400', '1_0', '٣', '', '.', 'e5', '0x1p3', '1 '])
+def test_what_is_no_number(written, text):
+    with pytest.raises(ValueError, match='is not a finite number'):
+        decimal(text)
+    if text.strip() == text != '':
+        with pytest.raises(InputError, match=r'file:2: expected'):
+            read_run(written(f'1 Q0 d 1 2.5 t\n1 Q0 e 2 {text} t\n'))
+
+
+def test_numbers():
+    assert [decimal(text) for text in ('1', '-.5', '5.', '1e-3', '+2E2')] == [1, -0.5, 5, 0.001, 200]
+
+
+@pytest.mark.parametrize('rank', ['9' * 400, '-1', '1_0', '9007199254740993'])
+def test_ranks_that_cannot_be_told_apart(written, rank):
+    with pytest.raises(InputError, match=r'file:2: expected'):
+        read_run(written(f'q d 1\nq e {rank}\n'))
+
+
+@pytest.mark.parametrize('weight', ['1e999', 'NaN', 'true', '"0.5"', '1e300', '20000'])
+def test_weights_that_are_no_term_frequencies(written, weight):
+    """20,000 would make a passage of two million words."""
+    with pytest.raises(InputError, match=r'file:1: expected'):
+        list(weighted_texts(written(f'{{"id": "a", "weights": {{"cat": {weight}}}}}\n'), lambda: ['a']))
+
+
+# Tracebacks
+
+
+@pytest.mark.parametrize('line', ['{"id": "a", "contents": "x\\ud800"}', '{"id": "a\\udc00", "contents": "x"}'])
+def test_half_of_a_character_is_refused_or_skipped(written, line):
+    path = written(f'{line}\n{{"id": "b", "contents": "y"}}\n')
+    with pytest.raises(InputError, match=r'file:1: .*(half of a surrogate pair|U\+D[8C]00)'):
+        passages(path)
+    assert passages(path, on_error='skip') == [Passage('b', 'y')]
+    with pytest.raises(InputError, match=r'file:1: '):
+        read_topics(written(line.replace('contents', 'text')))
+
+
+def test_both_halves_are_a_character(written):
+    assert passages(written('{"id": "a", "contents": "\\ud83d\\ude00"}\n')) == [Passage('a', '\U0001f600')]
+    assert read_topics(written('{"id": "a", "text": "\\ud83d\\ude00"}\n')) == [Query('a', '\U0001f600')]
+
+
+def test_json_nested_deeply(written):
+    line = '{"id": "a", "contents": ' + '[' * 100_000 + '\n'
+    with pytest.raises(InputError, match=r'file:1: .*nested too deeply'):
+        passages(written(line))
+    with pytest.raises(InputError, match=r'file:1: .*nested too deeply'):
+        read_topics(written(line))
+    assert passages(written(line + '{"id": "b", "contents": "y"}\n'), on_error='skip') == [Passage('b', 'y')]
+
+
+def test_blank_blocks_of_a_run(written):
+    """Blank lines at the end may be a block of their own."""
+    path = written('1 Q0 d 1 2.5 t\n' + '\n' * (1 << 19))
+    assert read_run(path) == {'1': (['d'], [2.5])}
+
+
+@pytest.mark.parametrize('name', ['q\ud800', 'a\0b', '\ufeffq', 'a b', ''])
+def test_no_run_is_written_that_cannot_be_read(tmp_path, name):
+    for run in ({name: (['d'], [1.0])}, {'q': ([name], [1.0])}):
+        with pytest.raises(InputError, match='run files cannot hold it'):
+            write_run(tmp_path / 'run', run)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Archives
+
+
+def tar_with_link(path, name='page.html', kind=tarfile.SYMTYPE):
+    with tarfile.open(path, 'w:gz') as archive:
+        whole = tarfile.TarInfo('one.html')
+        whole.size = 1
+        archive.addfile(whole, io.BytesIO(b'x'))
+        link = tarfile.TarInfo(name)
+        link.type, link.linkname = kind, '/etc/passwd'
+        archive.addfile(link)
+    return path
+
+
+@pytest.mark.parametrize('kind', [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE])
+def test_links_in_archives(tmp_path, kind):
+    path = tar_with_link(tmp_path / 'pages.tar.gz', kind=kind)
+    with pytest.raises(InputError, match=r'pages\.tar\.gz:page\.html: no file with content but a link'):
+        passages(path)
+    assert passages(path, on_error='skip') == [Passage('one', 'x')]
+    downloaded = tar_with_link(tmp_path / 'collection.tar.gz', 'collection.tsv', kind)
+    with pytest.raises(DamagedFileError, match=r'holds no content but a link, or a folder, for collection\.tsv'):
+        _unpack(downloaded, 'collection.tsv', tmp_path / 'out' / 'collection.tsv')
+    assert not (tmp_path / 'out').exists()
+
+
+def test_links_that_lead_nowhere_in_a_folder(tmp_path):
+    (tmp_path / 'a.html').write_text('x')
+    (tmp_path / 'b.html').symlink_to(tmp_path / 'none')
+    with pytest.raises(InputError, match=r'b\.html: no file with content'):
+        passages(tmp_path)
+    assert passages(tmp_path, on_error='skip') == [Passage('a', 'x')]
+
+
+def test_fold_files(written):
+    with pytest.raises(InputError, match='file:1: expected a line that begins with a qid'):
+        read_folds([written('query\t\ttext\n')] * 3)
+    assert read_folds([written(json.dumps([['1'], [2], ['3']]))]) == [['1'], ['2'], ['3']]
+
+
+@pytest.mark.parametrize('score', [3.4028235677973366e38, -1e300, float('nan')])
+def test_no_score_is_written_that_evaluators_read_as_infinite(tmp_path, score):
+    with pytest.raises(InputError, match=r'is not finite \(less than 1e\+38'):
+        write_run(tmp_path / 'run', {'q': (['a', 'b'], [-score, score])})
+    write_run(tmp_path / 'run', {'q': (['a', 'b', 'c'], [9e37, -9e37, -9e37])})
+    assert read_run(tmp_path / 'run')['q'].docids == ['a', 'b', 'c']

@@ -1,0 +1,101 @@
+"""What the package writes it reads back: whatever is written is the same afterwards, or was refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.__main__ import main as evaluate
+from pyserini_repbert.fusion.origins import write_provenance
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.rerank.kept import KeptScores, read_kept, write_kept
+from pyserini_repbert.runs import RankedList, read_run, strictly_decreasing, write_run
+from pyserini_repbert.topics import read_topics
+
+NAMES = st.text(st.sampled_from('ab1_é\u00a0\u2028\x1c\ufeff\0 \t\r\n\ud800'), max_size=3) | st.text(max_size=4)
+SCORES = st.floats(-1e6, 1e6) | st.floats(allow_nan=True) | st.sampled_from([0.0, -0.0, 1e300, 5e-324])
+HITS = st.lists(st.tuples(NAMES, SCORES), max_size=4, unique_by=lambda hit: hit[0])
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(NAMES, HITS, max_size=3),
+    st.sampled_from(['trec', 'msmarco']),
+    st.sampled_from(['run', 'run.gz']),
+    st.text(max_size=3),
+)
+def test_runs(tmp_path_factory, queries, fmt, name, tag):
+    path = tmp_path_factory.mktemp('runs') / name
+    run = {qid: RankedList([docid for docid, _ in hits], [score for _, score in hits]) for qid, hits in queries.items()}
+    try:
+        write_run(path, run, fmt, tag or 'tag')
+    except InputError:
+        assert not path.exists()
+        return
+    with_hits = {qid: ranked for qid, ranked in run.items() if ranked.docids}
+    if not with_hits:
+        return  # an empty file, which readers refuse
+    found = read_run(path)
+    assert list(found) == list(with_hits)
+    for qid, ranked in with_hits.items():
+        assert found[qid].docids == ranked.docids
+        if fmt == 'trec':
+            assert found[qid].scores == strictly_decreasing(ranked.scores)
+        else:
+            assert found[qid].scores == [1 / place for place in range(1, len(ranked.docids) + 1)]
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.text(max_size=4), st.integers(0, 4), st.integers(0, 4)), max_size=3))
+def test_saved_scores(tmp_path_factory, queries):
+    path = tmp_path_factory.mktemp('kept') / 'kept.npz'
+    draw = np.random.default_rng(0)
+    kept = [
+        KeptScores(
+            f'q{number}', text, tuple(f'{text}{place}' for place in range(4)), draw.normal(size=scored),
+            draw.permutation(4)[:compared].astype(np.int64), draw.normal(size=(compared, compared)),
+        )
+        for number, (text, scored, compared) in enumerate(queries)
+    ]  # fmt: skip
+    about = {'costs': [{'stage': 'm', 'seconds': 0.5, 'inferences': 2}], 'k1': 4, 'passages': None, 'fields': ['a']}
+    write_kept(path, kept, about)
+    found, said = read_kept(path)
+    assert said == about
+    assert [(own.qid, own.query, own.docids) for own in found] == [(own.qid, own.query, own.docids) for own in kept]
+    for own, other in zip(found, kept, strict=True):
+        np.testing.assert_array_equal(own.scores, other.scores)
+        np.testing.assert_array_equal(own.members, other.members)
+        np.testing.assert_array_equal(own.differences, other.differences)
+
+
+def test_provenance(tmp_path):
+    """As csv and json read it: quotes, backslashes and characters of other lines."""
+    names = ['"d"', 'd\\1', 'd\u20282', "'", 'ü']
+    run = {'q"1': RankedList(names, [5.0, 4.0, 3.0, 2.0, 1.0])}
+    other = {'q"1': RankedList(names[::-1][:2], [2.0, 1.0])}
+    for name in ('p.tsv', 'p.jsonl'):
+        write_provenance(tmp_path / name, ['a.txt', 'b.txt'], [run, other], run)
+    with open(tmp_path / 'p.tsv', encoding='utf-8', newline='\n') as stream:
+        rows = list(csv.DictReader(stream, delimiter='\t', quoting=csv.QUOTE_NONE))
+    assert [(row['qid'], row['docid'], row['rank'], row['a'], row['b']) for row in rows] == [
+        ('q"1', docid, str(rank), str(rank), {4: '2', 5: '1'}.get(rank, '')) for rank, docid in enumerate(names, 1)
+    ]
+    lines = (tmp_path / 'p.jsonl').read_text(encoding='utf-8').split('\n')[:-1]
+    assert [json.loads(line)['docid'] for line in lines] == names
+    assert json.loads(lines[4]) == {'qid': 'q"1', 'docid': 'ü', 'rank': 5, 'ranks': {'a': 5, 'b': 1}}
+
+
+def test_topics_of_folds(tmp_path):
+    """Tabs and line ends of a topic's text are white space in what is written."""
+    topics = [{'id': qid, 'text': f'text\tof\n{qid}\r "ü"'} for qid in '123']
+    (tmp_path / 'topics.jsonl').write_text('\n'.join(map(json.dumps, topics)), encoding='utf-8')
+    (tmp_path / 'folds.json').write_text('[["1"], [2], ["3"]]', encoding='utf-8')
+    given = ['--folds', str(tmp_path / 'folds.json'), '--topics', str(tmp_path / 'topics.jsonl')]
+    evaluate(['split-folds', *given, '--output', str(tmp_path / 'out')])
+    found = [read_topics(tmp_path / 'out' / f'fold-{number}' / 'test.tsv') for number in (1, 2, 3)]
+    assert found == [[Query(qid, f'text of {qid} "ü"')] for qid in '123']
