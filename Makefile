@@ -1,6 +1,8 @@
 # make demo    install everything and search the demo collection
 # make test    install everything and run the quick tests (make test-all: the slow ones too)
 # make lint    style and types
+# make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
+# make test-docs    run every block of README and docs, and compare what it prints
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
 PYTHON ?= python3
@@ -8,14 +10,19 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 INSTALLED = $(VENV)/.installed
+DOCS_INSTALLED = $(VENV)/.installed-docs
 
-.PHONY: demo test test-all lint regressions clean
+.PHONY: demo test test-all test-docs lint install-docs docs regressions clean
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet -c constraints.txt torch
 	$(RUN) -m pip install --quiet -c constraints.txt -e '.[demo,dev]'
+	touch $@
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
 demo: $(INSTALLED)
@@ -31,6 +38,14 @@ test: $(INSTALLED)
 
 test-all: $(INSTALLED)
 	$(RUN) -m pytest
+
+test-docs: $(INSTALLED)
+	$(RUN) -m pytest tests/docs
+
+install-docs: $(DOCS_INSTALLED)
+
+docs: $(DOCS_INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
