@@ -15,7 +15,13 @@ _COUNTS = pytest.StashKey[Counts]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of `pytest tests/docs`."""
     parser.addoption('--doc-cache', type=Path, help='a cache folder to use again, instead of a new one')
-    parser.addoption('--rewrite-outputs', action='store_true', help='write new outputs into README and docs')
+    parser.addoption(
+        '--rewrite-outputs',
+        nargs='?',
+        const='differing',
+        choices=('differing', 'all'),
+        help="write outputs that do not agree into README and docs; 'all': those that agree, too, for their timings",
+    )
 
 
 @pytest.fixture(scope='session')

@@ -90,8 +90,11 @@ class Page:
         for name in LINKED:
             (scratch / name).symlink_to(ROOT / name)
 
-    def run(self, counts: Counts, rewrite: bool = False) -> list[Failure]:
-        """Run the page; `rewrite` writes what was printed into outputs that do not agree."""
+    def run(self, counts: Counts, rewrite: str | None = None) -> list[Failure]:
+        """Run the page.
+
+        With `rewrite`, what was printed replaces outputs: the 'differing' ones, or 'all' but those with a line `…`.
+        """
         found = blocks(self.path)
         failures: list[Failure] = []
         new: dict[Block, str] = {}
@@ -118,6 +121,8 @@ class Page:
                             new[shown] = printed
                             what = f'shows\n{shown.content}\nbut this was printed:\n{printed}'
                             failures.append(Failure(f'{self.name}:{shown.line}', what))
+                        elif rewrite == 'all' and '…' not in shown.content.split('\n'):
+                            new[shown] = printed
         finally:
             counts.seconds[self.name] = time.monotonic() - started
             if self._interpreter is not None:

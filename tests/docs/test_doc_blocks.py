@@ -59,7 +59,13 @@ def test_blocks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('text', 'message'), [('```sh\necho', 'not closed'), ('<!-- not run: -->\n', None), ('<!-- not run -->', 'reason'), ('```text\n…\n```', 'says nothing')]
+    ('text', 'message'),
+    [
+        ('```sh\necho', 'not closed'),
+        ('<!-- not run: -->\n', None),
+        ('<!-- not run -->', 'reason'),
+        ('```text\n…\n```', 'says nothing'),
+    ],
 )
 def test_a_page_that_cannot_be_read(tmp_path, text, message):
     page = tmp_path / 'page.md'
@@ -150,6 +156,14 @@ def test_a_page_is_run(tmp_path, text, problem):
 
 def test_outputs_are_rewritten(tmp_path):
     page = _page(tmp_path, '```sh\nprintf "a\\nb\\n"\n```\n\n```text\nold\n```\nend\n')
-    assert page.run(Counts(), rewrite=True)
+    assert page.run(Counts(), rewrite='differing')
     assert page.path.read_text(encoding='utf-8').endswith('```text\na\nb\n```\nend\n')
     assert not page.run(Counts())
+
+
+def test_outputs_that_agree_are_rewritten_for_their_timings(tmp_path):
+    page = _page(tmp_path, '```sh\necho 3 ms\n```\n\n```text\n8 ms\n```\n')
+    assert not page.run(Counts(), rewrite='differing')
+    assert '8 ms' in page.path.read_text(encoding='utf-8')
+    assert not page.run(Counts(), rewrite='all')
+    assert '8 ms' not in page.path.read_text(encoding='utf-8')

@@ -16,6 +16,6 @@ PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 def test_page(
     path: Path, tmp_path: Path, doc_cache: Path, doc_programs: Path, doc_counts: Counts, pytestconfig: pytest.Config
 ) -> None:
-    rewrite = bool(pytestconfig.getoption('rewrite_outputs', default=False))
+    rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
     failures = Page(path, tmp_path, doc_cache, doc_programs).run(doc_counts, rewrite)
     assert not failures, '\n\n'.join(map(str, failures))
