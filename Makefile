@@ -44,8 +44,8 @@ test-docs: $(INSTALLED)
 
 install-docs: $(DOCS_INSTALLED)
 
-docs: $(DOCS_INSTALLED)
-	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
+docs: $(DOCS_INSTALLED)  # never with --quiet, which hides warnings from --strict
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
