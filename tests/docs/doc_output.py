@@ -7,7 +7,7 @@ import re
 RELATIVE, ABSOLUTE = 0.005, 0.002
 _TIME = re.compile(r'\d[\d,.]*\s?(?:ms|µs|s|min|h|seconds|minutes|hours)\b|\d[\d,.]*(?=\s?(?:[\w-]+)?/s\b)')
 _NUMBER = re.compile(r'(?<![\w.-])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])')
-_RULE = re.compile(r'[-─=]{3,}:?')
+_RULE = re.compile(r'(?<!\S)[-─=]{2,}:?(?!\S)')
 
 
 def agrees(shown: str, printed: str, numbers_vary: bool = False) -> bool:
@@ -48,7 +48,7 @@ def _untimed(lines: list[str]) -> list[str]:
             timed = []
         elif not done or not done[-1].startswith('|'):
             timed = [place for place, cell in enumerate(cells) if cell.strip() == 'seconds']
-        elif not _RULE.search(line):
+        elif set(line) - set('|-: '):
             cells = ['<time>' if place in timed else cell for place, cell in enumerate(cells)]
         done.append('|'.join(cells))
     return done

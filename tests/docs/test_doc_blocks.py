@@ -90,6 +90,8 @@ def test_a_page_that_cannot_be_read(tmp_path, text, message):
         ('p 1.2e-05', 'p 4.2e-05', False),
         ('0.0', '0.0', True),
         ('------', '---', True),
+        ('| --: | ----- |', '| ---: | --- |', True),
+        ('--resume', '--overwrite', False),
     ],
 )
 def test_same_line(shown, printed, same):
