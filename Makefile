@@ -4,6 +4,8 @@
 # make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make lint    style and types
+# make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
+# make test-docs    run every block of README and docs, and compare what it prints
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
 PYTHON ?= python3
@@ -11,13 +13,16 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 INSTALLED = $(VENV)/.installed
+DOCS_INSTALLED = $(VENV)/.installed-docs
+
 PYTHON2 ?= python3.12
 VENV2 ?= .venv-pyserini2
 
 MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models parity pipeline regression \
 	rerank search)
 
-.PHONY: demo test test-all test-precision test-bridge test-pyserini2 install install-pyserini2 lint regressions clean
+.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 install install-docs install-pyserini2 \
+	lint docs regressions clean
 
 install: $(INSTALLED)
 
@@ -26,6 +31,10 @@ $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet -c constraints.txt torch
 	$(RUN) -m pip install --quiet -c constraints.txt -e '.[demo,dev]'
+	touch $@
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[docs]'
 	touch $@
 
 demo: $(INSTALLED)
@@ -56,6 +65,14 @@ install-pyserini2:
 
 test-pyserini2: install-pyserini2
 	$(MAKE) test-bridge demo VENV=$(VENV2)
+
+test-docs: $(INSTALLED)
+	$(RUN) -m pytest tests/docs
+
+install-docs: $(DOCS_INSTALLED)
+
+docs: $(DOCS_INSTALLED)  # never with --quiet, which hides warnings from --strict
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .

@@ -52,11 +52,13 @@ def test_leftovers_of_killed_writers_go_and_living_ones_stay(tmp_path):
         assert living_folder.is_dir()
 
 
-def test_a_remembered_checksum_ends_when_the_file_is_changed(tmp_path):
-    """Also where the file's time is set back; and a damaged note is not believed."""
+def test_a_remembered_checksum_ends_when_the_file_is_changed(tmp_path, monkeypatch):
+    """Also where the file's time is set back; a damaged note is not believed, and no note is made of a new file."""
     path, memory = tmp_path / 'x', tmp_path / 'memory'
     path.write_bytes(b'abc')
     status = path.stat()
+    assert remembered_digest(path, memory).startswith('ba7816bf') and not memory.exists()
+    monkeypatch.setattr('pyserini_repbert.files._TICK', -1)
     assert remembered_digest(path, memory).startswith('ba7816bf')
     path.write_bytes(b'abd')
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -221,6 +221,8 @@ def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
 
     monkeypatch.setattr(named_index, 'open_collection', lambda name: open_corpus(files / 'corpus.jsonl'))
     found = NamedIndex(catalog.get('indexes', 'demo'), str(tiny_checkpoint()), files / 'demo')
+    monkeypatch.setattr(NamedIndex, 'check', lambda *_: None)
+    monkeypatch.setattr(NamedIndex, 'check_corpus', lambda *_: None)
     monkeypatch.setattr(named_index, 'locate', lambda index, encoder: found)
     monkeypatch.setattr(command, 'LONG', 0.0)
     native_bfloat16(True)

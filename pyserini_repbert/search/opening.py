@@ -88,6 +88,8 @@ def open_searchers(options: argparse.Namespace) -> Searchers:
         raise command.usage(f'{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
     if dense and options.index is None:
         raise command.usage('--index names the dense index: a folder or a catalog name')
+    if options.corpus and not options.build and not options.stages:
+        raise command.usage('--corpus is for --build, or for --rerank: an index is searched as it is')
     method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
     alpha, rrf_k = formula(method, options)
     combiner(n_rankings, method, None, alpha, rrf_k)  # refuses what does not go together before anything is opened

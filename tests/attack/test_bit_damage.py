@@ -119,7 +119,7 @@ def saved(path: Path) -> None:
         KeptScores(f'q{n}', f'tëxt {n}', ('a', 'b', 'c'), np.array([1.0, 2.5, n]), np.array([0, 2]), np.eye(2) * n)
         for n in (1, 2)
     ]
-    write_kept(path, rows, {'k1': 2, 'costs': [{'stage': 'x'}]})
+    write_kept(path, rows, {'k1': 2, 'costs': [{'stage': 'x', 'seconds': 1.5, 'inferences': 3}]})
 
 
 def shown(found) -> str:

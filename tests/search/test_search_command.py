@@ -88,7 +88,7 @@ def test_export_gives_the_same_run(setting, tmp_path):
         ({'--sparse': 'bm25@x', '--fusion': 'interpolation', '--alpha': '2'}, 'alpha is 2.0'),
         ({'--topics': None, '--output': None, '--query': 'a \udcff b'}, "'a \\udcff b' is not valid UTF-8"),
         ({'--output': None}, '--output is for --topics'),
-        ({'--corpus': 'x.tsv'}, 'folder'),
+        ({'--corpus': 'x.tsv'}, '--corpus is for --build'),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing(setting, tmp_path, capsys, change, message):

@@ -26,6 +26,7 @@ FIRST_STAGES = {  # CEDR section 3.1
     'robust04': FirstStage('bm25', 150),
     'webtrack': FirstStage('ql', 100),
 }
+"""The first stages of CEDR's two collections: technique, and hits that are reranked."""
 
 
 class Architecture(Choice, what='CEDR architecture'):

@@ -1,0 +1,63 @@
+"""One cache for all pages, so that the demo's indexes are built once; and a summary of what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from doc_runner import Counts, environment
+from doc_server import install
+
+_COUNTS = pytest.StashKey[Counts]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of `pytest tests/docs`."""
+    parser.addoption('--doc-cache', type=Path, help='a cache folder to use again, instead of a new one')
+    parser.addoption(
+        '--rewrite-outputs',
+        nargs='?',
+        const='differing',
+        choices=('differing', 'all'),
+        help="write outputs that do not agree into README and docs; 'all': those that agree, too, for their timings",
+    )
+
+
+@pytest.fixture(scope='session')
+def doc_cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
+    """The cache folder of all pages."""
+    given: Path | None = pytestconfig.getoption('doc_cache', default=None)
+    return given.resolve() if given else tmp_path_factory.mktemp('doc-cache')
+
+
+@pytest.fixture(scope='session')
+def doc_programs(tmp_path_factory: pytest.TempPathFactory, doc_cache: Path) -> Iterator[Path]:
+    """A folder with a `python` that starts quickly."""
+    folder = tmp_path_factory.mktemp('programs')
+    server = install(folder, environment(doc_cache))
+    yield folder
+    server.terminate()
+    server.wait()
+
+
+@pytest.fixture(scope='session')
+def doc_counts(pytestconfig: pytest.Config) -> Counts:
+    """What became of the blocks so far."""
+    return pytestconfig.stash.setdefault(_COUNTS, Counts())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """How many blocks were run, and which were not, with the reasons that the pages give."""
+    counts = config.stash.get(_COUNTS, None)
+    if counts is None:
+        return
+    terminalreporter.section('documentation')
+    terminalreporter.write_line(
+        f'{counts.run} blocks run, {counts.compared} of them compared with the output that the page shows; '
+        f'{len(counts.not_run)} not run'
+    )
+    for line in counts.not_run:
+        terminalreporter.write_line(f'  not run  {line}')
+    for name, seconds in sorted(counts.seconds.items(), key=lambda item: -item[1])[:5]:
+        terminalreporter.write_line(f'  {seconds:6.1f} s  {name}')

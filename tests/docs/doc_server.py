@@ -1,0 +1,101 @@
+"""A server that starts `python -m …` and `python -c …` by forking a process that has imported PyTorch already.
+
+A page's commands would else spend most of their time on that import. Only libraries are imported beforehand, nothing of
+this package. `install` puts a program `python` into a folder that goes to the front of PATH.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+LIBRARIES = ('numpy', 'torch', 'safetensors.torch', 'tokenizers', 'transformers', 'peft', 'ir_measures', 'yaml', 'tqdm')
+_CLIENT = """#!{python} -IS
+import json, os, socket, sys
+if sys.argv[1:2] not in (['-m'], ['-c']):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+connection = socket.socket(socket.AF_UNIX)
+connection.connect({address!r})
+request = json.dumps({{'arguments': sys.argv[1:], 'folder': os.getcwd(), 'environment': dict(os.environ)}})
+socket.send_fds(connection, [request.encode()], [0, 1, 2])
+sys.exit(int(connection.recv(16) or b'1'))
+"""
+
+
+def install(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start the server, and write the program `folder/python` that asks it. The caller ends the process."""
+    address = folder / 'socket'
+    program = folder / 'python'
+    program.write_text(_CLIENT.format(python=sys.executable, address=str(address)), encoding='utf-8')
+    program.chmod(0o755)
+    server = subprocess.Popen([sys.executable, __file__, str(address)], env=dict(environment))
+    while not address.exists():
+        if server.poll() is not None:
+            raise RuntimeError(f'the server of the documentation tests ended with status {server.returncode}')
+        time.sleep(0.1)
+    return server
+
+
+def serve(address: str) -> None:
+    """Answer requests; each is run in a process of its own, whose exit status is sent back."""
+    for name in LIBRARIES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(f'{address}.new')
+    server.listen(16)
+    os.rename(f'{address}.new', address)  # it is there when it answers
+    while True:
+        connection, _ = server.accept()
+        if os.fork() == 0:
+            server.close()
+            message, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+            worker = os.fork()
+            if worker == 0:
+                connection.close()
+                _run(json.loads(message), descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            connection.send(str(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) % 256).encode())
+            os._exit(0)
+        connection.close()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def _run(request: Mapping[str, object], descriptors: list[int]) -> None:
+    """What `python` with these arguments would do, in this process; it ends by SystemExit, as a script does."""
+    for place, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
+    os.chdir(str(request['folder']))
+    os.environ.clear()
+    os.environ.update(request['environment'])  # type: ignore[call-overload]
+    kind, what, *arguments = request['arguments']  # type: ignore[misc]
+    sys.argv = [kind, *arguments]
+    sys.path[0] = ''
+    sys.path[1:1] = [folder for folder in os.environ.get('PYTHONPATH', '').split(os.pathsep) if folder]
+    try:
+        if kind == '-m':
+            runpy.run_module(what, run_name='__main__', alter_sys=True)
+        else:
+            exec(compile(what, '<string>', 'exec'), {'__name__': '__main__'})
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)
+    sys.exit(0)
+
+
+if __name__ == '__main__':
+    serve(sys.argv[1])

@@ -1,0 +1,38 @@
+"""The pages on file formats name every key there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from doc_runner import ROOT
+
+from pyserini_repbert.index.manifest import EpicSettings, Manifest, Settings, ShardRecord
+from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
+
+_RECIPE = (Recipe, Source, Validation, Adapter, Training)
+
+
+@pytest.mark.parametrize(
+    ('page', 'kinds', 'not_in_files'),
+    [
+        ('recipes', _RECIPE, {'text'}),
+        ('dense', (Manifest, Settings, ShardRecord), {'kind'}),
+        ('epic', (EpicSettings,), set()),
+    ],
+)
+def test_every_key_is_described(page, kinds, not_in_files):
+    text = (ROOT / 'docs' / 'formats' / f'{page}.md').read_text(encoding='utf-8')
+    named = {word for code in re.findall(r'`([^`\n]+)`', text) for word in re.split(r'\W+', code)}
+    keys = {field.name for kind in kinds for field in dataclasses.fields(kind)}
+    assert keys - not_in_files - named == set()
+
+
+def test_environment_variables_are_described():
+    text = (ROOT / 'docs' / 'environment.md').read_text(encoding='utf-8')
+    found = set()
+    for path in (ROOT / 'pyserini_repbert').rglob('*.py'):
+        found |= set(re.findall(r'\bPYSERINI_REPBERT_[A-Z_]+', path.read_text(encoding='utf-8')))
+    assert found
+    assert {name for name in found if f'`{name}`' not in text} == set()

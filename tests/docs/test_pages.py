@@ -1,0 +1,21 @@
+"""README and docs: every shell and Python block runs, and prints what the page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from doc_runner import ROOT, Counts, Page
+
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+
+
+@pytest.mark.slow
+@pytest.mark.docs
+@pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_page(
+    path: Path, tmp_path: Path, doc_cache: Path, doc_programs: Path, doc_counts: Counts, pytestconfig: pytest.Config
+) -> None:
+    rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
+    failures = Page(path, tmp_path, doc_cache, doc_programs).run(doc_counts, rewrite)
+    assert not failures, '\n\n'.join(map(str, failures))

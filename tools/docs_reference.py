@@ -1,0 +1,73 @@
+"""MkDocs hook: a reference page for each package with public names, and a warning for each that has no docstring.
+
+The names are those that a package's `__init__.py` imports for type checkers (`from … import X as X`), which
+`tests/docs/test_reference.py` compares with its `__all__`. A warning fails a strict build.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = 'pyserini_repbert'
+FOLDER = 'reference'
+log = logging.getLogger('mkdocs.hooks.docs_reference')
+
+
+def public_names(root: Path = ROOT) -> dict[str, list[str]]:
+    """{package: its public names, sorted}, for the packages that have any."""
+    found = {}
+    for path in sorted((root / PACKAGE).rglob('__init__.py')):
+        tree = ast.parse(path.read_text(encoding='utf-8'))
+        guarded = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
+        imports = [node for node in guarded if isinstance(node, ast.ImportFrom)]
+        if names := sorted(alias.asname for node in imports for alias in node.names if alias.asname):
+            found['.'.join(path.parent.relative_to(root).parts)] = names
+    return found
+
+
+def page(package: str, names: list[str]) -> str:
+    """The Markdown of a package's reference page; mkdocstrings fills it in."""
+    docstring = ast.get_docstring(ast.parse((ROOT / Path(*package.split('.')) / '__init__.py').read_text('utf-8')))
+    parts = [f'# {package}', docstring or '', *(f'::: {package}.{name}' for name in names)]
+    return '\n\n'.join(parts) + '\n'
+
+
+def on_config(config: Any) -> Any:
+    """Add the pages to the navigation."""
+    pages = [{package: f'{FOLDER}/{package}.md'} for package in public_names()]
+    config.nav = [*config.nav, {'API reference': pages}]
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages to the site, and warn of public names without docstrings."""
+    from mkdocs.structure.files import File
+
+    for package, names in public_names().items():
+        files.append(File.generated(config, f'{FOLDER}/{package}.md', content=page(package, names)))
+    for name in undocumented():
+        log.warning('%s has no docstring', name)
+    return files
+
+
+def undocumented() -> list[str]:
+    """Public names, and public methods of public classes, that have no docstring."""
+    import griffe
+
+    loader = griffe.GriffeLoader(search_paths=[ROOT])
+    top = loader.load(PACKAGE, try_relative_path=False)
+    loader.resolve_aliases(implicit=True)
+    found = []
+    for package, names in public_names().items():
+        module = top if package == PACKAGE else top[package.removeprefix(f'{PACKAGE}.')]
+        for name in names:
+            own = module[name]
+            if not own.has_docstring:
+                found.append(f'{package}.{name}')
+            methods = own.functions.items() if own.is_class else ()
+            found += [f'{package}.{name}.{key}' for key, one in methods if one.is_public and not one.has_docstring]
+    return [name for name in found if not name.endswith('__')]
