@@ -3,7 +3,7 @@
 #              or =no: as on a CPU that computes in bfloat16, or on one that does not
 # make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
-# make lint    style and types
+# make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
@@ -18,7 +18,7 @@ DOCS_INSTALLED = $(VENV)/.installed-docs
 PYTHON2 ?= python3.12
 VENV2 ?= .venv-pyserini2
 
-MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models parity pipeline regression \
+MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models names parity pipeline regression \
 	rerank search)
 
 .PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 install install-docs install-pyserini2 \
@@ -78,6 +78,7 @@ lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
 
 regressions: $(INSTALLED)
 	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2

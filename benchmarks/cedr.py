@@ -15,7 +15,7 @@ import argparse
 import torch
 from rounds import best_times
 
-from pyserini_repbert.command import threads
+from pyserini_repbert.commands.command import threads
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr import Architecture, CedrSettings, new_ranker
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram

@@ -16,17 +16,17 @@ from rounds import best_times
 from sentence_transformers import SentenceTransformer
 
 from pyserini_repbert import catalog
-from pyserini_repbert.command import threads
+from pyserini_repbert.commands.command import threads
 from pyserini_repbert.encode import RepBertDocumentEncoder
 from pyserini_repbert.models.precision import has_native_bfloat16
-from pyserini_repbert.search.named_index import open_collection
+from pyserini_repbert.names.corpora import open_corpus
 
 MEAN_LOG_WORDS, SPREAD = 3.93, 0.4  # log-normal: mean 55 words, as MS MARCO's passages (multi-stage paper, section 4.1)
 
 
 def texts_of_msmarco_lengths(n: int) -> list[str]:
     """Stretches of the demo collection's words with MS MARCO's spread of lengths."""
-    words = [word for passage in open_collection('demo') for word in passage.text.split()]
+    words = [word for passage in open_corpus('demo') for word in passage.text.split()]
     dice = random.Random(0)
     texts = []
     for _ in range(n):

@@ -26,15 +26,15 @@ from safetensors.torch import save_file
 from pyserini_repbert import catalog
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.manifest import EpicSettings
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.epic import Epic
-from pyserini_repbert.passages import Passage
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.epic import EpicReranker
-from pyserini_repbert.term_vectors import TermVector, TermVectors, largest
 
 VOCABULARY = 30522
 QUERY_TERMS = 8

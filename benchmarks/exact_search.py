@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from rounds import best_times
 
-from pyserini_repbert.command import threads
+from pyserini_repbert.commands.command import threads
 from pyserini_repbert.search import exact
 
 DIMENSION = 768

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pyserini_repbert.formats.runs import write_run
 from pyserini_repbert.fusion import fuse
-from pyserini_repbert.runs import RankedList, Run, write_run
+from pyserini_repbert.ranking import Ranking, Run
 
 N_PASSAGES = 8_841_823
 SEED = 42
@@ -44,7 +45,7 @@ def synthetic_runs(n_queries: int, n_hits: int) -> tuple[Run, Run]:
         other[shared] = own[shared[noisy]]
         for run, docids, top in ((first, own, 30.0), (second, other, 110.0)):
             scores = np.sort(top * rng.beta(2, 5, n_hits))[::-1]
-            run[str(1_000_000 + i)] = RankedList([str(docid) for docid in docids.tolist()], scores.tolist())
+            run[str(1_000_000 + i)] = Ranking([str(docid) for docid in docids.tolist()], scores.tolist())
     return first, second
 
 

@@ -24,11 +24,11 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder
 
 from pyserini_repbert import catalog
-from pyserini_repbert.command import threads
+from pyserini_repbert.commands.command import threads
+from pyserini_repbert.formats.topics import read_topics
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
-from pyserini_repbert.topics import read_topics
 
 LAYOUT = 'pygaggle_fast_tokenizer'  # what CrossEncoder does; the same inputs for all
 TOP = 10

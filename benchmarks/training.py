@@ -34,7 +34,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch.utils.data import SequentialSampler
 from transformers import PrinterCallback, TrainerCallback
 
-from pyserini_repbert.command import threads
+from pyserini_repbert.commands.command import threads
 from pyserini_repbert.train.leakage import Guard
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, System, Training
 from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource

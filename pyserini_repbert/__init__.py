@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.lazy import exports
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 
 if TYPE_CHECKING:
-    from pyserini_repbert.pyserini_bridge.plugin import register as register
+    from pyserini_repbert.plugin.registration import register as register
     from pyserini_repbert.ranking import Candidate as Candidate, Query as Query, Ranking as Ranking
 
 __getattr__, __dir__, __all__ = exports(
-    __name__, {'.pyserini_bridge.plugin': 'register', '.ranking': 'Candidate Query Ranking'}
+    __name__, {'.plugin.registration': 'register', '.ranking': 'Candidate Query Ranking'}
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 from pyserini_repbert import __version__
-from pyserini_repbert.command import EXIT_ERROR, run
+from pyserini_repbert.commands.command import EXIT_ERROR, run
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
 
 PROGRAM = 'python -m pyserini_repbert'
@@ -93,7 +93,8 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
-    from pyserini_repbert.pyserini_bridge import compat, jvm, plugin, server, tables
+    from pyserini_repbert.plugin import registration, server
+    from pyserini_repbert.pyserini_bridge import compat, jvm, tables
 
     if module not in compat.runnable_modules():
         version = compat.pyserini_version()
@@ -102,9 +103,9 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
     arguments = _with_topics_file(arguments)
     if module.startswith(_NEED_PLUGIN):
-        plugin.register()
+        registration.register()
         for encoder in _values(arguments, '--encoder'):
-            plugin.claim(encoder)
+            registration.claim(encoder)
     if module.startswith('pyserini.server'):
         server.register_with_server()
     before = sys.argv

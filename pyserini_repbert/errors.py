@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 
 
 class PyseriniRepbertError(Exception):
-    """Base of all errors raised on purpose by this package; commands print it as one line and exit with status 2."""
+    """Base of all errors raised on purpose by this package; commands print it as one line and exit with status 2.
+
+    Parameters
+    ----------
+    message : what was given, what was expected, what to do
+    parameters : names of the parameters that would help ('resume', 'overwrite'); a command shows them as its flags
+    """
+
+    def __init__(self, message: str = '', *, parameters: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.parameters = tuple(parameters)
 
 
 class InputError(PyseriniRepbertError):

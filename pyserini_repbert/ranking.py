@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from typing import overload
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +25,93 @@ class Candidate:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The candidates of one query, best first."""
+@dataclass(frozen=True, slots=True, init=False)
+class Ranking(Sequence[Candidate]):
+    """One query's hits, best first: the one form of a ranking from search to output.
 
-    query: Query
-    candidates: tuple[Candidate, ...]
+    It is held in columns, so that fusing or evaluating seven million hits takes seconds; as a sequence its items are
+    candidates.
+
+    Attributes
+    ----------
+    docids : distinct
+    scores : one for each docid, never increasing
+    texts : one for each docid, None where a text is not known; () until texts are needed
+    """
+
+    docids: tuple[str, ...]
+    scores: tuple[float, ...]
+    texts: tuple[str | None, ...]
+
+    def __init__(
+        self, docids: Iterable[str] = (), scores: Iterable[float] = (), texts: Iterable[str | None] = ()
+    ) -> None:
+        object.__setattr__(self, 'docids', tuple(docids))
+        object.__setattr__(self, 'scores', tuple(scores))
+        object.__setattr__(self, 'texts', tuple(texts))
+
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate]) -> Ranking:
+        """The ranking of these candidates, in their order."""
+        items = list(candidates)
+        texts = tuple(item.text for item in items)
+        known = texts if any(text is not None for text in texts) else ()
+        return cls((item.docid for item in items), (item.score for item in items), known)
+
+    def __len__(self) -> int:
+        return len(self.docids)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return map(Candidate, self.docids, self.scores, self.texts or repeat(None))
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Ranking: ...
+
+    def __getitem__(self, place: int | slice) -> Candidate | Ranking:
+        if isinstance(place, slice):
+            return Ranking(self.docids[place], self.scores[place], self.texts[place])
+        return Candidate(self.docids[place], self.scores[place], self.texts[place] if self.texts else None)
+
+    def with_texts(self, texts: Mapping[str, str | None]) -> Ranking:
+        """The same hits with texts by docid; a hit that has one keeps it."""
+        own = self.texts or repeat(None)
+        filled = (texts.get(docid) if text is None else text for docid, text in zip(self.docids, own, strict=False))
+        return Ranking(self.docids, self.scores, filled)
+
+    def rescored(self, scores: Sequence[float]) -> Ranking:
+        """The same hits ordered by other scores, one for each: descending, equal ones in the order that they have."""
+        order = sorted(range(len(self.docids)), key=lambda place: -scores[place])
+        return self._taken(order, [scores[place] for place in order])
+
+    def above(self, rest: Ranking) -> Ranking:
+        """These hits as they are, above the `rest` in its order, whose scores become the last one here less 1, 2, …"""
+        if not self.docids or not rest.docids:
+            return self if self.docids else rest
+        below = tuple(self.scores[-1] - place for place in range(1, len(rest) + 1))
+        texts: tuple[str | None, ...] = ()
+        if self.texts or rest.texts:
+            texts = (self.texts or (None,) * len(self)) + (rest.texts or (None,) * len(rest))
+        return Ranking(self.docids + rest.docids, self.scores + below, texts)
+
+    def _taken(self, order: Sequence[int], scores: Sequence[float]) -> Ranking:
+        texts = map(self.texts.__getitem__, order) if self.texts else ()
+        return Ranking(map(self.docids.__getitem__, order), scores, texts)
 
 
-def by_score(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates ordered by descending score, ties by ascending docid: the order of searchers and fusion."""
-    return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.docid))
+Run = dict[str, Ranking]  # by qid, in the order of the topics
+
+NO_HITS = Ranking()
 
 
-def reordered(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates ordered by descending score, ties as they came: the order of rerankers."""
-    return sorted(candidates, key=lambda candidate: -candidate.score)
+def hits_of(run: Run) -> dict[str, list[Candidate]]:
+    """A run as Pyserini's searchers give it: hits by qid, in lists that are the caller's."""
+    return {qid: list(ranking) for qid, ranking in run.items()}
+
+
+def by_score(docids: Sequence[str], scores: Sequence[float]) -> Ranking:
+    """Hits ordered by descending score, ties by ascending docid: the order of searchers and of fusion."""
+    pairs = sorted(zip(scores, docids, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    return Ranking((docid for _, docid in pairs), (score for score, _ in pairs))

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.command import run
-from pyserini_repbert.doctor import __main__ as doctor, checks
+from pyserini_repbert.commands import doctor
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.doctor import checks
 from pyserini_repbert.doctor.checks import Finding, Status
 from pyserini_repbert.errors import MissingDependencyError, MissingResourceError
 

@@ -16,20 +16,20 @@ import numpy as np
 import pytest
 import torch
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
 from pyserini_repbert.doctor import checks
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.explain.similarity import SimilarityModel
+from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.precision import Precision, has_native_bfloat16, used_precision
-from pyserini_repbert.passages import open_corpus
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
-from pyserini_repbert.runs import RankedList, read_run, write_run
 
 ANSWERS = (True, False)
 CPU = torch.device('cpu')
@@ -51,7 +51,7 @@ def files(tmp_path: Path, corpus_file: Callable[..., Path]) -> Path:
     corpus_file(20)
     (tmp_path / 'topics.tsv').write_text(f'1\t{QUERY}\n', encoding='utf-8')
     (tmp_path / 'qrels').write_text('1 0 d3 1\n', encoding='utf-8')
-    write_run(tmp_path / 'first', {'1': RankedList([f'd{n}' for n in range(9)], [float(20 - n) for n in range(9)])})
+    write_run(tmp_path / 'first', {'1': Ranking([f'd{n}' for n in range(9)], [float(20 - n) for n in range(9)])})
     return tmp_path
 
 
@@ -91,7 +91,7 @@ def test_rerank_gives_what_the_api_gives(system, native, native_bfloat16: Force,
     reranker = CedrReranker(folder) if system == 'cedr' else EpicReranker(folder)
     expected = reranker.rerank(QUERY, candidates(files))
     found = read_run(files / 'out')['1']
-    assert found.docids == [candidate.docid for candidate in expected]
+    assert found.docids == tuple(candidate.docid for candidate in expected)
     np.testing.assert_allclose(found.scores, [candidate.score for candidate in expected], atol=1e-6)
     assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == 'float32'
 
@@ -216,10 +216,10 @@ def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
 ):
     """Nor is the user advised to build it in bfloat16."""
     from pyserini_repbert import catalog
-    from pyserini_repbert.index.named import NamedIndex
-    from pyserini_repbert.search import named_index
+    from pyserini_repbert.names import index_building as named_index
+    from pyserini_repbert.names.indexes import NamedIndex
 
-    monkeypatch.setattr(named_index, 'open_collection', lambda name: open_corpus(files / 'corpus.jsonl'))
+    monkeypatch.setattr(named_index, 'open_corpus', lambda name: open_corpus(files / 'corpus.jsonl'))
     found = NamedIndex(catalog.get('indexes', 'demo'), str(tiny_checkpoint()), files / 'demo')
     monkeypatch.setattr(NamedIndex, 'check', lambda *_: None)
     monkeypatch.setattr(NamedIndex, 'check_corpus', lambda *_: None)
@@ -284,7 +284,7 @@ class TestAdvice:
         assert capsys.readouterr().err == ''
 
     def test_is_not_given_for_onnx_runtime(self):
-        from pyserini_repbert.rerank.__main__ import make_parser, rerank_update
+        from pyserini_repbert.commands.rerank import make_parser, rerank_update
 
         def update(done: int) -> None:
             pass

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
 
 _LIMITS = {'monobert': 64, 'duobert': 62}  # wordpieces of a query
 
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument('--checkpoint', help='which one, where there are several: model.ckpt-100000')
     parser.add_argument('--vocabulary', type=Path, help="default: the source's, or bert-base-uncased's")
     options = parser.parse_args(arguments)
-    from pyserini_repbert.models.tf_conversion import convert_tensorflow
+    from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 
     ranking = {'system': options.system, 'max_query_length': _LIMITS[options.system], 'max_length': 512}
     convert_tensorflow(options.source, options.output, ranking, options.checkpoint, options.vocabulary)

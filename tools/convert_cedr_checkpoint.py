@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
 
 
 def main(arguments: list[str]) -> int | None:
@@ -20,8 +20,8 @@ def main(arguments: list[str]) -> int | None:
     parser.add_argument('--base', required=True, help='the BERT that training began with: catalog name or folder')
     parser.add_argument('--output', required=True, help='the checkpoint folder to make')
     options = parser.parse_args(arguments)
-    from pyserini_repbert.models.cedr.conversion import convert_cedr
-    from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.models.convert.cedr import convert_cedr
 
     found = convert_cedr(Path(options.weights), open_checkpoint(options.base), Path(options.output))
     settings = found.settings

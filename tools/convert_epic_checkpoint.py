@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyserini_repbert import catalog, command
+from pyserini_repbert import catalog
+from pyserini_repbert.commands import command
 
 
 def main(arguments: list[str]) -> None:
@@ -21,7 +22,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument('output', type=Path, help='the folder to make')
     parser.add_argument('--vocabulary', type=Path, help="a vocab.txt; default bert-base-uncased's")
     options = parser.parse_args(arguments)
-    from pyserini_repbert.models.epic_conversion import convert_epic
+    from pyserini_repbert.models.convert.epic import convert_epic
 
     ranking = catalog.get('rerankers', 'epic').values['ranking']
     convert_epic(options.source, options.output, ranking, options.vocabulary)

@@ -18,13 +18,13 @@ from demo_runs import BM25, COLLECTIONS, DUO_DEPTH, Collection, System, all_syst
 from demo_workshop import Workshop
 
 from pyserini_repbert import catalog
-from pyserini_repbert.command import Parser, run
+from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import Comparison, compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file
-from pyserini_repbert.runs import read_run
+from pyserini_repbert.formats.runs import read_run
 
 PAGE = Path(__file__).resolve().parent.parent / 'regressions' / 'demo-checkpoints.md'
 END = '<!-- end -->'
@@ -61,7 +61,7 @@ def section(collection: Collection, workshop: Workshop) -> tuple[str, bool]:
         lacking = ', '.join(Path(path).name for path in absent)
         print(f'{collection.name}: NOT RUN, not there: {", ".join(absent)}', file=sys.stderr)
         return f'**NOT RUN**: the data folder lacks {lacking}.\n', True
-    from pyserini_repbert.pyserini_bridge.topics import load_qrels
+    from pyserini_repbert.names.topics import load_qrels
 
     qrels, measures = load_qrels(collection.qrels), parse_measures(collection.measures)
     found: dict[str, Evaluation] = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 from demo_runs import chosen
 from demo_workshop import package_command
 
-from pyserini_repbert.command import Parser, run
+from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError
 
 HITS = 50

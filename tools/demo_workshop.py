@@ -16,9 +16,9 @@ from demo_runs import DUO_DEPTH, Collection, Kind, System
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, digest
-from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.ranking import Query
-from pyserini_repbert.runs import RankedList, Run, write_run
+from pyserini_repbert.formats.runs import write_run
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.ranking import Query, Ranking, Run
 
 HITS = 1000
 SHARD = 4096  # passages: an encoding that is stopped loses no more
@@ -127,7 +127,7 @@ class Workshop:
             index = ['--index', str(self._dense(system.checkpoint))]
             self.command(['search', *index, '--encoder', encoder, '--fp32', *topics, *written])
         elif system.kind is Kind.COSINE:
-            from pyserini_repbert.pyserini_bridge.topics import load_topics
+            from pyserini_repbert.names.topics import load_topics
 
             index_folder = self._dense(system.checkpoint)
             write_run(output, cosine_run(index_folder, encoder, load_topics(own.topics)), tag=system.name)
@@ -201,7 +201,7 @@ def cosine_run(folder: Path, encoder: str, topics: Sequence[Query], hits: int = 
     for query, vector in zip(topics, queries, strict=True):
         scores = passages @ vector
         best = np.lexsort((places, -scores))[:hits]
-        run[query.qid] = RankedList([docids[row] for row in best], scores[best].tolist())
+        run[query.qid] = Ranking([docids[row] for row in best], scores[best].tolist())
     return run
 
 

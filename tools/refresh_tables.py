@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyserini_repbert.command import Parser, run
+from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, existing_file
 

@@ -11,10 +11,10 @@ from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.encode.sharding import Part, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.records import Manifest, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
-from pyserini_repbert.passages import Passage
 
 WINDOW = 4096  # passages tokenised and sorted by length together
 

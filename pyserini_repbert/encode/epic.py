@@ -15,7 +15,7 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import collate, in_batches, length_batches, usual_budget
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoint import Checkpoint, load_model, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, load_model, open_checkpoint
 from pyserini_repbert.models.epic import (
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,
@@ -26,9 +26,9 @@ from pyserini_repbert.models.epic import (
     Epic,
     Variant,
 )
-from pyserini_repbert.models.inputs import TokenChunk
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.term_vectors import TermVector, TermVectors, largest
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
+from pyserini_repbert.models.tokenizer import TokenChunk
 
 Progress = Callable[[int], object]
 EMPTY = TermVector(np.empty(0, np.int64), np.empty(0, np.float32))

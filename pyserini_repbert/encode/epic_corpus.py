@@ -11,12 +11,12 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Part, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
 from pyserini_repbert.index.records import EpicSettings, Manifest
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
-from pyserini_repbert.passages import Passage
-from pyserini_repbert.term_vectors import TermVectors, complete, largest
+from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
 _WINDOW_WEIGHTS = 1 << 22  # weights held at a time
@@ -38,31 +38,14 @@ def encode_epic_corpus(
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
 ) -> Manifest[EpicSettings] | None:
-    """Encode a corpus into the EPIC bundle `output`.
+    """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does into a dense one.
 
-    A shard appears only when whole; a killed run, called again with `resume`, goes on after the last whole shard and
-    ends with the bytes of a run that was not killed. Several processes can share the work, each with its `part`; the
-    last to finish writes the manifest.
+    Shards, resuming, sharing the work, the other parameters, what is returned and what is raised are the same there.
 
     Parameters
     ----------
     prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
     weights : 'float16' or 'uint8'
-    store_text : keep the passages, for explaining scores and reranking
-    shard_size : passages in a shard
-    token_budget : padded tokens in a batch
-    on_progress : called with the number of passages done since the last call
-
-    Returns
-    -------
-    the manifest, or None where other parts have shards to encode yet
-
-    Raises
-    ------
-    InputError
-        where `output` holds something and neither `resume` nor `overwrite` is given, or the corpus is empty
-    MismatchError
-        where `resume` meets another model, other settings or another corpus
     """
     check_storage(prune, weights)
     settings = EpicSettings(

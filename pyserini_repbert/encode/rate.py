@@ -8,9 +8,9 @@ import torch
 
 from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.inputs import TokenSequence
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import PASSAGE_TYPE, RepBert
+from pyserini_repbert.models.tokenizer import TokenSequence
 
 PASSAGE_LENGTH = 77  # tokens: about the 55 words of an MS MARCO passage (Multi-Stage section 4.1), [CLS] and [SEP]
 _SAMPLE = 64

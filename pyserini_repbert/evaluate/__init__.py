@@ -5,25 +5,25 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
-    from pyserini_repbert.evaluate.consistency import consistency_factors as consistency_factors
-    from pyserini_repbert.evaluate.fusion_tables import fusion_table as fusion_table
     from pyserini_repbert.evaluate.measures import (
         Evaluation as Evaluation,
         evaluate as evaluate,
         parse_measures as parse_measures,
     )
-    from pyserini_repbert.evaluate.recall_depth import recall_at_depths as recall_at_depths
-    from pyserini_repbert.evaluate.rerank_depth import rerank_at_depths as rerank_at_depths
     from pyserini_repbert.evaluate.significance import compare as compare, paired_t_test as paired_t_test
+    from pyserini_repbert.evaluate.studies.consistency import consistency_factors as consistency_factors
+    from pyserini_repbert.evaluate.studies.fusion_tables import fusion_table as fusion_table
+    from pyserini_repbert.evaluate.studies.recall_depth import recall_at_depths as recall_at_depths
+    from pyserini_repbert.evaluate.studies.rerank_depth import rerank_at_depths as rerank_at_depths
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        '.consistency': 'consistency_factors',
-        '.fusion_tables': 'fusion_table',
+        '.studies.consistency': 'consistency_factors',
+        '.studies.fusion_tables': 'fusion_table',
         '.measures': 'Evaluation evaluate parse_measures',
-        '.recall_depth': 'recall_at_depths',
-        '.rerank_depth': 'rerank_at_depths',
+        '.studies.recall_depth': 'recall_at_depths',
+        '.studies.rerank_depth': 'rerank_at_depths',
         '.significance': 'compare paired_t_test',
     },
 )

@@ -1,21 +1,7 @@
-"""`python -m pyserini_repbert.evaluate`: measures of run files; with a word in front, one of the analyses."""
+"""`python -m pyserini_repbert.evaluate`."""
 
-from __future__ import annotations
-
-import importlib
-import sys
-
-from pyserini_repbert.command import run
-from pyserini_repbert.evaluate.subcommands import SUBCOMMANDS
-
-
-def main(arguments: list[str]) -> int | None:
-    """Hand over to the subcommand that the first argument names, or to `measures`."""
-    word = arguments[0] if arguments and arguments[0] in SUBCOMMANDS else ''
-    module, function = SUBCOMMANDS[word or 'measures']
-    command = getattr(importlib.import_module(f'pyserini_repbert.evaluate.{module}'), function)
-    return command(arguments[1:] if word else arguments)  # type: ignore[no-any-return]
-
+from pyserini_repbert.commands import start
+from pyserini_repbert.commands.evaluate import main
 
 if __name__ == '__main__':
-    sys.exit(run(main))
+    start(main)

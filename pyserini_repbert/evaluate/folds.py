@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_repbert.cedr_data import is_data_line, parse_data_line
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, existing_file, numbered_lines
-from pyserini_repbert.identifiers import columns, identifier_problem
-from pyserini_repbert.json_values import identifier_of, parse_json
-from pyserini_repbert.runs import RankedList, Run
+from pyserini_repbert.formats.cedr_data import is_data_line, parse_data_line
+from pyserini_repbert.formats.identifiers import columns, identifier_problem
+from pyserini_repbert.formats.json_values import identifier_of, parse_json
+from pyserini_repbert.ranking import Ranking, Run
 
 Folds = list[list[str]]
 _LEAST_FOLDS = 3  # to train, to validate, to test
@@ -115,7 +115,7 @@ def split_folds(folds: Folds) -> list[Split]:
     return splits
 
 
-def join_runs(runs: Sequence[Mapping[str, RankedList]], folds: Folds) -> Run:
+def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
     """One run of all folds' topics from the run of each fold's model on the topics that it was tested on.
 
     Raises

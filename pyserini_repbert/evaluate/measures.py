@@ -8,8 +8,8 @@ from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
-from pyserini_repbert.runs import RankedList
-from pyserini_repbert.topics import Qrels
+from pyserini_repbert.formats.topics import Qrels
+from pyserini_repbert.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _parse(name: str) -> NamedMeasure:
     return NamedMeasure(name, measure)
 
 
-def evaluate(run: Mapping[str, RankedList], qrels: Qrels, measures: Sequence[NamedMeasure]) -> Evaluation:
+def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedMeasure]) -> Evaluation:
     """Evaluate a run over all judged topics, by its scores (as evaluators do with a run file).
 
     A judged topic without hits counts 0; a topic that is not judged does not count.
@@ -86,7 +86,9 @@ def evaluate(run: Mapping[str, RankedList], qrels: Qrels, measures: Sequence[Nam
     """
     import ir_measures
 
-    judged = {qid: dict(zip(*run[qid], strict=True)) for qid in qrels if qid in run and run[qid].docids}
+    judged = {
+        qid: dict(zip(run[qid].docids, run[qid].scores, strict=True)) for qid in qrels if qid in run and run[qid].docids
+    }
     values = {named.name: dict.fromkeys(qrels, 0.0) for named in measures}
     names: dict[str, list[str]] = {}
     for named in measures:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.run_scores import ties_restored
-from pyserini_repbert.runs import RankedList, Run, reciprocal_scores
-from pyserini_repbert.topics import Qrels
+from pyserini_repbert.formats.run_scores import ties_restored
+from pyserini_repbert.formats.runs import reciprocal_scores
+from pyserini_repbert.formats.topics import Qrels
+from pyserini_repbert.ranking import Ranking, Run
 
 
 class Interval(NamedTuple):
@@ -33,7 +34,7 @@ def tie_intervals(run: Run, qrels: Qrels, measures: Sequence[NamedMeasure]) -> d
 
 def ties_as_scored(run: Run) -> Run:
     """A run that this package wrote, whose scores strictly decrease, with its ties put back: see `ties_restored`."""
-    return {qid: RankedList(own.docids, ties_restored(own.scores)) for qid, own in run.items()}
+    return {qid: Ranking(own.docids, ties_restored(own.scores)) for qid, own in run.items()}
 
 
 def tied_share(run: Run) -> float:
@@ -46,14 +47,14 @@ def _ordered(run: Run, qrels: Qrels, best_first: bool | None) -> Run:
     ordered = {}
     for qid, grades in qrels.items():
         if qid in run:
-            docids = run[qid].docids if best_first is None else _by_grade(run[qid], grades, best_first)
-            ordered[qid] = RankedList(docids, reciprocal_scores(len(docids)))
+            docids = list(run[qid].docids) if best_first is None else _by_grade(run[qid], grades, best_first)
+            ordered[qid] = Ranking(docids, reciprocal_scores(len(docids)))
     return ordered
 
 
-def _by_grade(ranked: RankedList, grades: Mapping[str, int], best_first: bool) -> list[str]:
+def _by_grade(ranked: Ranking, grades: Mapping[str, int], best_first: bool) -> list[str]:
     sign = -1 if best_first else 1
-    pairs = zip(*ranked, strict=True)
+    pairs = zip(ranked.docids, ranked.scores, strict=True)
     docids: list[str] = []
     for _, group in itertools.groupby(pairs, key=lambda pair: pair[1]):
         docids += sorted((docid for docid, _ in group), key=lambda docid: sign * grades.get(docid, 0))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.models.term_vectors import TermVector, largest
 from pyserini_repbert.rerank.epic import check_fits
-from pyserini_repbert.term_vectors import TermVector, largest
 
 
 class Weighted(NamedTuple):

@@ -16,12 +16,12 @@ from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
 from pyserini_repbert.models.cedr.similarity import gather_evidence
-from pyserini_repbert.models.checkpoint import Checkpoint, load_model, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, load_model, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import RepBert
 
 if TYPE_CHECKING:
-    from pyserini_repbert.models.inputs import WordPieces
+    from pyserini_repbert.models.tokenizer import WordPieces
 
 
 class SimilarityMap(NamedTuple):

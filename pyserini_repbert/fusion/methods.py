@@ -16,8 +16,9 @@ import numpy as np
 
 from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.runs import reciprocal_scores
 from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.runs import NO_HITS, RankedList, Run, reciprocal_scores
+from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
@@ -66,7 +67,7 @@ def fuse(
     return fuse_by(combiner(len(runs), method, k, alpha, rrf_k), runs)
 
 
-def fuse_by(combine: Callable[[Sequence[RankedList]], RankedList], runs: Sequence[Run]) -> Run:
+def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]) -> Run:
     """What `fuse` does, with a function from `combiner`."""
     qids = dict.fromkeys(qid for run in runs for qid in run)
     return {qid: combine([run.get(qid, NO_HITS) for run in runs]) for qid in qids}
@@ -78,7 +79,7 @@ def combiner(
     k: int | None = 1000,
     alpha: float = ALPHA,
     rrf_k: float = RRF_K,
-) -> Callable[[Sequence[RankedList]], RankedList]:
+) -> Callable[[Sequence[Ranking]], Ranking]:
     """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
     chosen = FusionMethod(method)
     if not n_runs or (chosen is FusionMethod.INTERPOLATION and n_runs != 2):
@@ -97,23 +98,23 @@ def combiner(
     return partial(_interpolated, k=k, alpha=alpha)
 
 
-def _interleaved(rankings: Sequence[RankedList], k: int | None) -> RankedList:
+def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
     docids = interleave([ranking.docids for ranking in rankings], k)
-    return RankedList(docids, reciprocal_scores(len(docids)))
+    return Ranking(docids, reciprocal_scores(len(docids)))
 
 
-def _reciprocal_rank(rankings: Sequence[RankedList], k: int | None, rrf_k: float) -> RankedList:
+def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
     gains = 1.0 / (rrf_k + np.arange(1, max(len(ranking.docids) for ranking in rankings) + 1))
     return _summed([(ranking.docids, gains[: len(ranking.docids)]) for ranking in rankings], k)
 
 
-def _interpolated(rankings: Sequence[RankedList], k: int | None, alpha: float) -> RankedList:
+def _interpolated(rankings: Sequence[Ranking], k: int | None, alpha: float) -> Ranking:
     first, second = rankings
     weighted = [alpha * np.array(first.scores), (1 - alpha) * np.array(second.scores)]
     return _summed([(first.docids, weighted[0]), (second.docids, weighted[1])], k)
 
 
-def _summed(columns: Sequence[tuple[list[str], Array]], k: int | None) -> RankedList:
+def _summed(columns: Sequence[tuple[Sequence[str], Array]], k: int | None) -> Ranking:
     """Documents by (-sum of their scores, docid); each sum is rounded once, whatever the order of the runs."""
     docids, totals = _added(*columns) if len(columns) == 2 else _added_exactly(columns)
     order = np.argsort(-totals, kind='stable')
@@ -127,20 +128,20 @@ def _summed(columns: Sequence[tuple[list[str], Array]], k: int | None) -> Ranked
             ranked[start:stop] = sorted(ranked[start:stop])
         elif ranked[start] > ranked[start + 1]:  # pairs are common: documents at the same rank of different runs
             ranked[start], ranked[start + 1] = ranked[start + 1], ranked[start]
-    return RankedList(ranked[:k], totals[:k].tolist())
+    return Ranking(ranked[:k], totals[:k].tolist())
 
 
-def _added(first: tuple[list[str], Array], second: tuple[list[str], Array]) -> tuple[list[str], Array]:
+def _added(first: tuple[Sequence[str], Array], second: tuple[Sequence[str], Array]) -> tuple[Sequence[str], Array]:
     """The union of two rankings and the sums of their scores."""
     places = dict(zip(first[0], range(len(first[0])), strict=True))
     place = np.fromiter(map(places.get, second[0], repeat(-1)), dtype=np.int64, count=len(second[0]))
     new = place < 0
     totals = np.concatenate((first[1], second[1][new]))
     totals[place[~new]] += second[1][~new]
-    return first[0] + list(compress(second[0], new.tolist())), totals
+    return [*first[0], *compress(second[0], new.tolist())], totals
 
 
-def _added_exactly(columns: Sequence[tuple[list[str], Array]]) -> tuple[list[str], Array]:
+def _added_exactly(columns: Sequence[tuple[Sequence[str], Array]]) -> tuple[Sequence[str], Array]:
     terms: dict[str, list[float]] = {}
     for docids, scores in columns:
         for docid, score in zip(docids, scores.tolist(), strict=True):

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.formats.runs import default_tag
 from pyserini_repbert.fusion.interleaving import provenance
-from pyserini_repbert.runs import NO_HITS, Run, default_tag
+from pyserini_repbert.ranking import NO_HITS, Run
 
 
 def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence[Run], fused: Run) -> None:
@@ -35,13 +36,15 @@ def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
     return [name if name not in names[:i] else f'{name}#{i + 1}' for i, name in enumerate(names)]
 
 
-def _rows(qid: str, docids: list[str], names: list[str], found: list[tuple[int | None, ...]]) -> Iterator[str]:
+def _rows(qid: str, docids: Sequence[str], names: list[str], found: list[tuple[int | None, ...]]) -> Iterator[str]:
     for rank, (docid, ranks) in enumerate(zip(docids, found, strict=True), 1):
         values = ('' if own is None else str(own) for own in ranks)
         yield '\t'.join([qid, docid, str(rank), *values]) + '\n'
 
 
-def _json_lines(qid: str, docids: list[str], names: list[str], found: list[tuple[int | None, ...]]) -> Iterator[str]:
+def _json_lines(
+    qid: str, docids: Sequence[str], names: list[str], found: list[tuple[int | None, ...]]
+) -> Iterator[str]:
     start = f'{{"qid": {_quoted(qid)}, "docid": '
     keys = [f'{_quoted(name)}: ' for name in names]
     for rank, (docid, ranks) in enumerate(zip(docids, found, strict=True), 1):

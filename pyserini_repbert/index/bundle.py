@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.docids import Directory, DocidColumn
 from pyserini_repbert.index.manifest import read_manifest, verify_files
 from pyserini_repbert.index.npy_stream import mapped
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, Manifest, ShardRecord
-from pyserini_repbert.passages import Passage
 
 
 class Shard:

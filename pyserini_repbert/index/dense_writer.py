@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.records import VECTORS, Settings
 from pyserini_repbert.index.shard_writer import ShardWriter
-from pyserini_repbert.passages import Passage
 
 
 class DenseShardWriter(ShardWriter[NDArray[np.float32]]):

@@ -21,7 +21,7 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.bundle import Bundle, Shard
 from pyserini_repbert.index.npy_stream import mapped
 from pyserini_repbert.index.records import BLOCKS, OFFSETS, SCALES, TERMS, WEIGHTS, EpicSettings, ShardRecord
-from pyserini_repbert.term_vectors import TermVector, TermVectors
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 BLOCK_BITS = 8
 BLOCK_SIZE = 1 << BLOCK_BITS
@@ -111,22 +111,7 @@ class EpicShard(Shard):
 
 
 class EpicBundle(Bundle[EpicSettings, EpicShard]):
-    """An index folder of EPIC vectors.
-
-    Parameters
-    ----------
-    folder : the index folder
-    verify : compare all files with their sha256 (the first time; then only what has changed)
-
-    Raises
-    ------
-    InputError
-        where there is no index
-    MismatchError
-        where it is of another kind
-    DamagedFileError
-        where a file is missing or is not the one that the manifest describes
-    """
+    """An index folder of EPIC vectors; its parameters and errors are those of `DenseBundle`."""
 
     settings_kind = EpicSettings
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.formats.passages import Corpus, Passage
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
-from pyserini_repbert.passages import Corpus, Passage
 from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
 from pyserini_repbert.pyserini_bridge.lucene import PASSAGE_FIELD
 from pyserini_repbert.pyserini_bridge.sparse_settings import MANIFEST

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from pyserini_repbert.files import atomic_folder, digest
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.manifest import SHARD, write_json
 from pyserini_repbert.index.npy_stream import NpyStream
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, ShardRecord
-from pyserini_repbert.passages import Passage
 
 SHARD_SIZE = 65536  # passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000; a kill loses at most one shard's work
 

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
+    from pyserini_repbert.names.texts import open_texts as open_texts
     from pyserini_repbert.pipeline.costs import StageCost as StageCost
+    from pyserini_repbert.pipeline.pipeline import Pipeline as Pipeline
     from pyserini_repbert.pipeline.reranking import Reranked as Reranked, run_stages as run_stages
     from pyserini_repbert.pipeline.specs import (
         StageSpec as StageSpec,
         open_reranker as open_reranker,
         parse_stage as parse_stage,
     )
-    from pyserini_repbert.pipeline.stages import Pipeline as Pipeline, Stage as Stage
-    from pyserini_repbert.pipeline.texts import open_texts as open_texts
+    from pyserini_repbert.pipeline.stages import Stage as Stage
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
@@ -21,7 +22,8 @@ __getattr__, __dir__, __all__ = exports(
         '.costs': 'StageCost',
         '.reranking': 'Reranked run_stages',
         '.specs': 'StageSpec open_reranker parse_stage',
-        '.stages': 'Pipeline Stage',
-        '.texts': 'open_texts',
+        '.pipeline': 'Pipeline',
+        '.stages': 'Stage',
+        'pyserini_repbert.names.texts': 'open_texts',
     },
 )

@@ -1,4 +1,4 @@
-"""Where windows are computed: in this process, or in a process for each device, which share the queries."""
+"""Where query batches are computed: in this process, or in a process for each device, which share the queries."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.pipeline.partial import Window
+from pyserini_repbert.pipeline.query_batches import planned_inferences, run_batch
+from pyserini_repbert.pipeline.resume import BatchResult
 from pyserini_repbert.pipeline.specs import StageSpec, open_reranker
-from pyserini_repbert.pipeline.stages import Lists, Stage
-from pyserini_repbert.pipeline.windows import planned_inferences, run_window
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.pipeline.stages import Stage
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.base import Progress
 
-_AHEAD = 2  # windows waiting for each process, so that none is idle
+_AHEAD = 2  # batches waiting for each process, so that none is idle
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Opening:
 
 
 class Job(NamedTuple):
-    """A window to compute: see `run_window`."""
+    """A query batch to compute: see `run_batch`."""
 
     topics: Sequence[Query]
-    lists: Lists
+    rankings: Sequence[Ranking]
     drop_rest: bool
-    keep: Sequence[int] | None
+    save: Sequence[int] | None
 
 
 class Plan(NamedTuple):
@@ -62,7 +62,7 @@ def plan_of(stages: Sequence[Stage], lengths: Sequence[int]) -> Plan:
 
 
 class LocalRunner:
-    """Computes windows one after the other in this process."""
+    """Computes batches one after the other in this process."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages = stages
@@ -71,14 +71,14 @@ class LocalRunner:
         """What the stages will do with candidate lists of these lengths."""
         return plan_of(self.stages, lengths)
 
-    def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, Window]]:
-        """(number, window) of each job; `on_progress` is called with model inputs as they are done."""
+    def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, BatchResult]]:
+        """(number, result) of each job; `on_progress` is called with model inputs as they are done."""
         for number, job in jobs:
-            yield number, run_window(self.stages, *job, on_progress)
+            yield number, run_batch(self.stages, *job, on_progress)
 
 
 class PoolRunner:
-    """Computes windows in one process a device; windows arrive in the order in which they are finished.
+    """Computes batches in one process a device; they arrive in the order in which they are finished.
 
     A score does not depend on the device that a query came to, but for the rounding of different hardware.
 
@@ -106,9 +106,9 @@ class PoolRunner:
         """What the stages will do with candidate lists of these lengths."""
         return _result(self._pool.submit(_Worker.plan, lengths))  # type: ignore[no-any-return]
 
-    def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, Window]]:
-        """(number, window) of each job; `on_progress` is called with the model inputs of whole windows."""
-        waiting: dict[Future[Window], int] = {}
+    def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, BatchResult]]:
+        """(number, result) of each job; `on_progress` is called with the model inputs of whole batches."""
+        waiting: dict[Future[BatchResult], int] = {}
         stream = iter(jobs)
         try:
             while True:
@@ -117,10 +117,10 @@ class PoolRunner:
                 if not waiting:
                     return
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    window = _result(future)
+                    batch = _result(future)
                     if on_progress is not None:
-                        on_progress(sum(cost.inferences for cost in window.costs))
-                    yield waiting.pop(future), window
+                        on_progress(sum(cost.inferences for cost in batch.costs))
+                    yield waiting.pop(future), batch
         finally:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -130,7 +130,8 @@ def _result(future: Future[Any]) -> Any:
         return future.result()
     except BrokenProcessPool as error:
         raise PyseriniRepbertError(
-            'a process that reranks was ended from outside (out of memory?): go on with --resume, on fewer devices'
+            'a process that reranks was ended from outside (out of memory?): resume on fewer devices',
+            parameters=('resume', 'devices'),
         ) from error
 
 
@@ -159,5 +160,5 @@ class _Worker:
         return plan_of(cls.opened(), lengths)
 
     @classmethod
-    def run(cls, job: Job) -> Window:
-        return run_window(cls.opened(), *job)
+    def run(cls, job: Job) -> BatchResult:
+        return run_batch(cls.opened(), *job)

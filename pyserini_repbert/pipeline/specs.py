@@ -126,7 +126,7 @@ def open_reranker(
     """
     from inspect import signature
 
-    from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(name, 'rerankers')
     system = checkpoint.config.get('ranking', {}).get('system', 'monobert')

@@ -9,9 +9,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.pyserini_bridge.java_home import find_java as find_java
     from pyserini_repbert.pyserini_bridge.jvm import start_jvm as start_jvm
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher as LuceneSparseSearcher
-    from pyserini_repbert.pyserini_bridge.plugin import register as register
     from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings as SparseSettings
-    from pyserini_repbert.pyserini_bridge.topics import load_qrels as load_qrels, load_topics as load_topics
 
 __getattr__, __dir__, __all__ = exports(
     __name__,
@@ -20,8 +18,6 @@ __getattr__, __dir__, __all__ = exports(
         '.java_home': 'find_java',
         '.jvm': 'start_jvm',
         '.lucene': 'LuceneSparseSearcher',
-        '.plugin': 'register',
         '.sparse_settings': 'SparseSettings',
-        '.topics': 'load_qrels load_topics',
     },
 )

@@ -17,7 +17,7 @@ from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_j
 from pyserini_repbert.pyserini_bridge.lucene_calls import calling
 from pyserini_repbert.pyserini_bridge.prebuilt import prebuilt_index
 from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings, default_settings
-from pyserini_repbert.ranking import Candidate, by_score
+from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score, hits_of
 
 HITS_AT_ONCE = 100_000  # Anserini keeps the stored passage of every hit: bounds the Java heap of a batch
 PASSAGE_FIELD = 'passage'  # in the raw JSON of an expanded or reweighted document: the text as it was
@@ -111,11 +111,15 @@ class LuceneSparseSearcher:
         InputError
             for lengths that differ, a qid that occurs twice, k or threads below 1
         """
+        return hits_of(self.rankings(queries, qids, k, threads))
+
+    def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
+        """What `batch_search` finds, as a run."""
         if len(queries) != len(qids):
             raise InputError(f'{len(queries)} queries and {len(qids)} qids were given: expected as many of each')
         if k < 1 or threads < 1:
             raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
-        results: dict[str, list[Candidate]] = {qid: [] for qid in qids}
+        results: Run = dict.fromkeys(qids, NO_HITS)
         if len(results) != len(qids):
             twice = next(qid for i, qid in enumerate(qids) if qid in qids[:i])
             raise InputError(f"qid '{twice}' was given twice: give every query a qid of its own")
@@ -123,7 +127,7 @@ class LuceneSparseSearcher:
             self._fill(results, queries, min(k, self.size), threads)
         return results
 
-    def _fill(self, results: dict[str, list[Candidate]], queries: Sequence[str], k: int, threads: int) -> None:
+    def _fill(self, results: Run, queries: Sequence[str], k: int, threads: int) -> None:
         """Put the hits of `queries`, given in the order of the keys, into `results`."""
         asked = [(qid, query) for qid, query in zip(results, queries, strict=True) if self._has_terms(query)]
         if not asked or k == 0:
@@ -131,7 +135,7 @@ class LuceneSparseSearcher:
         first = () if self._generator is None else (self._generator,)
         if len(asked) == 1:
             ((qid, query),) = asked
-            results[qid] = _candidates(calling(self._java.search, *first, query, k))
+            results[qid] = _ranking(calling(self._java.search, *first, query, k))
             return
         step = max(threads, HITS_AT_ONCE // k)
         for start in range(0, len(asked), step):
@@ -139,7 +143,7 @@ class LuceneSparseSearcher:
             lists = (self._strings(query for _, query in part), self._strings(qid for qid, _ in part))
             found = calling(self._java.batch_search, *first, *lists, k, threads)
             for entry in found.entrySet().toArray():
-                results[str(entry.getKey())] = _candidates(entry.getValue())
+                results[str(entry.getKey())] = _ranking(entry.getValue())
 
     def _has_terms(self, query: str) -> bool:
         """Whether anything is left of a query after the analyzer has dropped stopwords and punctuation."""
@@ -213,8 +217,9 @@ def stored_passages(index: StrPath) -> Iterator[tuple[str, str | None]]:
         searcher.close()
 
 
-def _candidates(hits: Any) -> list[Candidate]:
-    return by_score(Candidate(hit.docid, hit.score) for hit in hits)
+def _ranking(hits: Any) -> Ranking:
+    found = list(hits)
+    return by_score([hit.docid for hit in found], [hit.score for hit in found])
 
 
 def _stored_text(document: Any) -> str | None:

@@ -1,8 +1,9 @@
-"""Topics and judgments by name: a file, a name of our catalog, or a name of Pyserini's; only the last starts a JVM."""
+"""Pyserini's topics and judgments by name. Looking one up starts a JVM."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,61 +19,39 @@ from pyserini_repbert.errors import (
 from pyserini_repbert.pyserini_bridge.compat import import_pyserini, named_files, place_of
 from pyserini_repbert.pyserini_bridge.jvm import java_reason, quiet_java
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.topics import Qrels, read_qrels, read_topics
 
 
-def load_topics(spec: str) -> list[Query]:
-    """The topics of a file, a catalog name, or one of Pyserini's topics names, looked up in this order.
+def pyserini_topics(name: str) -> list[Query]:
+    """Pyserini's topics of a name, in ascending order of their qids (as numbers where all are).
 
-    Pyserini's topics come in ascending order of their qids (as numbers where all are), and qids are strings here
-    although Pyserini gives numeric ones as int.
+    qids are strings here although Pyserini gives numeric ones as int.
 
     Raises
     ------
-    InputError
-        for a malformed file
     UnknownNameError
         with the nearest names
     MissingResourceError
         when Pyserini has to download the topics and cannot
     """
-    path = _file('topics', spec)
-    if path is not None:
-        return read_topics(path)
-    search = _pyserini_search('topics', spec)
-    _check_reachable('topics', spec, search)
-    try:
-        found = search.get_topics(spec)
-    except Exception as error:
-        raise _unreachable('topics', spec, search, error) from error
-    numeric = all(isinstance(qid, int) for qid in found)
-    ordered = sorted(found, key=None if numeric else str)
+    search = _pyserini_search('topics', name)
+    found = _fetched('topics', name, search, search.get_topics)
+    ordered = sorted(found, key=None if all(isinstance(qid, int) for qid in found) else str)
     return [Query(str(qid), ' '.join(str(found[qid].get('title') or '').split())) for qid in ordered]
 
 
-def load_qrels(spec: str) -> Qrels:
-    """The judgments of a file, a catalog name, or one of Pyserini's qrels names, looked up in this order.
+def pyserini_qrels(name: str) -> Path:
+    """The file of Pyserini's judgments of a name. Raises what `pyserini_topics` raises."""
+    search = _pyserini_search('qrels', name)
+    return Path(_fetched('qrels', name, search, search.get_qrels_file))
 
-    Raises what `load_topics` raises.
-    """
-    path = _file('qrels', spec)
-    if path is not None:
-        return read_qrels(path)
-    search = _pyserini_search('qrels', spec)
-    _check_reachable('qrels', spec, search)
+
+def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> Any:
+    if is_offline() and not place_of(search, kind, name).exists():
+        raise _unreachable(kind, name, search, PyseriniRepbertError('downloads are off'))
     try:
-        found = Path(search.get_qrels_file(spec))
+        return fetch(name)
     except Exception as error:
-        raise _unreachable('qrels', spec, search, error) from error
-    return read_qrels(found)
-
-
-def _file(kind: str, spec: str) -> Path | None:
-    """The file that `spec` is, or that the catalog has for it; None when Pyserini has to be asked."""
-    path = Path(spec)
-    if path.exists():
-        return path
-    return catalog.file(kind, spec)
+        raise _unreachable(kind, name, search, error) from error
 
 
 def _pyserini_search(kind: str, spec: str) -> Any:
@@ -95,11 +74,6 @@ def _pyserini_search(kind: str, spec: str) -> Any:
         raise UnknownNameError(f"'{spec}' is neither a {kind} file nor a name in the catalog or in Pyserini{near}")
     quiet_java()
     return search
-
-
-def _check_reachable(kind: str, spec: str, search: Any) -> None:
-    if is_offline() and not place_of(search, kind, spec).exists():
-        raise _unreachable(kind, spec, search, PyseriniRepbertError('downloads are off'))
 
 
 def _unreachable(kind: str, spec: str, search: Any, error: Exception) -> MissingResourceError:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.catalog import cache_folder
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.files import remembered_digest
+from pyserini_repbert.regression.blame.model_commands import Model, command_name, models, values
 from pyserini_repbert.regression.environment import SHORT
-from pyserini_repbert.regression.model_commands import Model, command_name, models, values
 
 if TYPE_CHECKING:
-    from pyserini_repbert.models.checkpoint import Checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 
 
 def condition_fingerprint(commands: Sequence[Sequence[str]]) -> dict[str, str]:
@@ -42,7 +42,7 @@ def condition_fingerprint(commands: Sequence[Sequence[str]]) -> dict[str, str]:
 
 def checksums(model: Model) -> dict[str, str]:
     """'weights', 'tokenizer' and 'settings' of a checkpoint -> SHA-256, 16 digits of it, or why it cannot be read."""
-    from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
     try:
         checkpoint = open_checkpoint(model.name, model.kind)

@@ -12,9 +12,9 @@ from pydantic_core import PydanticCustomError
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.identifiers import has_surrogates
+from pyserini_repbert.formats.identifiers import has_surrogates
+from pyserini_repbert.formats.yaml_files import YamlFile
 from pyserini_repbert.numerals import decimal
-from pyserini_repbert.yaml_files import YamlFile
 
 
 def _text(given: object) -> object:

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.formats.yaml_files import read_nodes
 from pyserini_repbert.numerals import decimal
 from pyserini_repbert.regression.layout import Entry, check_layout
-from pyserini_repbert.yaml_files import read_nodes
 
 _PLACE = re.compile(r'\{([^{}]+)\}')
 

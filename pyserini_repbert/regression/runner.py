@@ -20,7 +20,7 @@ from pyserini_repbert.regression import resources
 from pyserini_repbert.regression.checkpoints import condition_fingerprint
 from pyserini_repbert.regression.resources import Missing
 from pyserini_repbert.regression.schema import Condition, Expected
-from pyserini_repbert.regression.workshop import CommandFailedError, Workshop, remember, remembered
+from pyserini_repbert.regression.workspace import CommandFailedError, Workshop, remember, remembered
 
 _SLACK = 1e-9  # of floating point, beside the published digits
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 MEASURE = 'measure'
+FOLDER = 'regressions'  # where the files lie that are meant where none is named
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.ranking import Candidate, reordered
+from pyserini_repbert.ranking import Candidate, Ranking
 
 Progress = Callable[[int], object]
+NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 
 @dataclass(slots=True)
@@ -54,10 +55,10 @@ class Reranker(ABC):
 
     @abstractmethod
     def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """Scores for the candidates of each query, float (n,) each; a score does not depend on what else is there,
-        unless the model compares candidates.
+        unless the model compares candidates. A ranking is a sequence of candidates.
 
         `on_progress` is called with the number of model inputs done since the last call.
         """
@@ -89,33 +90,33 @@ class Reranker(ABC):
         on_progress: Progress | None = None,
     ) -> list[list[Candidate]]:
         """`rerank` for many queries at once: texts of equal length share a batch, whatever query they belong to."""
-        if len(queries) != len(lists):
-            raise InputError(f'{len(queries)} queries and {len(lists)} lists of candidates: give one list a query')
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
-        for query, candidates in zip(queries, lists, strict=True):
-            self._check(query, candidates)
-        reranked = []
-        for candidates, scores in zip(lists, self.score_lists(queries, lists, on_progress), strict=True):
-            reranked.append(rescored(candidates, scores)[:k])
-        return reranked
+        return [list(ranking[:k]) for ranking in self.reranked(queries, list(map(Ranking.of, lists)), on_progress)]
 
-    def _check(self, query: str, candidates: Sequence[Candidate]) -> None:
-        seen: set[str] = set()
-        for candidate in candidates:
-            if candidate.docid in seen:
-                raise InputError(f"candidate '{candidate.docid}' comes twice for query {query[:40]!r}: give it once")
-            if self.needs_text and candidate.text is None:
-                raise InputError(
-                    f"candidate '{candidate.docid}' has no text: "
-                    'name the corpus or an index that stores its passages (--corpus, --index)'
-                )
-            seen.add(candidate.docid)
+    def reranked(
+        self, queries: Sequence[str], rankings: Sequence[Ranking], on_progress: Progress | None = None
+    ) -> list[Ranking]:
+        """A new ranking of each query's candidates; raises what `rerank` raises."""
+        if len(queries) != len(rankings):
+            raise InputError(f'{len(queries)} queries and {len(rankings)} lists of candidates: give one list a query')
+        for query, ranking in zip(queries, rankings, strict=True):
+            self._check(query, ranking)
+        scored = zip(rankings, self.score_lists(queries, rankings, on_progress), strict=True)
+        return [rescored(ranking, scores) for ranking, scores in scored]
+
+    def _check(self, query: str, ranking: Ranking) -> None:
+        if len(set(ranking.docids)) < len(ranking):
+            twice = next(docid for place, docid in enumerate(ranking.docids) if docid in ranking.docids[:place])
+            raise InputError(f"candidate '{twice}' comes twice for query {query[:40]!r}: give it once")
+        if self.needs_text and len(ranking) and (not ranking.texts or None in ranking.texts):
+            absent = next(candidate.docid for candidate in ranking if candidate.text is None)
+            raise InputError(f"candidate '{absent}' {NO_TEXT}", parameters=('corpus', 'index'))
 
 
-def rescored(candidates: Sequence[Candidate], scores: NDArray[np.floating]) -> list[Candidate]:
-    """New candidates with these scores, best first, ties as they came. DamagedFileError for one that is not finite."""
+def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
+    """The candidates by these scores, equal ones in their order. DamagedFileError for a score that is not finite."""
     if not np.isfinite(scores).all():
-        docid = candidates[int(np.flatnonzero(~np.isfinite(scores))[0])].docid
+        docid = ranking.docids[int(np.flatnonzero(~np.isfinite(scores))[0])]
         raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
-    return reordered(Candidate(old.docid, new, old.text) for old, new in zip(candidates, scores.tolist(), strict=True))
+    return ranking.rescored(scores.tolist())

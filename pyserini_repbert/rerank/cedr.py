@@ -12,9 +12,9 @@ from torch import Tensor
 from pyserini_repbert.models.batching import length_batches, run_positions, usual_budget
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import load_ranker
-from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
 
@@ -78,7 +78,7 @@ class CedrReranker(TextReranker):
         return {**super().identity(), **settings}
 
     def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """CEDR's scores, float32 (n,) a query. A text without wordpieces has the score of an empty document."""
         tokens = self._tokens(queries, lists)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.duobert import SYSTEM, DuoBert
-from pyserini_repbert.models.layouts import TripleInputs, TripleLayout
+from pyserini_repbert.models.pair_inputs import TripleInputs, TripleLayout
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation, aggregate_differences, checked_method, sampled_pairs
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.cross_encoder import Backend, CrossEncoderReranker
@@ -79,7 +79,7 @@ class DuoBertReranker(CrossEncoderReranker):
         return n * (competitors if self.samples is None else min(self.samples, competitors))
 
     def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """The aggregated score of each candidate, float64 (n,) a query."""
         matrices = self.pair_differences(queries, lists, on_progress=on_progress)
@@ -92,7 +92,7 @@ class DuoBertReranker(CrossEncoderReranker):
     def pair_differences(
         self,
         queries: Sequence[str],
-        lists: Sequence[Sequence[Candidate]],
+        lists: Sequence[Ranking],
         wanted: Sequence[Wanted] | None = None,
         on_progress: Progress | None = None,
     ) -> list[Matrix]:

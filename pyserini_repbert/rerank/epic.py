@@ -14,11 +14,11 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.models.term_vectors import TermVector
+from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Work, rescored
-from pyserini_repbert.term_vectors import TermVector
 
 TOGETHER = 16384  # candidates whose vectors are in memory at a time
 
@@ -120,11 +120,12 @@ class EpicReranker(Reranker):
         """`rerank` for a query that is encoded already."""
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
-        self._check('', candidates)
-        return rescored(candidates, self._scores([query], [candidates], None)[0])[:k]
+        ranking = Ranking.of(candidates)
+        self._check('', ranking)
+        return list(rescored(ranking, self._scores([query], [ranking], None)[0])[:k])
 
     def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for many queries."""
         vectors = self.encoder.encode_queries(queries, self.token_budget)
@@ -139,7 +140,7 @@ class EpicReranker(Reranker):
         return scores
 
     def _scores(
-        self, queries: Sequence[TermVector], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None
+        self, queries: Sequence[TermVector], lists: Sequence[Ranking], on_progress: Progress | None
     ) -> list[NDArray[np.floating]]:
         """Scores from the index where it has the candidates, else from their texts."""
         scores: list[NDArray[np.floating]] = []
@@ -148,7 +149,7 @@ class EpicReranker(Reranker):
             self.work.candidates += len(candidates)
             rows = np.full(len(candidates), -1)
             if self.index is not None:
-                rows = self.index.rows([candidate.docid for candidate in candidates])
+                rows = self.index.rows(candidates.docids)
             here = rows >= 0
             own = np.empty(len(candidates), dtype=np.float32)
             if self.index is not None:
@@ -176,7 +177,8 @@ class EpicReranker(Reranker):
             where = '' if self.index is None else f' and no vector in index {self.index.folder}'
             raise InputError(
                 f"candidate '{candidate.docid}' has no text{where}: name the corpus or an index that stores its "
-                'passages (--corpus, --index)'
+                'passages',
+                parameters=('corpus', 'index'),
             )
         return candidate.text
 

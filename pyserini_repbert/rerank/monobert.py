@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.models.layouts import PairInputs
 from pyserini_repbert.models.monobert import SYSTEM, MonoBert
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.models.pair_inputs import PairInputs
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.cross_encoder import CrossEncoderReranker
 from pyserini_repbert.rerank.text_reranker import each_pair, in_lists
@@ -45,7 +45,7 @@ class MonoBertReranker(CrossEncoderReranker):
     inputs: PairInputs
 
     def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]], on_progress: Progress | None = None
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """log p(relevant) of each candidate, float64 (n,) a query; an empty text is a candidate like any other."""
         tokens = self._tokens(queries, lists)

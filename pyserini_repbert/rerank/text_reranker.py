@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Reranker, Work
 
 
@@ -44,19 +44,19 @@ class TextReranker(Reranker):
         """The checkpoint, and every setting that changes a score."""
         return {**super().identity(), 'dtype': str(self.precision)}
 
-    def _tokens(self, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> dict[str, list[int]]:
+    def _tokens(self, queries: Sequence[str], lists: Sequence[Ranking]) -> dict[str, list[int]]:
         """The wordpieces of each distinct text: a text is tokenised once, however often it is used."""
         texts = (candidate.text or '' for candidates in lists for candidate in candidates)
         distinct = list(dict.fromkeys([*queries, *texts]))
         return dict(zip(distinct, self.pieces.ids(distinct), strict=True))
 
 
-def each_pair(queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> list[tuple[str, str]]:
+def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
     """(query, text) of every candidate, list after list."""
     return [(query, own.text or '') for query, candidates in zip(queries, lists, strict=True) for own in candidates]
 
 
-def in_lists(scores: NDArray[Any], lists: Sequence[Sequence[Candidate]]) -> list[NDArray[np.floating]]:
+def in_lists(scores: NDArray[Any], lists: Sequence[Ranking]) -> list[NDArray[np.floating]]:
     """The scores of `each_pair`, cut into a column for each list."""
     ends = np.cumsum([0, *map(len, lists)]).tolist()
     return [scores[start:end] for start, end in pairwise(ends)]

@@ -17,7 +17,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.models.precision import usable_device
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Candidate, Ranking, Run, hits_of
 from pyserini_repbert.search import exact
 
 
@@ -91,7 +91,7 @@ class RepBertSearcher:
         MissingResourceError
             for an index that is not there, with what building it takes
         """
-        from pyserini_repbert.search.named_index import ready_folder
+        from pyserini_repbert.names.index_building import ready_folder
 
         encoder = None if query_encoder is None else str(query_encoder)
         return cls(ready_folder(name, encoder, device, build), encoder, device)
@@ -113,7 +113,7 @@ class RepBertSearcher:
     def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
         """The k best passages for a query (its text, or its vector float32 (d,)), ties by docid."""
         vector = self.query_encoder.encode(query) if isinstance(query, str) else query.reshape(-1)
-        return self._search_vectors(vector[None, :], k)[0]
+        return list(self._search_vectors(vector[None, :], k)[0])
 
     def batch_search(
         self,
@@ -137,6 +137,17 @@ class RepBertSearcher:
         InputError
             where there are not as many qids as queries, or a qid comes twice
         """
+        return hits_of(self.rankings(queries, qids, k, threads, on_progress))
+
+    def rankings(
+        self,
+        queries: Sequence[str] | NDArray[np.float32],
+        qids: Sequence[str],
+        k: int,
+        threads: int = 1,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> Run:
+        """What `batch_search` finds, as a run."""
         if len(queries) != len(qids) or len(set(qids)) != len(qids):
             raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
         with _threads(threads):
@@ -155,7 +166,7 @@ class RepBertSearcher:
 
     def _search_vectors(
         self, vectors: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
-    ) -> list[list[Candidate]]:
+    ) -> list[Ranking]:
         if k < 1:
             raise InputError(f'k={k} hits were asked for, expected at least 1')
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -167,10 +178,10 @@ class RepBertSearcher:
                     on_progress(1)
         else:
             found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
-        return [_candidates(top, self.index.docid, k) for top in found]
+        return [_ranking(top, self.index.docid, k) for top in found]
 
 
-def _candidates(top: exact.TopRows, docid: Callable[[int], str], k: int) -> list[Candidate]:
+def _ranking(top: exact.TopRows, docid: Callable[[int], str], k: int) -> Ranking:
     """The k best by (-score, docid); `top` is by score already, and holds all that tie with the k-th."""
     scores = top.scores.tolist()
     docids = [docid(row) for row in top.rows.tolist()]
@@ -180,7 +191,7 @@ def _candidates(top: exact.TopRows, docid: Callable[[int], str], k: int) -> list
             if end - start > 1:
                 docids[start:end] = sorted(docids[start:end])
             start = end
-    return [Candidate(name, score) for name, score in zip(docids[:k], scores, strict=False)]
+    return Ranking(docids[:k], scores[:k])
 
 
 @contextlib.contextmanager

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner, fuse
-from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.runs import RankedList, Run
+from pyserini_repbert.ranking import Candidate, Ranking, Run, by_score, hits_of
 
 DEPTH = 1000  # RepBERT eq. 6 merges two lists of 1000
 PYSERINI = 'pyserini'  # the formula of Pyserini's HybridSearcher, which is not that of `interpolation`
@@ -117,18 +116,14 @@ class HybridSearcher:
         """`search` for many queries, by qid, in the order of `q_ids`."""
         if k0 is None:
             k0 = max(k, DEPTH) if self.depth is None else self.depth
-        runs = self.rankings(queries, q_ids, k0, threads)
-        fused = self.fused(runs, k, alpha, normalization, weight_on_dense)
-        return {
-            qid: [Candidate(docid, score) for docid, score in zip(*ranked, strict=True)]
-            for qid, ranked in fused.items()
-        }
+        runs = self.runs(queries, q_ids, k0, threads)
+        return hits_of(self.fused(runs, k, alpha, normalization, weight_on_dense))
 
-    def rankings(self, queries: Sequence[str], q_ids: Sequence[str], k0: int, threads: int = 1) -> list[Run]:
+    def runs(self, queries: Sequence[str], q_ids: Sequence[str], k0: int, threads: int = 1) -> list[Run]:
         """Each searcher's own run, the dense one's first, searched at the same time."""
         searchers = [self.dense_searcher, *self.sparse_searchers]
         with ThreadPoolExecutor(len(searchers)) as pool:
-            waiting = [pool.submit(_run, searcher, queries, q_ids, k0, threads) for searcher in searchers]
+            waiting = [pool.submit(run_of, searcher, queries, q_ids, k0, threads) for searcher in searchers]
             return [found.result() for found in waiting]
 
     def fused(
@@ -139,7 +134,7 @@ class HybridSearcher:
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> Run:
-        """What `rankings` gave made one run, k deep; for the other parameters see `search`."""
+        """What `runs` gave made one run, k deep; for the other parameters see `search`."""
         weight = self.alpha if alpha is None else alpha
         if self.method == PYSERINI:
             dense, sparse = runs
@@ -152,23 +147,26 @@ class HybridSearcher:
         return fuse(ordered, self.method, k, weight, self.rrf_k)
 
 
-def _run(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: int, threads: int) -> Run:
-    found = searcher.batch_search(list(queries), list(qids), k, threads)
+def run_of(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
+    """The run of a searcher, ours or Pyserini's, with a ranking for every qid."""
+    own = getattr(searcher, 'rankings', None)
+    if own is not None:
+        run: Run = own(queries, qids, k, threads)
+        return run
+    found = searcher.batch_search(list(queries), list(qids), k=k, threads=threads)
+    lists = {qid: found.get(qid, []) for qid in qids}
     return {
-        qid: RankedList([hit.docid for hit in found[qid]], [float(hit.score) for hit in found[qid]])
-        if qid in found
-        else RankedList([], [])
-        for qid in qids
+        qid: Ranking((hit.docid for hit in hits), (float(hit.score) for hit in hits)) for qid, hits in lists.items()
     }
 
 
 def _pyserinis(
-    dense: RankedList, sparse: RankedList, k: int | None, alpha: float, normalization: bool, weight_on_dense: bool
-) -> RankedList:
+    dense: Ranking, sparse: Ranking, k: int | None, alpha: float, normalization: bool, weight_on_dense: bool
+) -> Ranking:
     """Pyserini's hybrid score; a ranking of one hit, whose range is 0, is normalised to 0."""
     columns = []
     for ranked in (dense, sparse):
-        scores = dict(zip(*ranked, strict=True))
+        scores = dict(zip(ranked.docids, ranked.scores, strict=True))
         low, high = min(ranked.scores, default=0.0), max(ranked.scores, default=1.0)
         if normalization:
             middle, width = (low + high) / 2, (high - low) or 1.0
@@ -181,5 +179,4 @@ def _pyserinis(
         docid: by_dense * of_dense.get(docid, lowest_dense) + by_sparse * of_sparse.get(docid, lowest_sparse)
         for docid in of_dense | of_sparse
     }
-    order = sorted(total, key=lambda docid: (-total[docid], docid))[:k]
-    return RankedList(order, [total[docid] for docid in order])
+    return by_score(list(total), list(total.values()))[:k]

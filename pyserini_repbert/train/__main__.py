@@ -1,62 +1,7 @@
-"""`python -m pyserini_repbert.train`: a recipe to a checkpoint folder."""
+"""`python -m pyserini_repbert.train`."""
 
-from __future__ import annotations
-
-import os
-import sys
-
-from pyserini_repbert import command
-
-
-def make_parser() -> command.Parser:
-    """The command's flags."""
-    parser = command.parser('train', 'Train a model from a recipe; with several GPUs, through torchrun or accelerate.')
-    parser.add_argument('recipe', help='a YAML file, or the name of a recipe that ships')
-    parser.add_argument(
-        '--set', action='append', default=[], metavar='KEY=VALUE', help='replace a value, as in training.steps=100'
-    )
-    parser.add_argument('--output', help='the checkpoint folder; default: runs/NAME')
-    parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
-    parser.add_argument('--threads', type=command.threads, help="CPU threads; by default PyTorch's own number")
-    parser.add_argument(
-        '--logs', default='csv', choices=('csv', 'tensorboard'), help='event files too, in tensorboard/ beside log.csv'
-    )
-    parser.add_argument('--offline', action='store_true', help='never download')
-    begun = parser.add_mutually_exclusive_group()
-    begun.add_argument('--resume', action='store_true', help='go on with a training that was stopped')
-    begun.add_argument('--overwrite', action='store_true', help='remove an earlier output')
-    return parser
-
-
-def main(arguments: list[str]) -> int | None:
-    """Run the command."""
-    options = make_parser().parse_args(arguments)
-    from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.train.reading import read_recipe, recipe_path
-
-    forbid_downloads(options.offline)
-    recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
-    if options.threads:
-        import torch
-
-        torch.set_num_threads(options.threads)
-    from pyserini_repbert.train.training import train
-
-    done = train(
-        recipe,
-        options.output or f'runs/{recipe.name}',
-        resume=options.resume,
-        overwrite=options.overwrite,
-        device=options.device,
-        quiet=options.quiet or not sys.stderr.isatty(),
-        tensorboard=options.logs == 'tensorboard',
-    )
-    if int(os.environ.get('RANK', '0')):
-        return 0
-    measured = f', {recipe.validation.measure} {done.best:.4f}' if recipe.validation and done.best is not None else ''
-    print(f'{done.folder}: {done.steps} steps, mean loss {done.loss:.4f}{measured}')
-    return 0
-
+from pyserini_repbert.commands import start
+from pyserini_repbert.commands.train import main
 
 if __name__ == '__main__':
-    sys.exit(command.run(main))
+    start(main)

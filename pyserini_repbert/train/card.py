@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyserini_repbert
 from pyserini_repbert.models.cedr import CedrSettings
-from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.recipe import Recipe, Source, System
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.saving import base_reference

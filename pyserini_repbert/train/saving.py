@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert import catalog
-from pyserini_repbert.models.adapter import PREFIX
-from pyserini_repbert.models.checkpoint_folder import ADAPTER, HOLDS_HEADS, WEIGHTS, Checkpoint
+from pyserini_repbert.models.checkpoints.adapter import PREFIX
+from pyserini_repbert.models.checkpoints.folder import ADAPTER, HOLDS_HEADS, WEIGHTS, Checkpoint
 from pyserini_repbert.train.recipe import Adapter
 from pyserini_repbert.train.starting import LORA, lora_config
 from pyserini_repbert.train.tasks.base import Task

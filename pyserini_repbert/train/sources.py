@@ -9,17 +9,11 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.passages import PassageTexts
-from pyserini_repbert.runs import iter_run
-from pyserini_repbert.topics import Qrels
-from pyserini_repbert.train.inputs import (
-    IR_DATASETS,
-    dataset,
-    first_columns,
-    load_any_qrels,
-    load_any_topics,
-    open_passages,
-)
+from pyserini_repbert.formats.passages import PassageTexts
+from pyserini_repbert.formats.runs import iter_run
+from pyserini_repbert.formats.topics import Qrels
+from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
+from pyserini_repbert.train.inputs import first_columns, open_passages
 from pyserini_repbert.train.leakage import Guard
 from pyserini_repbert.train.recipe import Source
 
@@ -65,10 +59,10 @@ class TrainingSource:
         self.space = '' if self.of_texts else str(source.corpus or source.index)
         chosen = None if source.qids is None else set(first_columns(source.qids))
         self.queries: dict[str, str] = {}
-        for query in load_any_topics(source.topics) if source.topics else ():
+        for query in load_topics(source.topics) if source.topics else ():
             if (chosen is None or query.qid in chosen) and guard.admits(query.text, f"{where}: topic '{query.qid}'"):
                 self.queries[query.qid] = query.text
-        qrels = load_any_qrels(source.qrels) if source.qrels else {}
+        qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
         self.passages: PassageTexts = _Verbatim() if self.of_texts else open_passages(source)
 
@@ -103,7 +97,7 @@ class TrainingSource:
             for qid in qids:
                 yield from self._of_query(qid, None, random.Random(f'{seed} {epoch} {qid}'))
 
-    def _of_query(self, qid: str, hits: list[str] | None, draw: random.Random) -> Iterator[Instance]:
+    def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance]:
         relevant = self.relevant(qid)
         known = set(relevant)
         if self.source.judged_only:

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
-from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.models.unit_layer import with_unit_layer
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.unit_layer import with_unit_layer
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
 from pyserini_repbert.train.tasks.base import Task
 
@@ -113,8 +113,8 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
     """
     from safetensors.torch import load_file
 
-    from pyserini_repbert.models.adapter import PREFIX
-    from pyserini_repbert.models.checkpoint_folder import ADAPTER, ADAPTER_CONFIG
+    from pyserini_repbert.models.checkpoints.adapter import PREFIX
+    from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG
 
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pyserini_repbert.passages import Passage
+from pyserini_repbert.formats.passages import Passage
 
 _LENGTH_BYTES = 4
 

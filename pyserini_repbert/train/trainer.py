@@ -23,7 +23,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
-from pyserini_repbert.models.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.arguments import training_arguments
 from pyserini_repbert.train.logs import EVENTS, FIRST_STEPS, LOG, CsvLog, EventLog, LossMeter
 from pyserini_repbert.train.recipe import Recipe

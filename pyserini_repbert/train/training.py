@@ -11,7 +11,8 @@ from typing import Any
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MissingDependencyError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.train.inputs import load_any_topics, source_topics
+from pyserini_repbert.names.topics import load_topics
+from pyserini_repbert.train.inputs import source_topics
 from pyserini_repbert.train.leakage import TEST_SETS, Guard
 from pyserini_repbert.train.recipe import Recipe, System
 from pyserini_repbert.train.result import Trained
@@ -118,7 +119,7 @@ def forbidden_texts(recipe: Recipe) -> list[str]:
     """The texts of the topics that may not be trained on."""
     if recipe.allow_test_topics:
         return []
-    return [query.text for name in (*TEST_SETS, *recipe.test_topics) for query in load_any_topics(name)]
+    return [query.text for name in (*TEST_SETS, *recipe.test_topics) for query in load_topics(name)]
 
 
 def check_machine(recipe: Recipe, device: str, tensorboard: bool) -> None:

@@ -11,13 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.cutoff import Cutoff, tune_cutoff
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
-from pyserini_repbert.models.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.pipeline.texts import open_texts
-from pyserini_repbert.ranking import Candidate, Query
-from pyserini_repbert.runs import RankedList, Run, iter_run, reciprocal_scores
-from pyserini_repbert.train.inputs import load_any_qrels, read_corpus
+from pyserini_repbert.evaluate.studies.cutoff import Cutoff, tune_cutoff
+from pyserini_repbert.formats.runs import iter_run, reciprocal_scores
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.texts import open_texts
+from pyserini_repbert.names.topics import load_qrels
+from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking, Run
 from pyserini_repbert.train.recipe import Adapter, System, Validation
 from pyserini_repbert.train.saving import write_checkpoint
 from pyserini_repbert.train.tasks.base import Task
@@ -43,24 +44,24 @@ class Validator:
     def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:
         self.settings, self.system = settings, system
         self.measures = parse_measures([settings.measure])
-        qrels = load_any_qrels(settings.qrels)
+        qrels = load_qrels(settings.qrels)
         self.topics = [query for query in topics if query.qid in qrels]
         self.qrels = {query.qid: qrels[query.qid] for query in self.topics}
         if not self.topics:
             raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
-        self.shared: list[Candidate] = []
+        self.shared = NO_HITS
         self.ranked: Run = {}
         self.lists = self._all_passages() if settings.run is None else self._hits(settings.run)
 
-    def _all_passages(self) -> list[list[Candidate]]:
+    def _all_passages(self) -> list[Ranking]:
         settings = self.settings
         if settings.corpus is None:
             raise InputError('validation: without a run the whole corpus is ranked: name it')
-        corpus = read_corpus(settings.corpus, settings.corpus_format, settings.fields)
-        self.shared = [Candidate(passage.docid, 0.0, passage.text) for passage in corpus]
+        corpus = open_corpus(settings.corpus, settings.corpus_format, settings.fields, keep_empty=True)
+        self.shared = Ranking.of(Candidate(passage.docid, 0.0, passage.text) for passage in corpus)
         return [self.shared] * len(self.topics)
 
-    def _hits(self, run: str) -> list[list[Candidate]]:
+    def _hits(self, run: str) -> list[Ranking]:
         hits = {qid: ranked.docids for qid, ranked in iter_run(run, self.settings.depth) if qid in self.qrels}
         if not hits:
             raise InputError(f'validation: {run} has hits for none of the topics: check run and topics')
@@ -69,12 +70,12 @@ class Validator:
         passages = open_texts(own.corpus, own.index, wanted, own.corpus_format, own.fields)
         found = []
         for query in self.topics:
-            docids = hits.get(query.qid, [])
+            docids = hits.get(query.qid, ())
             texts = passages.texts(docids)
             for docid, text in zip(docids, texts, strict=True):
                 if text is None:
                     raise InputError(f"validation: passage '{docid}' of {run} is not in the corpus: check both")
-            found.append([Candidate(docid, 0.0, text) for docid, text in zip(docids, texts, strict=True)])
+            found.append(Ranking(docids, [0.0] * len(docids), texts))
         return found
 
     def measure(self, task: Task, base: Checkpoint, adapter: Adapter | None) -> float:
@@ -85,12 +86,12 @@ class Validator:
             scores = self._scores(open_checkpoint(folder), device)
         self.ranked = {}
         for query, candidates, own in zip(self.topics, self.lists, scores, strict=True):
-            docids = np.asarray([candidate.docid for candidate in candidates])
+            docids = np.asarray(candidates.docids)
             keys = -np.asarray(own, dtype=np.float64)
             is_searcher = self.system is System.REPBERT  # a reranker's ties keep the first stage's order
             order = np.lexsort((docids, keys)) if is_searcher else np.argsort(keys, kind='stable')
             order = order[: self.settings.depth]
-            self.ranked[query.qid] = RankedList(docids[order].tolist(), reciprocal_scores(len(order)))
+            self.ranked[query.qid] = Ranking(docids[order].tolist(), reciprocal_scores(len(order)))
         return evaluate(self.ranked, self.qrels, self.measures).means[self.settings.measure]
 
     def cutoff(self) -> Cutoff | None:
@@ -99,8 +100,7 @@ class Validator:
             return None
         first: Run = {}
         for query, candidates in zip(self.topics, self.lists, strict=True):
-            docids = [candidate.docid for candidate in candidates]
-            first[query.qid] = RankedList(docids, reciprocal_scores(len(docids)))
+            first[query.qid] = Ranking(candidates.docids, reciprocal_scores(len(candidates)))
         deepest = max(map(len, self.lists))
         return tune_cutoff(first, self.ranked, self.qrels, self.measures[0], range(deepest + 1))
 
@@ -108,13 +108,7 @@ class Validator:
         queries = [query.text for query in self.topics]
         if self.system is System.REPBERT:
             return self._inner_products(model, device, queries)
-        from pyserini_repbert.rerank import (
-            CedrReranker,
-            DuoBertReranker,
-            EpicReranker,
-            MonoBertReranker,
-            Reranker,
-        )
+        from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker, Reranker
 
         kinds = {
             System.MONOBERT: MonoBertReranker,
@@ -131,12 +125,12 @@ class Validator:
         vectors = RepBertQueryEncoder(model, device).encode_batch(queries)
         encoder = RepBertDocumentEncoder(model, device)
         if self.shared:
-            passages = encoder.embed([candidate.text or '' for candidate in self.shared])
+            passages = encoder.embed([text or '' for text in self.shared.texts])
             return list(vectors @ passages.T)
         texts = {candidate.docid: candidate.text or '' for own in self.lists for candidate in own}
         rows = {docid: row for row, docid in enumerate(texts)}
         passages = encoder.embed(list(texts.values()))
         found = []
         for vector, candidates in zip(vectors, self.lists, strict=True):
-            found.append(passages[[rows[candidate.docid] for candidate in candidates]] @ vector)
+            found.append(passages[[rows[docid] for docid in candidates.docids]] @ vector)
         return found

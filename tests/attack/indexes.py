@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.faiss_layout import export_faiss
 from pyserini_repbert.index.records import EpicSettings, Settings
-from pyserini_repbert.passages import Passage
-from pyserini_repbert.term_vectors import TermVector, TermVectors
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 PASSAGES = [Passage(f'd{number}', f'passage {number}: {"cät" * number}') for number in range(5)]
 DENSE = Settings('tiny', '0' * 64, 'mean', 20, 3, 'float32', 'float32', 2, True)

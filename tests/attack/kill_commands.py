@@ -19,7 +19,7 @@ from typing import Any
 
 import kill_at
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
 
 
 class Scenario:
@@ -119,10 +119,10 @@ def main() -> None:
 
 def _many_windows() -> None:
     """A reranking whose windows end after each query, and whose clock stands still."""
-    from pyserini_repbert.pipeline import reranking, stages, windows
+    from pyserini_repbert.pipeline import query_batches as windows, reranking, stages
 
-    cut = reranking.cut_windows
-    reranking.cut_windows = lambda planned, size: cut(planned, 1)
+    cut = reranking.cut_batches
+    reranking.cut_batches = lambda planned, size: cut(planned, 1)
     for module in (stages, windows):
         module.time = type('Clock', (), {'perf_counter': staticmethod(lambda: 0.0)})
 

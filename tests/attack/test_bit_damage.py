@@ -20,9 +20,9 @@ from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import SETTINGS, SHARD
-from pyserini_repbert.pipeline.partial import PartFile, Window
-from pyserini_repbert.rerank.kept import KeptScores, read_kept, write_kept
-from pyserini_repbert.runs import RankedList
+from pyserini_repbert.pipeline.resume import BatchResult, PartFile
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 
 KINDS = {'dense': indexes.dense, 'epic': indexes.epic, 'faiss': indexes.faiss}
 OPENED = {'dense': DenseBundle, 'epic': EpicBundle, 'faiss': FaissFolder}
@@ -116,10 +116,10 @@ def test_a_missing_or_foreign_file_is_refused(tmp_path):
 def saved(path: Path) -> None:
     """Saved scores of two queries."""
     rows = [
-        KeptScores(f'q{n}', f'tëxt {n}', ('a', 'b', 'c'), np.array([1.0, 2.5, n]), np.array([0, 2]), np.eye(2) * n)
+        SavedScores(f'q{n}', f'tëxt {n}', ('a', 'b', 'c'), np.array([1.0, 2.5, n]), np.array([0, 2]), np.eye(2) * n)
         for n in (1, 2)
     ]
-    write_kept(path, rows, {'k1': 2, 'costs': [{'stage': 'x', 'seconds': 1.5, 'inferences': 3}]})
+    write_saved_scores(path, rows, {'k1': 2, 'costs': [{'stage': 'x', 'seconds': 1.5, 'inferences': 3}]})
 
 
 def shown(found) -> str:
@@ -134,13 +134,13 @@ def test_flipped_bits_of_saved_scores_are_refused_or_change_nothing(every, tmp_p
     """A zip archive has bits that say nothing (times, systems); its members have checksums."""
     path = tmp_path / 'saved' / 'pairs.npz'
     saved(path)
-    whole = shown(read_kept(path))
+    whole = shown(read_saved_scores(path))
     failures, cases, harmless = [], 0, 0
     for place, bit in flips(path, every, 3):
         cases += 1
         flipped(path, place, bit)
         try:
-            if shown(read_kept(path)) == whole:
+            if shown(read_saved_scores(path)) == whole:
                 harmless += 1
             else:
                 failures.append(f'{place}.{bit}: other scores')
@@ -156,7 +156,7 @@ def test_flipped_bits_of_saved_scores_are_refused_or_change_nothing(every, tmp_p
 @pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_window(every, tmp_path):
     output, settings = tmp_path / 'part' / 'out.txt', {'run': 'x', 'stages': [1]}
-    windows = [Window(((f'q{n}', RankedList(['a', 'b'], [2.0, float(n)])),), ()) for n in range(3)]
+    windows = [BatchResult(((f'q{n}', Ranking(['a', 'b'], [2.0, float(n)])),), ()) for n in range(3)]
     with PartFile(output, settings) as part:
         for number, window in enumerate(windows):
             part.append(number, window)

@@ -73,7 +73,7 @@ def test_every_kill_of_epic_encoding(tiny_epic, corpus_file, tmp_path):
 
 @pytest.mark.slow
 def test_every_kill_of_pruning_an_epic_index(tiny_epic, corpus_file, tmp_path):
-    from pyserini_repbert.index.__main__ import main
+    from pyserini_repbert.commands.index import main
 
     (tmp_path / 'work').mkdir()
     assert main([*map(str, epic_encoding(tiny_epic, corpus_file, tmp_path)), '--store-text']) == 0

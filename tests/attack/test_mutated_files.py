@@ -27,17 +27,18 @@ import numpy as np
 import pytest
 import reference_readings as reference
 
-from pyserini_repbert import catalog, run_blocks
+from pyserini_repbert import catalog
+from pyserini_repbert.commands.blame import differences, differing, read_report
+from pyserini_repbert.commands.evaluate_tradeoff import _read_costs
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.evaluate.folds import read_folds
-from pyserini_repbert.evaluate.tradeoff_command import _read_costs
+from pyserini_repbert.formats import run_parser as run_blocks
+from pyserini_repbert.formats.runs import iter_run, read_run
+from pyserini_repbert.formats.topics import read_qrels, read_topics
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
-from pyserini_repbert.passages import open_corpus
-from pyserini_repbert.regression.blame import differences, differing, read_report
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.rerank.kept import KeptScores, read_kept, write_kept
-from pyserini_repbert.runs import iter_run, read_run
-from pyserini_repbert.topics import read_qrels, read_topics
+from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 from pyserini_repbert.train.inputs import first_columns
 from pyserini_repbert.train.leakage import Guard
 from pyserini_repbert.train.reading import read_recipe
@@ -150,9 +151,9 @@ def archive() -> bytes:
 def kept_scores(folder: Path) -> list[bytes]:
     """An .npz, and the JSON in it with the arrays behind."""
     differences = np.arange(4, dtype=float).reshape(2, 2)
-    query = KeptScores('q', 'text', ('a', 'b', 'c'), np.array([-1.0, -2.0]), np.array([0, 2]), differences)
+    query = SavedScores('q', 'text', ('a', 'b', 'c'), np.array([-1.0, -2.0]), np.array([0, 2]), differences)
     path = folder / 'kept.npz'
-    write_kept(path, [query, query], {'costs': [{'seconds': 1.0, 'inferences': 3}], 'k1': 2})
+    write_saved_scores(path, [query, query], {'costs': [{'seconds': 1.0, 'inferences': 3}], 'k1': 2})
     return [path.read_bytes()]
 
 
@@ -185,8 +186,8 @@ def corpus(fmt: str, **options: Any) -> Callable[[Path], Any]:
 
 
 def run_of(path: Path) -> Any:
-    found = {qid: (ranked.docids, ranked.scores) for qid, ranked in read_run(path).items()}
-    one_by_one = _or_refused(lambda: {qid: (own.docids, own.scores) for qid, own in iter_run(path)})
+    found = {qid: (list(ranked.docids), list(ranked.scores)) for qid, ranked in read_run(path).items()}
+    one_by_one = _or_refused(lambda: {qid: (list(own.docids), list(own.scores)) for qid, own in iter_run(path)})
     assert one_by_one in (found, None)  # None where a query's lines are in several places
     return found
 
@@ -321,7 +322,7 @@ READERS = [
     Reader('regression', encoded(REGRESSION), read_regression, file='file.yaml'),
     Reader('recipe', encoded(RECIPE), read_recipe, file='recipe.yaml'),
     Reader('catalog', encoded(CATALOG), catalog.read_catalog, file='catalog.yaml'),
-    Reader('saved scores', [], read_kept, file='kept.npz', pack=repacked),
+    Reader('saved scores', [], read_saved_scores, file='kept.npz', pack=repacked),
 ]  # fmt: skip
 
 

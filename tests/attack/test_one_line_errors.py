@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyserini_repbert import command, download
+from pyserini_repbert import download
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.evaluate import main as evaluate
+from pyserini_repbert.commands.explain import main as explain
+from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import DiskFullError, InputError, MissingResourceError
-from pyserini_repbert.evaluate.__main__ import main as evaluate
-from pyserini_repbert.explain.__main__ import main as explain
 from pyserini_repbert.files import atomic_file, atomic_folder, disk_full
-from pyserini_repbert.rerank.kept import KeptScores, write_kept
-from pyserini_repbert.search.__main__ import main as search
+from pyserini_repbert.rerank.saved_scores import SavedScores, write_saved_scores
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -57,7 +58,7 @@ def test_a_device_that_is_full(tmp_path, capsys):
     (tmp_path / 'a').write_text('1 Q0 d 1 1.0 t\n')
 
     def main(arguments):
-        from pyserini_repbert.fusion.__main__ import main as fusion
+        from pyserini_repbert.commands.fusion import main as fusion
 
         return fusion(arguments)
 
@@ -228,10 +229,10 @@ def test_explain_epic_by_name(capsys):
     assert "'epics' is not one of explain's subcommands (did you mean 'epic'?)" in failing(explain, ['epics'], capsys)
 
 
-def kept(qid: str, n: int, m: int) -> KeptScores:
+def kept(qid: str, n: int, m: int) -> SavedScores:
     differences = np.random.default_rng(0).normal(size=(m, m))
     docids = tuple(f'd{number}' for number in range(n))
-    return KeptScores(qid, 'text', docids, -np.arange(n, dtype=float), np.arange(m), differences)
+    return SavedScores(qid, 'text', docids, -np.arange(n, dtype=float), np.arange(m), differences)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ def kept(qid: str, n: int, m: int) -> KeptScores:
     [(5, 5, ['k0=5', 'k0=5 k1=5 sum']), (12, 0, ['k0=10', 'k0=12']), (25, 11, ['k0=10', 'k0=20', 'k0=25 k1=11 max'])],
 )
 def test_tradeoff_takes_its_defaults_from_the_file(tmp_path, capsys, n, m, shown):
-    write_kept(tmp_path / 'pairs.npz', [kept('q', n, m)], {})
+    write_saved_scores(tmp_path / 'pairs.npz', [kept('q', n, m)], {})
     (tmp_path / 'qrels').write_text('q 0 d1 1\n')
     given = ['tradeoff', str(tmp_path / 'pairs.npz'), '--qrels', str(tmp_path / 'qrels'), '--quiet']
     assert command.run(evaluate, given) == 0
@@ -248,7 +249,7 @@ def test_tradeoff_takes_its_defaults_from_the_file(tmp_path, capsys, n, m, shown
 
 
 def test_shards_that_are_no_numbers(tmp_path, capsys):
-    from pyserini_repbert.encode.__main__ import main as encode
+    from pyserini_repbert.commands.encode import main as encode
 
     said = failing(
         encode, f'--corpus demo --encoder repbert-demo --output {tmp_path / "out"} --shard ²/3'.split(), capsys

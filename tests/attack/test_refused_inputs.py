@@ -9,17 +9,17 @@ import tarfile
 
 import pytest
 
-from pyserini_repbert.encode.sharding import Part
+from pyserini_repbert.encode.output import Part
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.evaluate.folds import read_folds
+from pyserini_repbert.formats.passages import Passage
+from pyserini_repbert.formats.runs import read_run, write_run
+from pyserini_repbert.formats.topics import read_qrels, read_topics
 from pyserini_repbert.index.expansions import weighted_texts
+from pyserini_repbert.names.corpora import _unpack, open_corpus
 from pyserini_repbert.numerals import decimal, integer
-from pyserini_repbert.passages import Passage, open_corpus
 from pyserini_repbert.pipeline.specs import parse_stage
-from pyserini_repbert.ranking import Query
-from pyserini_repbert.runs import read_run, write_run
-from pyserini_repbert.search.named_index import _unpack
-from pyserini_repbert.topics import read_qrels, read_topics
+from pyserini_repbert.ranking import Query, Ranking
 
 BOM = b'\xef\xbb\xbf'
 ISSUE = '<DOC>\n<DOCNO>1</DOCNO>\na\n</DOC>\n<DOD>\n<DOCNO>2</DOCNO>\nb\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\nc\n</DOC>\n'
@@ -251,12 +251,12 @@ def test_json_nested_deeply(written):
 def test_blank_blocks_of_a_run(written):
     """Blank lines at the end may be a block of their own."""
     path = written('1 Q0 d 1 2.5 t\n' + '\n' * (1 << 19))
-    assert read_run(path) == {'1': (['d'], [2.5])}
+    assert read_run(path) == {'1': Ranking(['d'], [2.5])}
 
 
 @pytest.mark.parametrize('name', ['q\ud800', 'a\0b', '\ufeffq', 'a b', ''])
 def test_no_run_is_written_that_cannot_be_read(tmp_path, name):
-    for run in ({name: (['d'], [1.0])}, {'q': ([name], [1.0])}):
+    for run in ({name: Ranking(['d'], [1.0])}, {'q': Ranking([name], [1.0])}):
         with pytest.raises(InputError, match='run files cannot hold it'):
             write_run(tmp_path / 'run', run)
     assert list(tmp_path.iterdir()) == []
@@ -305,6 +305,6 @@ def test_fold_files(written):
 @pytest.mark.parametrize('score', [3.4028235677973366e38, -1e300, float('nan')])
 def test_no_score_is_written_that_evaluators_read_as_infinite(tmp_path, score):
     with pytest.raises(InputError, match=r'is not finite \(less than 1e\+38'):
-        write_run(tmp_path / 'run', {'q': (['a', 'b'], [-score, score])})
-    write_run(tmp_path / 'run', {'q': (['a', 'b', 'c'], [9e37, -9e37, -9e37])})
-    assert read_run(tmp_path / 'run')['q'].docids == ['a', 'b', 'c']
+        write_run(tmp_path / 'run', {'q': Ranking(['a', 'b'], [-score, score])})
+    write_run(tmp_path / 'run', {'q': Ranking(['a', 'b', 'c'], [9e37, -9e37, -9e37])})
+    assert read_run(tmp_path / 'run')['q'].docids == ('a', 'b', 'c')

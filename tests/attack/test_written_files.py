@@ -8,13 +8,13 @@ import json
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
+from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.__main__ import main as evaluate
+from pyserini_repbert.formats.runs import read_run, strictly_decreasing, write_run
+from pyserini_repbert.formats.topics import read_topics
 from pyserini_repbert.fusion.origins import write_provenance
-from pyserini_repbert.ranking import Query
-from pyserini_repbert.rerank.kept import KeptScores, read_kept, write_kept
-from pyserini_repbert.runs import RankedList, read_run, strictly_decreasing, write_run
-from pyserini_repbert.topics import read_topics
+from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 
 NAMES = st.text(st.sampled_from('ab1_é\u00a0\u2028\x1c\ufeff\0 \t\r\n\ud800'), max_size=3) | st.text(max_size=4)
 SCORES = st.floats(-1e6, 1e6) | st.floats(allow_nan=True) | st.sampled_from([0.0, -0.0, 1e300, 5e-324])
@@ -30,7 +30,7 @@ HITS = st.lists(st.tuples(NAMES, SCORES), max_size=4, unique_by=lambda hit: hit[
 )
 def test_runs(tmp_path_factory, queries, fmt, name, tag):
     path = tmp_path_factory.mktemp('runs') / name
-    run = {qid: RankedList([docid for docid, _ in hits], [score for _, score in hits]) for qid, hits in queries.items()}
+    run = {qid: Ranking([docid for docid, _ in hits], [score for _, score in hits]) for qid, hits in queries.items()}
     try:
         write_run(path, run, fmt, tag or 'tag')
     except InputError:
@@ -44,9 +44,9 @@ def test_runs(tmp_path_factory, queries, fmt, name, tag):
     for qid, ranked in with_hits.items():
         assert found[qid].docids == ranked.docids
         if fmt == 'trec':
-            assert found[qid].scores == strictly_decreasing(ranked.scores)
+            assert found[qid].scores == tuple(strictly_decreasing(ranked.scores))
         else:
-            assert found[qid].scores == [1 / place for place in range(1, len(ranked.docids) + 1)]
+            assert found[qid].scores == tuple(1 / place for place in range(1, len(ranked.docids) + 1))
 
 
 @settings(max_examples=100)
@@ -55,15 +55,15 @@ def test_saved_scores(tmp_path_factory, queries):
     path = tmp_path_factory.mktemp('kept') / 'kept.npz'
     draw = np.random.default_rng(0)
     kept = [
-        KeptScores(
+        SavedScores(
             f'q{number}', text, tuple(f'{text}{place}' for place in range(4)), draw.normal(size=scored),
             draw.permutation(4)[:compared].astype(np.int64), draw.normal(size=(compared, compared)),
         )
         for number, (text, scored, compared) in enumerate(queries)
     ]  # fmt: skip
     about = {'costs': [{'stage': 'm', 'seconds': 0.5, 'inferences': 2}], 'k1': 4, 'passages': None, 'fields': ['a']}
-    write_kept(path, kept, about)
-    found, said = read_kept(path)
+    write_saved_scores(path, kept, about)
+    found, said = read_saved_scores(path)
     assert said == about
     assert [(own.qid, own.query, own.docids) for own in found] == [(own.qid, own.query, own.docids) for own in kept]
     for own, other in zip(found, kept, strict=True):
@@ -75,8 +75,8 @@ def test_saved_scores(tmp_path_factory, queries):
 def test_provenance(tmp_path):
     """As csv and json read it: quotes, backslashes and characters of other lines."""
     names = ['"d"', 'd\\1', 'd\u20282', "'", 'ü']
-    run = {'q"1': RankedList(names, [5.0, 4.0, 3.0, 2.0, 1.0])}
-    other = {'q"1': RankedList(names[::-1][:2], [2.0, 1.0])}
+    run = {'q"1': Ranking(names, [5.0, 4.0, 3.0, 2.0, 1.0])}
+    other = {'q"1': Ranking(names[::-1][:2], [2.0, 1.0])}
     for name in ('p.tsv', 'p.jsonl'):
         write_provenance(tmp_path / name, ['a.txt', 'b.txt'], [run, other], run)
     with open(tmp_path / 'p.tsv', encoding='utf-8', newline='\n') as stream:

@@ -6,8 +6,8 @@ import pytest
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pyserini_bridge import jvm, topics
-from pyserini_repbert.pyserini_bridge.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
 
 

@@ -238,4 +238,4 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
 
 def test_hits_are_put_in_our_order():
     hits = [SimpleNamespace(docid=docid, score=score) for docid, score in [('b', 1.0), ('c', 2.0), ('a', 1.0)]]
-    assert [candidate.docid for candidate in lucene._candidates(hits)] == ['c', 'a', 'b']
+    assert lucene._ranking(hits).docids == ('c', 'a', 'b')

@@ -6,7 +6,7 @@ import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.pyserini_bridge import plugin
+from pyserini_repbert.plugin import registration as plugin
 
 
 class Ance:

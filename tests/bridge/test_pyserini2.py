@@ -22,9 +22,9 @@ import pytest
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
-from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pyserini_bridge import compat, tables
-from pyserini_repbert.pyserini_bridge.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
 
 pytestmark = [

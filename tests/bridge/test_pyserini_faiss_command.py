@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
+from pyserini_repbert.commands.search import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.index import DenseBundle, export_faiss
-from pyserini_repbert.passages import open_corpus
-from pyserini_repbert.runs import read_run
-from pyserini_repbert.search.__main__ import main
+from pyserini_repbert.names.corpora import open_corpus
 
 
 @pytest.mark.jvm

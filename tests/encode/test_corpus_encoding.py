@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pyserini_repbert.commands.encode import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.__main__ import main
 from pyserini_repbert.encode.sharding import Part
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.names.corpora import open_corpus
 
 
 def _bytes(folder: Path) -> dict[str, bytes]:

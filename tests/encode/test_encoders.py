@@ -23,7 +23,7 @@ def test_mean_covers_cls_and_sep_and_segments_differ(tiny_checkpoint):
 
 
 def test_a_vector_does_not_depend_on_its_batch(tiny_checkpoint, corpus_file):
-    from pyserini_repbert.passages import open_corpus
+    from pyserini_repbert.names.corpora import open_corpus
 
     texts = [passage.text for passage in open_corpus(corpus_file(60))] + ['', 'cat ' * 40]
     encoder = RepBertDocumentEncoder(tiny_checkpoint())

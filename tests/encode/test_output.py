@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyserini_repbert import command
-from pyserini_repbert.encode.__main__ import main
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main
 from pyserini_repbert.encode.output import Part, begun_output
 from pyserini_repbert.encode.sharding import build_bundle
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.records import Settings
-from pyserini_repbert.passages import Passage
 
 SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
 PASSAGES = [Passage(f'd{number}', 'text') for number in range(5)]

@@ -8,13 +8,13 @@ from pyserini_repbert.evaluate import (
     recall_at_depths,
     rerank_at_depths,
 )
-from pyserini_repbert.evaluate.rerank_depth import rerank_top, unscored
-from pyserini_repbert.runs import RankedList
+from pyserini_repbert.evaluate.studies.rerank_depth import rerank_top, unscored
+from pyserini_repbert.ranking import Ranking
 
 
 def ranked(text):
     docids = text.split()
-    return RankedList(docids, [float(-i) for i in range(len(docids))])
+    return Ranking(docids, [float(-i) for i in range(len(docids))])
 
 
 QRELS = {'1': {'r': 1, 's': 2}, '2': {'t': 1}}
@@ -55,7 +55,7 @@ def test_fusion_table_with_the_constants_of_a_formula():
     measures, qrels = parse_measures(['MRR@10']), {'1': {'y': 1}}
     assert fusion_table(runs, qrels, measures, 'rrf', rrf_k=1)['MRR@10']['A']['B'] == 1.0
     assert fusion_table(runs, qrels, measures, 'rrf')['MRR@10']['A']['B'] == 0.5
-    runs = {'A': {'1': RankedList(['x', 'y'], [4.0, 1.0])}, 'B': {'1': RankedList(['y'], [2.0])}}
+    runs = {'A': {'1': Ranking(['x', 'y'], [4.0, 1.0])}, 'B': {'1': Ranking(['y'], [2.0])}}
     assert fusion_table(runs, qrels, measures, 'interpolation', alpha=0.2)['MRR@10']['A']['B'] == 1.0
     assert fusion_table(runs, qrels, measures, 'interpolation')['MRR@10']['A']['B'] == 0.5
 
@@ -74,7 +74,7 @@ def test_consistency_with_fewer_candidates():
 
 def test_consistency_of_nothing():
     with pytest.raises(InputError, match='without hits'):
-        consistency_factors({'1': RankedList([], [])}, B, [1])
+        consistency_factors({'1': Ranking([], [])}, B, [1])
     with pytest.raises(InputError, match='at least 1'):
         consistency_factors(A, B, [0])
 
@@ -90,12 +90,12 @@ def test_recall_at_depths():
 )
 def test_rerank_top(n, expected):
     found = rerank_top(ranked('a b c d'), ranked('c b a d'), n)
-    assert found == (expected.split(), [1, 1 / 2, 1 / 3, 1 / 4])
+    assert found == Ranking(expected.split(), [1, 1 / 2, 1 / 3, 1 / 4])
 
 
 def test_rerank_top_without_a_score():
-    assert rerank_top(ranked('a b c d'), ranked('c x b'), 3).docids == ['c', 'b', 'a', 'd']
-    assert rerank_top(ranked('a b c'), ranked(''), 3).docids == ['a', 'b', 'c']
+    assert rerank_top(ranked('a b c d'), ranked('c x b'), 3).docids == ('c', 'b', 'a', 'd')
+    assert rerank_top(ranked('a b c'), ranked(''), 3).docids == ('a', 'b', 'c')
     assert unscored({'1': ranked('a b c d')}, {'1': ranked('c x b')}, QRELS, 3) == 1
     assert unscored({'1': ranked('a b c d')}, {}, QRELS, 1000) == 4
 
@@ -109,6 +109,6 @@ def test_rerank_at_depths():
 
 
 def test_depth_zero_keeps_the_scores_of_the_first_stage():
-    tied = {'2': RankedList(['a', 't'], [1.0, 1.0])}
+    tied = {'2': Ranking(['a', 't'], [1.0, 1.0])}
     nDCG = parse_measures(['AP'])  # trec_eval orders ties by descending docid
     assert rerank_at_depths(tied, tied, {'2': {'t': 1}}, nDCG, [0])[0]['AP'] == 1.0

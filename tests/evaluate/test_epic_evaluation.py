@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.__main__ import main
-from pyserini_repbert.evaluate.cutoff import tune_cutoff
-from pyserini_repbert.evaluate.epic_pruning import _reranked
-from pyserini_repbert.evaluate.epic_values import value_counts
 from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.studies.cutoff import tune_cutoff
+from pyserini_repbert.evaluate.studies.epic_pruning import _reranked
+from pyserini_repbert.evaluate.studies.epic_values import value_counts
+from pyserini_repbert.formats.runs import write_run
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.passages import open_corpus
-from pyserini_repbert.ranking import Query
-from pyserini_repbert.runs import RankedList, write_run
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.ranking import Query, Ranking
 
 
-def ranked(docids: str) -> RankedList:
-    return RankedList(list(docids), [1 / rank for rank in range(1, len(docids) + 1)])
+def ranked(docids: str) -> Ranking:
+    return Ranking(list(docids), [1 / rank for rank in range(1, len(docids) + 1)])
 
 
 def test_the_best_cutoff_by_hand():
@@ -102,7 +102,7 @@ def test_ties_keep_the_order_of_the_first_stage():
             return np.array([0.5, 1.0, 0.5, 0.5], dtype=np.float32)
 
     run, _ = _reranked(Index(), [(Query('1', 'cat'), list('dcba'))], [None])
-    assert run == {'1': (list('cdba'), [1, 1 / 2, 1 / 3, 1 / 4])}
+    assert run == {'1': Ranking(list('cdba'), [1, 1 / 2, 1 / 3, 1 / 4])}
 
 
 def test_a_stopped_pruning_goes_on(bundle, tmp_path):
@@ -129,7 +129,7 @@ def test_a_stopped_pruning_goes_on(bundle, tmp_path):
 def test_pruning_command(tiny_epic, corpus_file, tmp_path, capsys):
     (tmp_path / 'topics.tsv').write_text('1\tblue fish\n2\tthe old moon\n3\tno hits\n')
     (tmp_path / 'qrels').write_text('1 0 d3 1\n2 0 d4 1\n')
-    hits = RankedList([f'd{number}' for number in range(20)], list(range(20, 0, -1)))
+    hits = Ranking([f'd{number}' for number in range(20)], list(range(20, 0, -1)))
     write_run(tmp_path / 'run', {'1': hits, '2': hits})
     arguments = ['epic-pruning', '--model', str(tiny_epic()), '--corpus', str(corpus_file(30)), '--fp32']
     arguments += ['--topics', str(tmp_path / 'topics.tsv'), '--qrels', str(tmp_path / 'qrels')]

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from pyserini_repbert.command import run
-from pyserini_repbert.evaluate.__main__ import main
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.evaluate import main
 
 A = '1 Q0 x 1 2 t\n1 Q0 r 2 1 t\n2 Q0 s 1 1 t\n'
 B = '1\tr\t1\n2\tx\t1\n2\ts\t2\n'

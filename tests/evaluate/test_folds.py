@@ -2,18 +2,19 @@ import json
 
 import pytest
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.evaluate.__main__ import main
 from pyserini_repbert.evaluate.folds import Split, check_cover, join_runs, read_folds, split_folds
-from pyserini_repbert.runs import RankedList, read_run
-from pyserini_repbert.topics import read_topics
+from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.formats.topics import read_topics
+from pyserini_repbert.ranking import Ranking
 
 FOLDS = [['1', '2'], ['3'], ['4', '5'], ['6'], ['7']]
 
 
 def hits(*docids):
-    return RankedList(list(docids), [1.0 / rank for rank in range(1, len(docids) + 1)])
+    return Ranking(list(docids), [1.0 / rank for rank in range(1, len(docids) + 1)])
 
 
 def test_three_folds_train_the_one_before_validates():

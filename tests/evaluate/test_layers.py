@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from pyserini_repbert.command import run
-from pyserini_repbert.evaluate.__main__ import main
-from pyserini_repbert.evaluate.layers import layer_curve, length_rates
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.studies.layers import layer_curve, length_rates
 from pyserini_repbert.ranking import Candidate, Query
 from pyserini_repbert.rerank import CedrReranker, Reranker
 
@@ -126,7 +126,7 @@ def test_help_imports_nothing_heavy():
     import sys
 
     code = (
-        'import json, sys\nfrom pyserini_repbert.evaluate.layers_command import main\n'
+        'import json, sys\nfrom pyserini_repbert.commands.evaluate_layers import main\n'
         "try: main(['--help'])\nexcept SystemExit: pass\n"
         "print(json.dumps([name for name in ('numpy', 'torch', 'pyserini') if name in sys.modules]))"
     )

@@ -4,14 +4,14 @@ import pytest
 
 from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
 from pyserini_repbert.evaluate import evaluate, parse_measures
-from pyserini_repbert.runs import RankedList
+from pyserini_repbert.ranking import Ranking
 
 QRELS = {'1': {'a': 3, 'b': 0, 'c': 1}, '2': {'d': 1}, '3': {'e': 2}, '4': {'f': 0}}
 RUN = {
-    '1': RankedList(['b', 'c', 'x', 'a'], [4.0, 3.0, 2.0, 1.0]),
-    '2': RankedList(['x', 'd'], [0.5, -0.5]),
-    '3': RankedList([], []),
-    '9': RankedList(['a'], [1.0]),
+    '1': Ranking(['b', 'c', 'x', 'a'], [4.0, 3.0, 2.0, 1.0]),
+    '2': Ranking(['x', 'd'], [0.5, -0.5]),
+    '3': Ranking([], []),
+    '9': Ranking(['a'], [1.0]),
 }
 
 
@@ -45,11 +45,11 @@ def test_counts_are_summed():
 
 
 def test_scores_decide_and_not_the_order_of_the_list():
-    assert values({'2': RankedList(['x', 'd'], [1.0, 2.0])}, 'MRR@10').values['MRR@10']['2'] == 1.0
+    assert values({'2': Ranking(['x', 'd'], [1.0, 2.0])}, 'MRR@10').values['MRR@10']['2'] == 1.0
 
 
 def test_a_run_without_any_judged_topic():
-    found = values({'9': RankedList(['a'], [1.0])}, 'nDCG@10')
+    found = values({'9': Ranking(['a'], [1.0])}, 'nDCG@10')
     assert found.means == {'nDCG@10': 0.0}
     assert len(found.without_hits) == 4
 

@@ -4,7 +4,7 @@ import pytest
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate import compare, evaluate, paired_t_test, parse_measures
-from pyserini_repbert.runs import RankedList
+from pyserini_repbert.ranking import Ranking
 
 
 def test_t_test_by_hand():
@@ -33,8 +33,7 @@ def test_compare():
     second = {'0': ['x', 'a'], '1': ['a'], '2': ['a'], '3': ['x', 'a']}
     measures = parse_measures(['MRR@10'])
     runs = [
-        {qid: RankedList(docids, [2.0, 1.0][: len(docids)]) for qid, docids in lists.items()}
-        for lists in (first, second)
+        {qid: Ranking(docids, [2.0, 1.0][: len(docids)]) for qid, docids in lists.items()} for lists in (first, second)
     ]
     (found,) = compare(*(evaluate(run, qrels, measures) for run in runs))
     assert (found.measure, found.baseline, found.mean, found.difference) == ('MRR@10', 0.5, 0.75, 0.25)

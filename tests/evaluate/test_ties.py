@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.evaluate.__main__ import main
+from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.ties import tie_intervals, tied_share
-from pyserini_repbert.runs import RankedList, write_run
+from pyserini_repbert.formats.runs import write_run
+from pyserini_repbert.ranking import Ranking
 
-RUN = {'1': RankedList(['a', 'b', 'c', 'd'], [3.0, 2.0, 2.0, 2.0])}
+RUN = {'1': Ranking(['a', 'b', 'c', 'd'], [3.0, 2.0, 2.0, 2.0])}
 
 
 def test_the_interval_of_a_tie_of_three() -> None:
@@ -21,13 +22,13 @@ def test_the_interval_of_a_tie_of_three() -> None:
 
 
 def test_without_ties_nothing_moves() -> None:
-    run = {'1': RankedList(['a', 'b'], [2.0, 1.0])}
+    run = {'1': Ranking(['a', 'b'], [2.0, 1.0])}
     assert tie_intervals(run, {'1': {'b': 1}, '2': {'b': 1}}, parse_measures(['RR']))['RR'] == (0.25, 0.25, 0.25)
     assert (tied_share(run), tied_share(RUN), tied_share({})) == (0, 0.75, 0)
 
 
 def test_ties_of_a_run_written_here_are_put_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_run(tmp_path / 'run.txt', {'q': RankedList(['a', 'b', 'c'], [1.0, 1.0, 0.5])})
+    write_run(tmp_path / 'run.txt', {'q': Ranking(['a', 'b', 'c'], [1.0, 1.0, 0.5])})
     (tmp_path / 'qrels.txt').write_text('q 0 b 1\n', encoding='utf-8')
     shown = []
     for more in ([], ['--written-here']):

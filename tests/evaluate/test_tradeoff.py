@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.__main__ import main
 from pyserini_repbert.evaluate.measures import parse_measures
-from pyserini_repbert.evaluate.tradeoff import (
+from pyserini_repbert.evaluate.studies.tradeoff import (
     Point,
     Replay,
     Setting,
@@ -19,18 +19,18 @@ from pyserini_repbert.evaluate.tradeoff import (
     settings,
     trade_off,
 )
-from pyserini_repbert.rerank.kept import KeptScores, replay, write_kept
+from pyserini_repbert.rerank.saved_scores import SavedScores, replay, write_saved_scores
 
 NAN = float('nan')
 
 
-def one_query(qid: str = 'q1') -> KeptScores:
+def one_query(qid: str = 'q1') -> SavedScores:
     """Four candidates: the first stage has b first, monoBERT d, duoBERT (sum) a; the pair (b, c) was not compared."""
     differences = np.array(  # between d, a, b, c
         [[NAN, -2.0, 1.0, 2.0], [2.0, NAN, 3.0, 1.0], [-1.0, -3.0, NAN, NAN], [-2.0, -1.0, NAN, NAN]]
     )
     scores = np.array([-2.0, -1.0, -3.0, -0.5])
-    return KeptScores(qid, 'text', ('b', 'a', 'c', 'd'), scores, np.array([3, 1, 0, 2]), differences)
+    return SavedScores(qid, 'text', ('b', 'a', 'c', 'd'), scores, np.array([3, 1, 0, 2]), differences)
 
 
 def docids(kept, order) -> str:
@@ -107,7 +107,7 @@ def test_sampling_is_averaged_over_trials():
     n = 8
     differences = rng.normal(size=(n, n)) * 3
     np.fill_diagonal(differences, NAN)
-    kept = KeptScores('q', 't', tuple('abcdefgh'), -np.arange(n, dtype=float), np.arange(n), differences)
+    kept = SavedScores('q', 't', tuple('abcdefgh'), -np.arange(n, dtype=float), np.arange(n), differences)
     chosen = [Setting(n, n, 'sample', 2)]
     replays = [Replay(kept).order(chosen[0], seed).tolist().index(3) for seed in range(6)]
     assert len(set(replays)) > 1
@@ -119,7 +119,7 @@ def test_the_command(tmp_path, capsys, figures):
     scores, qrels = tmp_path / 'kept.npz', tmp_path / 'qrels.txt'
     costs = [{'seconds': 4.0, 'inferences': 8}, {'seconds': 1.0, 'inferences': 4}]
     assert seconds_an_inference({'costs': costs}) == [0.5, 0.25]
-    write_kept(scores, [one_query('q1'), one_query('q2')], {'costs': costs})
+    write_saved_scores(scores, [one_query('q1'), one_query('q2')], {'costs': costs})
     qrels.write_text('q1 0 a 1\nq2 0 d 1\n')
     actual = tmp_path / 'cost.json'
     actual.write_text(json.dumps({'stages': [{'inferences_per_query': 4.0, 'seconds_per_query': 2.25}]}))

@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from pyserini_repbert.command import run as run_command
+from pyserini_repbert.commands.command import run as run_command
+from pyserini_repbert.commands.explain import main
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.explain.__main__ import main
 from pyserini_repbert.explain.heat_maps import Panel, scales, write_html
 from pyserini_repbert.explain.similarity import SimilarityMap, SimilarityModel
 

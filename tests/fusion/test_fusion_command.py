@@ -4,11 +4,12 @@ import sys
 
 import pytest
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.fusion import main
+from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.fusion import fuse
-from pyserini_repbert.fusion.__main__ import main
 from pyserini_repbert.fusion.origins import unique_names
-from pyserini_repbert.runs import read_run
+from pyserini_repbert.ranking import Ranking
 
 DENSE = '1 Q0 c 1 1 t\n1 Q0 a 2 3 t\n1 Q0 b 3 2 t\n3 Q0 z 1 1 t\n'
 BM25 = '1\tc\t0\n1\td\t1\n2\tx\t0\n'
@@ -69,7 +70,7 @@ def test_rrf_and_tag(runs):
 
 def test_interpolation(runs):
     assert fusion('--runs dense.run dense.run --method interpolation --alpha 0.1 --output o') == 0
-    assert read_run('o')['1'] == (['a', 'b', 'c'], [3.0, 2.0, 1.0])
+    assert read_run('o')['1'] == Ranking(['a', 'b', 'c'], [3.0, 2.0, 1.0])
 
 
 def test_provenance_tsv(runs):
@@ -124,12 +125,12 @@ def test_errors_are_one_line(runs, capsys, command, message):
 
 def test_files_in_step_are_fused_while_reading(runs, monkeypatch):
     """The same answer on both ways: with equal queries in equal order, and otherwise."""
-    import pyserini_repbert.runs
+    import pyserini_repbert.formats.runs
 
     (runs / 'step.tsv').write_text('1\tc\t1\n1\td\t2\n3\tx\t1\n')
     (runs / 'scattered.tsv').write_text('1\tc\t1\n3\tx\t1\n1\td\t2\n')
     assert fusion('--runs dense.run scattered.tsv --output o --tag t') == 0
-    monkeypatch.setattr(pyserini_repbert.runs, 'read_run', None)
+    monkeypatch.setattr(pyserini_repbert.formats.runs, 'read_run', None)
     assert fusion('--runs dense.run step.tsv --output p --tag t') == 0
     assert (runs / 'o').read_bytes() == (runs / 'p').read_bytes()
     assert (runs / 'p').read_text().splitlines()[-1] == '3 Q0 x 2 0.500000 t'
@@ -142,8 +143,8 @@ def test_files_out_of_step(runs, lines):
     (runs / 'other').write_text(lines)
     assert fusion('--runs dense.run other --output o --tag t') == 0
     assert read_run('o') == {
-        qid: (docids, pytest.approx([round(score, 6) for score in scores], abs=1e-9))
-        for qid, (docids, scores) in fuse([read_run('dense.run'), read_run('other')]).items()
+        qid: Ranking(ranking.docids, [round(score, 6) for score in ranking.scores])
+        for qid, ranking in fuse([read_run('dense.run'), read_run('other')]).items()
     }
 
 
@@ -153,7 +154,7 @@ def test_equal_names_are_told_apart():
 
 def test_help_imports_nothing_heavy():
     code = (
-        'import sys\nfrom pyserini_repbert.fusion.__main__ import main\n'
+        'import sys\nfrom pyserini_repbert.commands.fusion import main\n'
         "try: main(['--help'])\nexcept SystemExit: pass\n"
         "print([name for name in ('numpy', 'torch', 'pyserini') if name in sys.modules])"
     )

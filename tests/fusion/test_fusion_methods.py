@@ -3,48 +3,50 @@ from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
-from pyserini_repbert.runs import RankedList
+from pyserini_repbert.ranking import Ranking
 
-A = {'q1': RankedList(['a', 'b', 'c'], [9.0, 5.0, 1.0]), 'q2': RankedList(['x'], [1.0]), 'q4': RankedList([], [])}
-B = {'q3': RankedList(['y'], [2.0]), 'q1': RankedList(['c', 'd'], [4.0, 3.0])}
+A = {'q1': Ranking(['a', 'b', 'c'], [9.0, 5.0, 1.0]), 'q2': Ranking(['x'], [1.0]), 'q4': Ranking([], [])}
+B = {'q3': Ranking(['y'], [2.0]), 'q1': Ranking(['c', 'd'], [4.0, 3.0])}
 
 
 def test_interleave():
     fused = fuse([A, B])
     assert list(fused) == ['q1', 'q2', 'q4', 'q3']
-    assert fused['q1'] == (['a', 'c', 'b', 'd'], [1, 1 / 2, 1 / 3, 1 / 4])
-    assert fused['q2'] == (['x'], [1.0])
-    assert fused['q3'] == (['y'], [1.0])
-    assert fused['q4'] == ([], [])
+    assert fused['q1'] == Ranking(['a', 'c', 'b', 'd'], [1, 1 / 2, 1 / 3, 1 / 4])
+    assert fused['q2'] == Ranking(['x'], [1.0])
+    assert fused['q3'] == Ranking(['y'], [1.0])
+    assert fused['q4'] == Ranking([], [])
     assert list(fuse([B, A])) == ['q3', 'q1', 'q2', 'q4']
-    assert fuse([B, A], k=3)['q1'].docids == ['c', 'a', 'd']
+    assert fuse([B, A], k=3)['q1'].docids == ('c', 'a', 'd')
 
 
 def test_rrf():
     fused = fuse([A, B], 'rrf', rrf_k=1)['q1']
-    assert fused.docids == ['c', 'a', 'b', 'd']
+    assert fused.docids == ('c', 'a', 'b', 'd')
     assert fused.scores == pytest.approx([1 / 4 + 1 / 2, 1 / 2, 1 / 3, 1 / 3])
 
 
 def test_rrf_without_a_constant():
     """c 1/3 + 1, a 1, b 1/2 and d 1/2"""
-    assert fuse([A, B], 'rrf', rrf_k=0)['q1'] == (['c', 'a', 'b', 'd'], pytest.approx([4 / 3, 1, 1 / 2, 1 / 2]))
+    fused = fuse([A, B], 'rrf', rrf_k=0)['q1']
+    assert fused.docids == ('c', 'a', 'b', 'd')
+    assert fused.scores == pytest.approx([4 / 3, 1, 1 / 2, 1 / 2])
 
 
 def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
     """1/61 + 1/62 + 1/67 in any order; summed naively from left to right, the last bits differ."""
     lists = ['p q a b c d r', 'r p e f g h q', 'q r i j k l p']
     assert len({(1 / 61 + 1 / 62) + 1 / 67, (1 / 62 + 1 / 67) + 1 / 61, (1 / 67 + 1 / 61) + 1 / 62}) > 1
-    runs = [{'1': RankedList(docids.split(), [float(-i) for i in range(7)])} for docids in lists]
+    runs = [{'1': Ranking(docids.split(), [float(-i) for i in range(7)])} for docids in lists]
     fused = fuse(runs, 'rrf')['1']
-    assert fused.docids[:3] == ['p', 'q', 'r']
+    assert fused.docids[:3] == ('p', 'q', 'r')
     assert len(set(fused.scores[:3])) == 1
     assert fuse(runs[::-1], 'rrf')['1'] == fused
 
 
 def test_interpolation():
     fused = fuse([A, B], 'interpolation', alpha=0.25)['q1']
-    assert fused.docids == ['c', 'a', 'd', 'b']
+    assert fused.docids == ('c', 'a', 'd', 'b')
     assert fused.scores == pytest.approx([0.25 * 1 + 0.75 * 4, 0.25 * 9, 0.75 * 3, 0.25 * 5])
 
 
@@ -53,12 +55,12 @@ def test_interpolation():
 def test_k(method, k):
     whole = fuse([A, B], method, k=None)
     fused = fuse([A, B], method, k=k)
-    assert fused == {qid: (docids[:k], scores[:k]) for qid, (docids, scores) in whole.items()}
+    assert fused == {qid: ranking[:k] for qid, ranking in whole.items()}
 
 
 def test_one_run_alone():
-    assert fuse([A])['q1'].docids == ['a', 'b', 'c']
-    assert fuse([A], 'rrf')['q1'].docids == ['a', 'b', 'c']
+    assert fuse([A])['q1'].docids == ('a', 'b', 'c')
+    assert fuse([A], 'rrf')['q1'].docids == ('a', 'b', 'c')
 
 
 @pytest.mark.parametrize(
@@ -93,12 +95,12 @@ def test_same_as_pyserini(first, second):
         run = {}
         for qid, pairs in lists.items():
             pairs = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
-            run[qid] = RankedList([docid for docid, _ in pairs], [score / 4 for _, score in pairs])
+            run[qid] = Ranking([docid for docid, _ in pairs], [score / 4 for _, score in pairs])
         runs.append(run)
         rows = [
-            (qid, 'Q0', docid, rank, score, 'tag')
-            for qid, (docids, scores) in run.items()
-            for rank, (docid, score) in enumerate(zip(docids, scores, strict=True), 1)
+            (qid, 'Q0', hit.docid, rank, hit.score, 'tag')
+            for qid, ranking in run.items()
+            for rank, hit in enumerate(ranking, 1)
         ]
         theirs.append(TrecRun.from_list(rows))
     for method, expected in (
@@ -106,7 +108,11 @@ def test_same_as_pyserini(first, second):
         ('interpolation', fusion.interpolation(theirs, alpha=0.25, k=5)),
     ):
         fused = fuse(runs, method, k=5, alpha=0.25)
-        ours = [(qid, docid, score) for qid in sorted(fused) for docid, score in zip(*fused[qid], strict=True)]
+        ours = [
+            (qid, docid, score)
+            for qid in sorted(fused)
+            for docid, score in zip(fused[qid].docids, fused[qid].scores, strict=True)
+        ]
         table = expected.run_data
         assert [row[:2] for row in ours] == list(zip(table['topic'], table['docid'], strict=True))
         assert [row[2] for row in ours] == pytest.approx(list(table['score']), abs=1e-12)

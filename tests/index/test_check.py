@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from pyserini_repbert import command
-from pyserini_repbert.encode.__main__ import main as encode
-from pyserini_repbert.index.__main__ import main
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode
+from pyserini_repbert.commands.index import main
 
 
 @pytest.fixture

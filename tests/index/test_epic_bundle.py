@@ -9,12 +9,12 @@ import pytest
 
 from pyserini_repbert.encode.sharding import build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage, quantised
 from pyserini_repbert.index.manifest import EpicSettings
-from pyserini_repbert.passages import Passage
-from pyserini_repbert.term_vectors import TermVector, TermVectors, complete
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors, complete
 
 ATOL = {'float16': 1e-3, 'uint8': 5e-3}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyserini_repbert import command
-from pyserini_repbert.index.__main__ import main
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.index import main
 from pyserini_repbert.index.epic import EpicBundle
 
 

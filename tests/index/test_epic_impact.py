@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.index import main
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.__main__ import main
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_impact import impact_step, impacts, vocabulary_of
-from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.names.corpora import open_corpus
 
 QUERIES = ['the old fish in the sea', 'moon', 'cat dog ? big ##s', '']
 
@@ -51,7 +51,7 @@ def test_flags_that_do_not_fit(bundle, tmp_path, capsys):
 
 @pytest.mark.jvm
 def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
-    from pyserini_repbert.pyserini_bridge.impact import QUERY_UNIT, EpicImpactSearcher
+    from pyserini_repbert.search.impact import QUERY_UNIT, EpicImpactSearcher
 
     index = str(tmp_path / 'index')
     arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
@@ -81,9 +81,9 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
 
 @pytest.mark.jvm
 def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys):
-    from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
-    from pyserini_repbert.runs import read_run
-    from pyserini_repbert.search.__main__ import main as search
+    from pyserini_repbert.commands.search import main as search
+    from pyserini_repbert.formats.runs import read_run
+    from pyserini_repbert.search.impact import EpicImpactSearcher
 
     index, topics, run = str(tmp_path / 'index'), tmp_path / 'topics.tsv', str(tmp_path / 'run.txt')
     built = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
@@ -92,7 +92,7 @@ def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys)
     assert command.run(search, ['--sparse', index, '--topics', str(topics), '--output', run, '--hits', '7']) == 0
     searcher = EpicImpactSearcher(index)
     expected = searcher.batch_search(QUERIES[:2], ['1', '2'], 7)
-    assert {qid: found.docids for qid, found in read_run(run).items()} == {
+    assert {qid: list(found.docids) for qid, found in read_run(run).items()} == {
         qid: [hit.docid for hit in hits] for qid, hits in expected.items()
     }
     assert searcher.size == 60 and len(searcher.search(QUERIES[0], 10**9)) <= 60
@@ -110,7 +110,7 @@ def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys)
 )
 @pytest.mark.jvm
 def test_damaged_records_are_one_line(record, tmp_path):
-    from pyserini_repbert.pyserini_bridge.impact import EpicImpactSearcher
+    from pyserini_repbert.search.impact import EpicImpactSearcher
 
     (tmp_path / 'segments_1').touch()
     (tmp_path / 'pyserini_repbert.json').write_text(record)
@@ -122,8 +122,8 @@ def test_damaged_records_are_one_line(record, tmp_path):
 def test_pyserinis_searcher_finds_the_same(bundle, tmp_path):
     from pyserini_repbert.index.epic_impact import build_impact_index
     from pyserini_repbert.pyserini_bridge.compat import import_pyserini
-    from pyserini_repbert.pyserini_bridge.impact import EpicImpactQueryEncoder, EpicImpactSearcher
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.search.impact import EpicImpactQueryEncoder, EpicImpactSearcher
 
     index = tmp_path / 'index'
     build_impact_index(bundle, vocabulary_of(bundle), index)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pyserini_repbert.command import run
-from pyserini_repbert.index.__main__ import main
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.index import main
 
 
 @pytest.mark.jvm

@@ -8,7 +8,7 @@ import pytest
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index import lucene
 from pyserini_repbert.index.lucene import build_lucene_index
-from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.names.corpora import open_corpus
 
 PASSAGES = {
     'd1': 'Red apples grow on old trees.',
@@ -139,7 +139,7 @@ def test_skipped_lines_would_shift_the_additions(tmp_path):
 
 
 def test_documents(monkeypatch):
-    from pyserini_repbert.passages import Passage
+    from pyserini_repbert.formats.passages import Passage
 
     monkeypatch.setattr(lucene, 'BATCH', 2)
     passages = [Passage('1', 'a'), Passage('2', ''), Passage('3', 'é "c"')]

@@ -13,9 +13,9 @@ from pyserini_repbert import catalog
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, MismatchError, MissingResourceError
 from pyserini_repbert.files import digest
-from pyserini_repbert.index.named import NamedIndex, locate
-from pyserini_repbert.models.checkpoint import open_checkpoint
-from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.indexes import NamedIndex, locate
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
 from pyserini_repbert.search import RepBertSearcher

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.models.batching import collate, length_batches, run_batched
-from pyserini_repbert.models.inputs import TokenSequence
+from pyserini_repbert.models.tokenizer import TokenSequence
 
 
 @given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 120))

@@ -13,7 +13,7 @@ import pytest
 from pyserini_repbert.checksums import CHECKSUMS, write_checksums
 from pyserini_repbert.encode import RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
-from pyserini_repbert.models.checkpoint import open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
 
 NOT_LOADED = ('README.md', 'log.csv', 'recipe.yaml')

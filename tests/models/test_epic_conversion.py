@@ -11,7 +11,7 @@ import torch
 from pyserini_repbert import catalog
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.models.epic_conversion import _HEADS, convert_epic
+from pyserini_repbert.models.convert.epic import _HEADS, convert_epic
 from tools import convert_epic_checkpoint
 
 RANKING = {'system': 'epic', 'variant': 'official'}
@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_refused(published, tmp_path):
 
 def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     folder, source = published
-    monkeypatch.setattr('pyserini_repbert.models.legacy._HEAD_SIZE', 8)
+    monkeypatch.setattr('pyserini_repbert.models.convert.legacy._HEAD_SIZE', 8)
     convert_epic_checkpoint.main([str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')])
     made, expected = (EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder))
     assert made.as_dict() == expected.as_dict()
@@ -74,5 +74,5 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     downloads = catalog.cache_folder() / 'downloads'
     downloads.mkdir()
     (downloads / 'epic.p').write_bytes(source.read_bytes())
-    monkeypatch.setattr('pyserini_repbert.models.epic_conversion.uncased_vocabulary', lambda: folder / 'vocab.txt')
+    monkeypatch.setattr('pyserini_repbert.models.convert.epic.uncased_vocabulary', lambda: folder / 'vocab.txt')
     assert EpicEncoder('epic').name == 'epic'

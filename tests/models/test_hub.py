@@ -8,7 +8,7 @@ import torch
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
-from pyserini_repbert.models.checkpoint import open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
 
 def test_offline_the_address_and_size_are_named(tmp_path, monkeypatch):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.inputs import WordPieces
-from pyserini_repbert.models.layouts import PairInputs, PairLayout, TripleInputs, TripleLayout
+from pyserini_repbert.models.pair_inputs import PairInputs, PairLayout, TripleInputs, TripleLayout
+from pyserini_repbert.models.tokenizer import WordPieces
 
 CLS, SEP = 2, 3
 LENGTHS = st.integers(0, 700)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.models.checkpoint import Checkpoint
-from pyserini_repbert.models.tensor_bundle import TensorBundle
-from pyserini_repbert.models.tf_conversion import convert_tensorflow, hub_name
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
+from pyserini_repbert.models.convert.tensorflow import convert_tensorflow, hub_name
 
 WRITTEN = Path(__file__).parent / 'tf_checkpoint'
 PREFIX = WRITTEN / 'model.ckpt-7'
@@ -180,7 +180,7 @@ def test_what_cannot_be_converted(tmp_path, monkeypatch):
 def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
     from pyserini_repbert import catalog
     from pyserini_repbert.files import digest
-    from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
     values = dict(catalog.get('rerankers', 'duobert-large').values)
     archive = catalog.cache_folder() / 'downloads' / values['download']['file']
@@ -193,7 +193,7 @@ def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
     monkeypatch.setattr(catalog, 'find', lambda kind, name: entry if name == 'duobert-large' else None)
     vocabulary = tmp_path / 'vocab.txt'
     vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
-    monkeypatch.setattr('pyserini_repbert.models.legacy.uncased_vocabulary', lambda: vocabulary)
+    monkeypatch.setattr('pyserini_repbert.models.convert.legacy.uncased_vocabulary', lambda: vocabulary)
     checkpoint = open_checkpoint('duobert-large', 'rerankers')
     assert checkpoint.system('duobert')['max_query_length'] == 62
     assert checkpoint.folder == catalog.cache_folder() / 'checkpoints' / 'duobert-large'

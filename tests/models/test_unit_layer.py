@@ -7,8 +7,8 @@ import torch
 from torch.nn.functional import normalize
 
 from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer
 from pyserini_repbert.models.repbert import RepBert
-from pyserini_repbert.models.unit_layer import UNIT_LAYER, with_unit_layer
 
 SIZES = {'vocab_size': 60, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'intermediate_size': 48}
 WITH = {**SIZES, 'num_hidden_layers': 3, UNIT_LAYER: True}

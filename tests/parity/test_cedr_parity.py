@@ -12,7 +12,7 @@ import torch
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.loading import load_ranker
-from pyserini_repbert.models.checkpoint import open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
 HERE = Path(__file__).parent / 'cedr'
 MODELS = {

@@ -11,7 +11,7 @@ import pytest
 
 from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.models.layouts import TripleLayout
+from pyserini_repbert.models.pair_inputs import TripleLayout
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, aggregate
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.term_vectors import TermVector, largest
+from pyserini_repbert.models.term_vectors import TermVector, largest
 
 HERE = Path(__file__).parent / 'epic'
 RENAMED = {

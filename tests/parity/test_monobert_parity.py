@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.models.batching import run_batched
-from pyserini_repbert.models.layouts import PairLayout
+from pyserini_repbert.models.pair_inputs import PairLayout
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieces
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.parity
@@ -43,7 +43,7 @@ def test_token_ids_equal_the_originals(inputs, checkpoint_folder):
 
 @pytest.mark.parametrize('source', ['tokenizer.json', 'vocab.txt'])
 def test_wordpieces_equal_those_of_hugging_face(source, checkpoint_folder):
-    from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
     folder = open_checkpoint('minilm').folder
     pieces = (

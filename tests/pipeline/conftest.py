@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pyserini_repbert.ranking import Query
-from pyserini_repbert.runs import RankedList, Run, write_run
+from pyserini_repbert.formats.runs import write_run
+from pyserini_repbert.ranking import Query, Ranking, Run
 
 
 class World(NamedTuple):
@@ -47,7 +47,7 @@ def world(tmp_path: Path, tiny_checkpoint: Callable[..., Path], corpus_file: Cal
     run = {}
     for number, (query, n) in enumerate(zip(queries, (12, 12, 4), strict=True)):
         docids = [f'd{(place * 7 + number * 3) % 20}' for place in range(n)]
-        run[query.qid] = RankedList(docids, [float(20 - place) for place in range(n)])
+        run[query.qid] = Ranking(docids, [float(20 - place) for place in range(n)])
     topics, run_file = tmp_path / 'topics.tsv', tmp_path / 'bm25.txt'
     topics.write_text(''.join(f'{query.qid}\t{query.text}\n' for query in queries), encoding='utf-8')
     write_run(run_file, run)

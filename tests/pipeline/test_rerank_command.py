@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.pipeline.partial import PartFile
-from pyserini_repbert.rerank.__main__ import main
-from pyserini_repbert.runs import read_run
+from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.pipeline.resume import PartFile
 
 
 def arguments(world, output, *more: str) -> list[str]:

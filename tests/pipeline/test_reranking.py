@@ -6,16 +6,23 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.evaluate.tradeoff import Replay, Setting
-from pyserini_repbert.passages import CorpusTexts, open_corpus
+from pyserini_repbert.evaluate.studies.tradeoff import Replay, Setting
+from pyserini_repbert.formats.passages import CorpusTexts
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import parse_stage, run_stages
-from pyserini_repbert.pipeline.partial import finished
+from pyserini_repbert.pipeline.query_batches import cut_batches
 from pyserini_repbert.pipeline.reranking import Settings
-from pyserini_repbert.pipeline.windows import cut_windows
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.pipeline.resume import finished
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
-from pyserini_repbert.rerank.kept import KeptScores, best_of, needed_pairs, read_kept, replay, write_kept
-from pyserini_repbert.runs import RankedList
+from pyserini_repbert.rerank.saved_scores import (
+    SavedScores,
+    best_of,
+    needed_pairs,
+    read_saved_scores,
+    replay,
+    write_saved_scores,
+)
 
 NAN = float('nan')
 
@@ -28,14 +35,14 @@ def stages_of(world, k0=10, k1=4, method='sum'):
     return [parse_stage(f'{world.mono}@{k0}'), parse_stage(f'{world.duo}@{k1}:{method}')]
 
 
-def test_windows_end_with_the_query_that_fills_them():
-    assert cut_windows([5, 5, 5, 20, 1], 10) == [range(0, 2), range(2, 4), range(4, 5)]
-    assert cut_windows([], 10) == []
-    assert cut_windows([10, 10], 10) == [range(0, 1), range(1, 2)]
+def test_batches_end_with_the_query_that_fills_them():
+    assert cut_batches([5, 5, 5, 20, 1], 10) == [range(0, 2), range(2, 4), range(4, 5)]
+    assert cut_batches([], 10) == []
+    assert cut_batches([10, 10], 10) == [range(0, 1), range(1, 2)]
 
 
 def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypatch):
-    output, settings = tmp_path / 'out.txt', Settings(window_inputs=1, keep=())
+    output, settings = tmp_path / 'out.txt', Settings(batch_inputs=1, save=())
     whole = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings)
     assert list(whole.run) == ['q1', 'q2', 'q3']
     original, calls = DuoBertReranker.pair_differences, []
@@ -59,7 +66,7 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
     assert len(calls) == 4  # one before the kill, and not again
     assert resumed.run == whole.run
     assert [cost.inferences for cost in resumed.costs] == [cost.inferences for cost in whole.costs] == [24, 36]
-    for one, other in zip(resumed.kept, whole.kept, strict=True):
+    for one, other in zip(resumed.saved, whole.saved, strict=True):
         np.testing.assert_array_equal(one.differences, other.differences)
         np.testing.assert_array_equal(one.scores, other.scores)
     again = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output, resume=True)
@@ -70,9 +77,9 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
 
 
 def test_resuming_refuses_another_run_model_or_setting(world, tmp_path):
-    output, settings = tmp_path / 'out.txt', Settings(window_inputs=1)
+    output, settings = tmp_path / 'out.txt', Settings(batch_inputs=1)
     run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
-    other_run = world.run | {'q1': RankedList(world.run['q1'].docids[::-1], world.run['q1'].scores)}
+    other_run = world.run | {'q1': Ranking(world.run['q1'].docids[::-1], world.run['q1'].scores)}
     mono_only = stages_of(world)[:1]
     for queries, run, stages, chosen, what in (
         (world.queries, other_run, stages_of(world), settings, 'run was'),
@@ -80,7 +87,7 @@ def test_resuming_refuses_another_run_model_or_setting(world, tmp_path):
         (world.queries, world.run, mono_only, settings, 'stages was'),
         (world.queries, world.run, stages_of(world, method='min'), settings, 'stages was'),
         (world.queries, world.run, stages_of(world, k1=3), settings, 'stages was'),
-        (world.queries, world.run, stages_of(world), Settings(window_inputs=1, drop_rest=True), 'drop_rest was'),
+        (world.queries, world.run, stages_of(world), Settings(batch_inputs=1, drop_rest=True), 'drop_rest was'),
     ):
         with pytest.raises(MismatchError, match=f'begun with other settings: {what}'):
             run_stages(queries, run, stages, texts_of(world), chosen, output, resume=True)
@@ -110,14 +117,14 @@ def test_progress_counts_all_inferences(world):
 
 @pytest.mark.slow
 def test_queries_are_split_between_processes(world):
-    alone = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(window_inputs=1))
+    alone = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(batch_inputs=1))
     done = []
     split = run_stages(
         world.queries,
         world.run,
         stages_of(world),
         texts_of(world),
-        Settings(('cpu', 'cpu'), window_inputs=1),
+        Settings(('cpu', 'cpu'), batch_inputs=1),
         on_total=lambda total: done.append,
     )
     assert sum(done) == 60
@@ -135,39 +142,39 @@ def test_queries_are_split_between_processes(world):
 @pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max'])
 @pytest.mark.parametrize('drop_rest', [False, True])
 def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_rest, world, tmp_path):
-    settings = Settings(keep=(6, 2), drop_rest=drop_rest)
+    settings = Settings(save=(6, 2), drop_rest=drop_rest)
     deep = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings)
     plain = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(drop_rest=drop_rest))
     assert {qid: ranked.docids for qid, ranked in deep.run.items()} == {q: r.docids for q, r in plain.run.items()}
-    write_kept(tmp_path / 'kept.npz', deep.kept, {'made': 'here'})
-    kept, about = read_kept(tmp_path / 'kept.npz')
+    write_saved_scores(tmp_path / 'saved.npz', deep.saved, {'made': 'here'})
+    saved, about = read_saved_scores(tmp_path / 'saved.npz')
     assert about == {'made': 'here'}
     for k0, k1 in ((10, 4), (6, 4), (2, 2), (10, 3), (6, 2), (6, 0)):
         stages = stages_of(world, k0, k1, method) if k1 else stages_of(world, k0)[:1]
         expected = run_stages(world.queries, world.run, stages, texts_of(world), Settings(drop_rest=drop_rest)).run
-        for own in kept:
+        for own in saved:
             found = replay(own, k0, k1, method, drop_rest=drop_rest)
-            assert [item.docid for item in found] == expected[own.qid].docids, (k0, k1)
+            assert [item.docid for item in found] == list(expected[own.qid].docids), (k0, k1)
             scored = [item.score for item in found][: k1 or k0]
             np.testing.assert_allclose(scored, expected[own.qid].scores[: len(scored)], atol=1e-5)
-    with pytest.raises(InputError, match='use --replay-k0 4|score again with this k0'):
-        replay(kept[0], 4, 4)
+    with pytest.raises(InputError, match='score again so that this k0 can be replayed'):
+        replay(saved[0], 4, 4)
     with pytest.raises(InputError, match='k0=11 is asked for, 10 candidates have scores'):
-        replay(kept[0], 11)
+        replay(saved[0], 11)
 
 
-def kept_scores() -> KeptScores:
-    return KeptScores(
+def saved_scores() -> SavedScores:
+    return SavedScores(
         'q', 'text', ('d', 'c', 'b', 'a'), np.array([-3.0, -1.0, -1.0, -0.5]), np.empty(0, int), np.empty((0, 0))
     )
 
 
 def test_the_pairs_that_depths_need():
-    kept = kept_scores()
-    assert best_of(kept, 4, 2).tolist() == [3, 1]
-    assert best_of(kept, 3, 2).tolist() == [1, 2]
-    assert best_of(kept, 0, 3).tolist() == [0, 1, 2]
-    members, pairs = needed_pairs(kept, [4, 3], 2)
+    saved = saved_scores()
+    assert best_of(saved, 4, 2).tolist() == [3, 1]
+    assert best_of(saved, 3, 2).tolist() == [1, 2]
+    assert best_of(saved, 0, 3).tolist() == [0, 1, 2]
+    members, pairs = needed_pairs(saved, [4, 3], 2)
     assert members.tolist() == [3, 1, 2]
     assert pairs.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
 
@@ -175,42 +182,42 @@ def test_the_pairs_that_depths_need():
 def test_replayed_ties_keep_the_order_of_the_stage_before():
     """monoBERT ties c and b, duoBERT (binary) all of a, c, b: a beats c, c beats b, b beats a."""
     differences = np.array([[NAN, 1.0, -1.0], [-1.0, NAN, 1.0], [1.0, -1.0, NAN]])
-    kept = replace(kept_scores(), members=np.array([3, 1, 2]), differences=differences)
+    saved = replace(saved_scores(), members=np.array([3, 1, 2]), differences=differences)
     for k1, expected in ((0, 'acbd'), (2, 'acbd'), (3, 'acbd')):
-        assert ''.join(item.docid for item in replay(kept, 4, k1, 'binary')) == expected
-        order = Replay(kept).order(Setting(4, k1, 'binary'))
-        assert ''.join(kept.docids[position] for position in order) == expected
+        assert ''.join(item.docid for item in replay(saved, 4, k1, 'binary')) == expected
+        order = Replay(saved).order(Setting(4, k1, 'binary'))
+        assert ''.join(saved.docids[position] for position in order) == expected
 
 
 @pytest.mark.parametrize('keep', [None, (6,)])
 def test_ties_of_a_stage_keep_the_order_of_the_stage_before(keep, world, monkeypatch):
     monkeypatch.setattr(DuoBertReranker, 'aggregated', lambda self, query, differences: np.zeros(len(differences)))
     mono = run_stages(world.queries, world.run, stages_of(world)[:1], texts_of(world)).run
-    both = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(keep=keep)).run
+    both = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(save=keep)).run
     assert any(ranked.docids[:4] != sorted(ranked.docids[:4]) for ranked in mono.values())
     assert {qid: ranked.docids for qid, ranked in both.items()} == {qid: list.docids for qid, list in mono.items()}
 
 
-def test_kept_scores_that_are_no_such_thing(tmp_path):
-    path = tmp_path / 'kept.npz'
+def test_saved_scores_that_are_no_such_thing(tmp_path):
+    path = tmp_path / 'saved.npz'
     with pytest.raises(InputError, match='does not exist'):
-        read_kept(path)
+        read_saved_scores(path)
     path.write_bytes(b'nothing')
-    with pytest.raises(InputError, match='holds no kept scores'):
-        read_kept(path)
+    with pytest.raises(InputError, match='holds no saved scores'):
+        read_saved_scores(path)
     np.savez(path, other=np.zeros(3))
-    with pytest.raises(InputError, match='holds no kept scores'):
-        read_kept(path)
-    write_kept(path, [], {})
-    assert read_kept(path) == ([], {})
+    with pytest.raises(InputError, match='holds no saved scores'):
+        read_saved_scores(path)
+    write_saved_scores(path, [], {})
+    assert read_saved_scores(path) == ([], {})
 
 
 def test_only_mono_and_duo_scores_are_kept(world):
-    settings = Settings(keep=())
+    settings = Settings(save=())
     mono = run_stages(world.queries, world.run, stages_of(world)[:1], texts_of(world), settings)
-    assert [len(kept.scores) for kept in mono.kept] == [10, 10, 4]
-    assert [item.docid for item in replay(mono.kept[0], 10)] == mono.run['q1'].docids
+    assert [len(kept.scores) for kept in mono.saved] == [10, 10, 4]
+    assert [item.docid for item in replay(mono.saved[0], 10)] == list(mono.run['q1'].docids)
     duo = run_stages(world.queries, world.run, stages_of(world)[1:], texts_of(world), settings)
-    assert [item.docid for item in replay(duo.kept[0], 0, 4)] == duo.run['q1'].docids
+    assert [item.docid for item in replay(duo.saved[0], 0, 4)] == list(duo.run['q1'].docids)
     with pytest.raises(InputError, match='the last stage has to be duoBERT'):
         run_stages(world.queries, world.run, [stages_of(world)[0]] * 2, texts_of(world), settings)

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from pyserini_repbert import command
-from pyserini_repbert.encode.__main__ import main as encode
-from pyserini_repbert.rerank.__main__ import main as rerank
-from pyserini_repbert.runs import read_run
-from pyserini_repbert.search.__main__ import main as search
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode
+from pyserini_repbert.commands.rerank import main as rerank
+from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.formats.runs import read_run
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_the_first_stage_gives_as_many_as_the_reranker_takes(world, index, tmp_p
     question = ['--index', index[0], '--query', world.queries[0].text, '--hits', '2', '--rerank', f'{world.mono}@9']
     assert command.run(search, question) == 0
     shown = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.lstrip()[:2] in ('1.', '2.')]
-    assert shown == best
+    assert tuple(shown) == best
 
 
 def test_a_question_is_answered_through_the_stages(world, index, capsys):
@@ -80,11 +80,11 @@ def test_wrong_stages_are_one_line(world, index, tmp_path, capsys, stages, messa
 
 @pytest.mark.parametrize('where', [['--index', 'nowhere/lucene'], ['--corpus', 'nowhere/lucene']])
 def test_a_place_that_is_not_there_is_noticed_before_models_load(world, index, tmp_path, capsys, monkeypatch, where):
+    from pyserini_repbert.names import index_building
     from pyserini_repbert.pipeline.runners import Opening
-    from pyserini_repbert.search import opening
 
     monkeypatch.setattr(Opening, 'open', lambda *given: pytest.fail('a reranker was opened'))
-    monkeypatch.setattr(opening, 'ready_folder', lambda *given: pytest.fail('a dense index was opened'))
+    monkeypatch.setattr(index_building, 'ready_folder', lambda *given, **named: pytest.fail('a dense index was opened'))
     arguments = ['--topics', str(world.topics), '--output', str(tmp_path / 'out.txt')]
     reranker = ['--run', str(world.run_file), '--reranker', f'{world.mono}@3']
     assert command.run(rerank, [*reranker, *where, *arguments]) == 2

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.passages import CorpusTexts, open_corpus
+from pyserini_repbert.formats.passages import CorpusTexts
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import Pipeline, Stage, StageSpec, open_reranker, open_texts, parse_stage
 from pyserini_repbert.pipeline.costs import StageCost, added, shown
-from pyserini_repbert.ranking import Candidate, Query
+from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, Reranker
-from pyserini_repbert.rerank.kept import over
 from pyserini_repbert.search import HybridSearcher
 
 
@@ -54,8 +54,8 @@ def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
     assert docids(pipeline.search('x', k=3)) == ['d2', 'd3', 'd1']
     assert pipeline.search('') == []
     assert [cost.inferences for cost in dropping.costs] == [4, 2]
-    rankings = pipeline.rankings([Query('a', 'x'), Query('b', ''), Query('c', 'y')], at_once=2)
-    assert [len(ranking.candidates) for ranking in rankings] == [6, 0, 6]
+    run = pipeline.rankings([Query('a', 'x'), Query('b', ''), Query('c', 'y')])
+    assert {qid: len(ranking) for qid, ranking in run.items()} == {'a': 6, 'b': 0, 'c': 6}
     assert [(cost.queries, cost.inferences) for cost in pipeline.costs] == [(3, 8), (3, 4)]
 
 
@@ -72,7 +72,7 @@ def test_a_run_is_a_first_stage(world):
     found = pipeline.batch_search([query.text for query in world.queries], [query.qid for query in world.queries])
     with_text = [Candidate(docid, 0.0, texts.texts([docid])[0]) for docid in world.run['q1'].docids[:10]]
     first = mono.rerank('red cat', with_text)
-    expected = docids(duo.rerank('red cat', first[:3])) + docids(first[3:]) + world.run['q1'].docids[10:]
+    expected = docids(duo.rerank('red cat', first[:3])) + docids(first[3:]) + list(world.run['q1'].docids[10:])
     assert docids(found['q1']) == expected
     assert len(found['q3']) == 4
     assert [cost.inferences for cost in pipeline.costs] == [10 + 10 + 4, 3 * 6]
@@ -100,10 +100,12 @@ def test_depths_must_not_grow():
 
 
 def test_the_rest_gets_lower_scores():
-    head, rest = [Candidate('a', -7.5), Candidate('b', -9.0)], [Candidate('c', 30.0), Candidate('d', 20.0)]
-    assert over(head, rest) == [*head, Candidate('c', -10.0), Candidate('d', -11.0)]
-    assert over([], rest) == rest
-    assert over(head, []) == head
+    head, rest = Ranking(['a', 'b'], [-7.5, -9.0]), Ranking(['c', 'd'], [30.0, 20.0])
+    assert head.above(rest) == Ranking(['a', 'b', 'c', 'd'], [-7.5, -9.0, -10.0, -11.0])
+    assert NO_HITS.above(rest) == rest
+    assert head.above(NO_HITS) == head
+    texts = head.with_texts({'a': 'one'}).above(rest).texts
+    assert texts == ('one', None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_texts_of_a_dense_bundle(stored, world, tiny_checkpoint, tmp_path):
         found = open_texts(None, str(bundle), []).texts(['d3', 'nobody'])
         assert found == [*CorpusTexts(open_corpus(world.corpus), ['d3']).texts(['d3']), None]
     else:
-        with pytest.raises(InputError, match='stores no passages: build it with --store-text'):
+        with pytest.raises(InputError, match='stores no passages: build it with texts, or give the corpus'):
             open_texts(None, str(bundle), [])
 
 

@@ -15,10 +15,10 @@ from unittest import mock
 
 import pytest
 
-from pyserini_repbert.command import run
-from pyserini_repbert.regression.__main__ import main
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.regression import main
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.workshop import CommandFailedError, Workshop
+from pyserini_repbert.regression.workspace import CommandFailedError, Workshop
 
 TEXT = """\
 name: small

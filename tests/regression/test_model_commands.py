@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.checkpoint import open_checkpoint
-from pyserini_repbert.regression import model_commands, probe
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.regression.blame import model_commands, probe
+from pyserini_repbert.regression.blame.model_commands import Model
+from pyserini_repbert.regression.blame.retokenized import READINGS, SameTokenizerError, retokenized
 from pyserini_repbert.regression.checkpoints import condition_fingerprint
-from pyserini_repbert.regression.model_commands import Model
-from pyserini_repbert.regression.retokenized import READINGS, SameTokenizerError, retokenized
 
 PACKAGE = 'python -m pyserini_repbert.'
 

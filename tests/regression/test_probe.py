@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.regression import main
 from pyserini_repbert.models import batching
-from pyserini_repbert.regression.__main__ import main
-from pyserini_repbert.regression.workshop import CommandFailedError, Workshop
+from pyserini_repbert.regression.workspace import CommandFailedError, Workshop
 
 
 def test_the_precision_of_another_report_is_found(dense_world: Any) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.command import run
-from pyserini_repbert.regression.__main__ import main
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.regression import main
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.report import entry_rows
 

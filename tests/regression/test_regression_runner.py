@@ -10,7 +10,7 @@ import pytest
 
 from pyserini_repbert.regression.runner import Outcome, Status, judge, run_condition
 from pyserini_repbert.regression.schema import Expected, Source, Tolerance
-from pyserini_repbert.regression.workshop import Workshop
+from pyserini_repbert.regression.workspace import Workshop
 
 Make = Callable[..., Path]
 MakeWorkshop = Callable[..., Workshop]

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.models.cedr import FIRST_STAGES
 from pyserini_repbert.pipeline.specs import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
-from pyserini_repbert.rerank.__main__ import main
-from pyserini_repbert.runs import read_run
 
 ARCHITECTURES = ['vanilla', 'knrm', 'pacrr', 'drmm']
 QUERIES = ['cat sat', 'the big red dog ran on a mat in the sun', '']
@@ -122,7 +122,7 @@ def test_rerank_command(tiny_cedr, tmp_path, monkeypatch, capsys):
     assert run(main, command.split()) == 0
     expected = CedrReranker(folder, n_layers=1).rerank('cat sat', [Candidate(d, text=t) for d, t in texts.items()])
     found = read_run('o')['1']
-    assert found.docids == [item.docid for item in expected]
+    assert found.docids == tuple(item.docid for item in expected)
     np.testing.assert_allclose(found.scores, [item.score for item in expected], atol=1e-5)
     assert run(main, [*command.split()[:-1], 'cedr-pacrr@9:layers=7', '--overwrite']) == 2
     assert '7 layers were asked for' in capsys.readouterr().err

@@ -8,11 +8,12 @@ import pytest
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.passages import Passage, open_corpus
+from pyserini_repbert.formats.passages import Passage
+from pyserini_repbert.models.term_vectors import TermVector
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
 from pyserini_repbert.rerank.base import Work
-from pyserini_repbert.term_vectors import TermVector
 
 QUERIES = ['blue fish in the sea', 'moon', 'the cat ate the bird ?']
 
@@ -154,8 +155,8 @@ def test_identity_tells_apart_what_changes_scores(encoder, passages, tmp_path):
 
 
 def test_a_stage_names_its_index(encoder, passages, tmp_path):
+    from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.pipeline.specs import open_reranker, parse_stage
-    from pyserini_repbert.pipeline.texts import open_texts
 
     encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15, store_text=True)
     stage = parse_stage(f'{encoder.name}@10:index={tmp_path / "index"},missing=refuse')

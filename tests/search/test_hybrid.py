@@ -14,11 +14,10 @@ from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
-from pyserini_repbert.ranking import Candidate, Query
-from pyserini_repbert.runs import RankedList
+from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.search import HybridSearcher
+from pyserini_repbert.search.first_stage import FirstStage
 from pyserini_repbert.search.hybrid import PYSERINI
-from pyserini_repbert.search.opening import Searchers
 
 
 @dataclass
@@ -114,16 +113,13 @@ def test_interpolation_by_hand():
 def test_one_formula_wherever_it_is_asked_for(dense, sparse):
     """HybridSearcher, the searchers of the search command, and `fuse`, which the fusion command applies."""
     first, second = Scored(dense), Scored(sparse)
-    runs = [
-        {'0': RankedList([hit.docid for hit in own.hits], [hit.score for hit in own.hits])} for own in (first, second)
-    ]
+    runs = [{'0': Ranking([hit.docid for hit in own.hits], [hit.score for hit in own.hits])} for own in (first, second)]
     for method, settings in (('interleave', {}), ('rrf', {'rrf_k': 7.0}), ('interpolation', {'alpha': 0.3})):
         expected = fuse(runs, method, 4, **settings)['0']
         searched = HybridSearcher(first, second, method, **settings).search('q', k=4)
-        assert [hit.docid for hit in searched] == expected.docids
-        assert [hit.score for hit in searched] == expected.scores
-        commanded = Searchers(('a', 'b'), (first, second), FusionMethod(method), **settings)
-        assert commanded.search([Query('0', 'q')], 4)[0] == {'0': expected}
+        assert searched == list(expected)
+        commanded = FirstStage(('a', 'b'), (first, second), FusionMethod(method), **settings)
+        assert commanded.run([Query('0', 'q')], 4)[0] == {'0': expected}
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from pyserini_repbert import command
-from pyserini_repbert.encode.__main__ import main as encode
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode
+from pyserini_repbert.commands.index import main as index_command
+from pyserini_repbert.commands.search import main
+from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
-from pyserini_repbert.index.__main__ import main as index_command
-from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.runs import RankedList, read_run, write_run
-from pyserini_repbert.search import RepBertSearcher, opening
-from pyserini_repbert.search.__main__ import main
+from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.search import RepBertSearcher, first_stage
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_topics_become_a_run(setting, tmp_path, capsys):
     run = read_run(output)
     assert list(run) == ['q2', 'q1', 'q0']
     expected = RepBertSearcher(setting[0]).search('a dog ran', 12)
-    assert run['q1'].docids == [hit.docid for hit in expected]
+    assert run['q1'].docids == tuple(hit.docid for hit in expected)
     assert output.read_text().splitlines()[0].split()[-1] == 'mine'
 
 
@@ -116,7 +116,7 @@ class Other:
 @pytest.fixture
 def other(monkeypatch):
     searcher = Other()
-    monkeypatch.setattr(opening, '_open_sparse', lambda spec, options: searcher)
+    monkeypatch.setattr(first_stage, 'open_sparse', lambda *_: searcher)
     return searcher
 
 
@@ -141,7 +141,7 @@ def test_search_fuses_as_the_fusion_command_does(setting, other, tmp_path, flags
     hits = 1200 if '1200' in given else 6
     dense = RepBertSearcher(*setting[:2]).batch_search(['the cat', 'a dog ran', ''], ['q2', 'q1', 'q0'], asked)
     runs = [
-        {qid: RankedList([hit.docid for hit in own], [hit.score for hit in own]) for qid, own in found.items()}
+        {qid: Ranking([hit.docid for hit in own], [hit.score for hit in own]) for qid, own in found.items()}
         for found in (dense, other.batch_search([], dense, asked))
     ]
     fused = fuse(runs[::-1] if '--sparse-first' in given else runs, method, hits, **settings)

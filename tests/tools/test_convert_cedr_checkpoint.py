@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
 

@@ -13,13 +13,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.passages import open_corpus
+from pyserini_repbert.formats.runs import read_run, write_run
+from pyserini_repbert.formats.topics import read_topics
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank import DuoBertReranker
-from pyserini_repbert.runs import RankedList, read_run, write_run
-from pyserini_repbert.topics import read_topics
 
 TOOLS = Path(__file__).parents[2] / 'tools'
 TOPICS = {'q1': 'red cat', 'q2': 'the big sea', 'q3': 'moon'}
@@ -69,7 +70,7 @@ def workshop(tools, tmp_path, corpus_file, checkpoints):
     (tmp_path / 'topics.tsv').write_text(''.join(f'{qid}\t{text}\n' for qid, text in TOPICS.items()))
     (tmp_path / 'qrels.txt').write_text('q1 0 d3 1\nq2 0 d5 1\nq2 0 d9 2\nq3 0 d14 1\n')
     bm25 = {
-        qid: RankedList([f'd{(7 * n + 3 * at) % 20}' for n in range(14)], [20.0 - n for n in range(14)])
+        qid: Ranking([f'd{(7 * n + 3 * at) % 20}' for n in range(14)], [20.0 - n for n in range(14)])
         for at, qid in enumerate(TOPICS)
     }
     write_run(tmp_path / 'lucene.txt', bm25)
@@ -119,8 +120,8 @@ def test_duobert_reranks_the_best_of_monobert(tools, workshop, checkpoints):
         found = read_run(shop.run(f'{DUO}.{method}').path)
         for qid, query in TOPICS.items():
             candidates = [Candidate(docid, 0.0, texts[docid]) for docid in mono[qid].docids[:depth]]
-            expected = [item.docid for item in reranker.rerank(query, candidates)] + mono[qid].docids[depth:]
-            assert found[qid].docids == expected
+            expected = [item.docid for item in reranker.rerank(query, candidates)] + list(mono[qid].docids[depth:])
+            assert list(found[qid].docids) == expected
 
 
 def test_other_weights_make_what_rests_on_them_again(workshop, checkpoints):
@@ -139,7 +140,7 @@ def test_other_weights_make_what_rests_on_them_again(workshop, checkpoints):
 @pytest.fixture
 def stopped(workshop, monkeypatch):
     """A workshop whose monoBERT was killed after its first window, twice."""
-    from pyserini_repbert.pipeline.partial import PartFile
+    from pyserini_repbert.pipeline.resume import PartFile
 
     shop, _ = workshop()
     original = PartFile.append
@@ -189,7 +190,7 @@ def test_cosine_is_the_order_of_normalised_vectors(tools, workshop, checkpoints)
     query = RepBertQueryEncoder(checkpoints['minilm']).encode(TOPICS['q2'])
     cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
     expected = sorted(zip(-cosines, (passage.docid for passage in passages), strict=True))
-    assert found['q2'].docids == [docid for _, docid in expected]
+    assert found['q2'].docids == tuple(docid for _, docid in expected)
     np.testing.assert_allclose(found['q2'].scores, [-score for score, _ in expected], atol=1e-5)
     assert found['q2'].docids != read_run(shop.run('minilm').path)['q2'].docids
 

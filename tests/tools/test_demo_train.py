@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
 from pyserini_repbert.train.reading import read_recipe, recipe_path
 
 TOOLS = Path(__file__).parents[2] / 'tools'

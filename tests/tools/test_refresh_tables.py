@@ -1,6 +1,6 @@
 import pytest
 
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
 
 TOOL = 'refresh_tables'
 PAGE = """# Title

@@ -5,7 +5,7 @@ import yaml
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import verify_checksums, write_checksums
-from pyserini_repbert.command import run
+from pyserini_repbert.commands.command import run
 
 TOOL = 'ship_checkpoint'
 

@@ -9,13 +9,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.train.losses import (
-    PairLoss,
-    anchored,
-    multi_label_margin,
-    pair_loss,
-    relevance_cross_entropy,
-)
+from pyserini_repbert.train.losses import PairLoss, anchored, multi_label_margin, pair_loss, relevance_cross_entropy
 
 
 def test_multi_label_margin_by_hand():

@@ -10,9 +10,9 @@ import time
 import pytest
 import yaml
 
-from pyserini_repbert import command
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.train import main
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.train.__main__ import main
 
 RANKINGS = {
     'repbert': {'max_query_length': 8, 'max_doc_length': 16},

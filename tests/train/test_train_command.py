@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from pyserini_repbert import command
-from pyserini_repbert.train.__main__ import main
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.train import main
 
 RANKING = {'max_query_length': 8, 'max_doc_length': 16}
 
 
 def test_help_is_light():
     code = (
-        'import sys\nfrom pyserini_repbert.train.__main__ import make_parser\nmake_parser().format_help()\n'
+        'import sys\nfrom pyserini_repbert.commands.train import make_parser\nmake_parser().format_help()\n'
         "print([name for name in ('torch', 'transformers', 'pyserini', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)

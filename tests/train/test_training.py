@@ -418,7 +418,7 @@ def test_cedr_starts_from_vanilla_bert_and_adapters_stand_on_adapters(tiny_recip
 @pytest.mark.parametrize('joint', [True, False])
 def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_recipe, tmp_path, world, monkeypatch):
     """KNRM with and without [CLS] over Vanilla BERT; killed at step 3 of 6, after the state of step 2."""
-    from pyserini_repbert.models.checkpoint import open_checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.train.logs import CsvLog
 
     adapter = {'rank': 2, 'alpha': 4}
@@ -471,7 +471,7 @@ def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path,
 
 def test_a_base_is_named_as_it_was_found(tiny_checkpoint, tmp_path, monkeypatch):
     """A folder that has the name of something in the catalog does not stand in for it."""
-    from pyserini_repbert.models.checkpoint import Checkpoint
+    from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
     from pyserini_repbert.train.saving import base_reference
 
     monkeypatch.chdir(tmp_path)

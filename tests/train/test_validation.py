@@ -26,5 +26,5 @@ def test_ties_are_broken_as_the_finished_model_would(system, order, tmp_path, mo
     monkeypatch.setattr(module, 'open_checkpoint', lambda folder: folder)
     monkeypatch.setattr(validator, '_scores', lambda *_: [np.array([1.0, 1.0, 2.0, 1.0], dtype=np.float32)])
     found = validator.measure(SimpleNamespace(ranker=nn.Linear(1, 1)), None, None)
-    assert validator.ranked['1'].docids == list(order)
+    assert validator.ranked['1'].docids == tuple(order)
     assert found == pytest.approx(1 / (1 + order.index('c')))

@@ -24,7 +24,7 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.settings import CedrSettings
-from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieces
 
 _SPECIAL_TOKENS = 3  # [CLS] and two [SEP]
 

@@ -14,7 +14,7 @@ from pyserini_repbert.models.cedr import CedrSettings, new_ranker
 from pyserini_repbert.models.cedr.knrm import CedrKnrm
 from pyserini_repbert.models.cedr.layout import CedrLayout, PairBatch
 from pyserini_repbert.models.cedr.ranker import CedrRanker
-from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.duobert import SEGMENTS, SYSTEM as DUO, DuoBert
-from pyserini_repbert.models.inputs import TokenSequence, WordPieces
-from pyserini_repbert.models.layouts import (
+from pyserini_repbert.models.monobert import SYSTEM as MONO, MonoBert
+from pyserini_repbert.models.pair_inputs import (
     DUO_QUERY_TOKENS,
     MAX_TOKENS,
     MONO_QUERY_TOKENS,
@@ -19,7 +20,7 @@ from pyserini_repbert.models.layouts import (
     TripleInputs,
     TripleLayout,
 )
-from pyserini_repbert.models.monobert import SYSTEM as MONO, MonoBert
+from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
@@ -31,9 +32,30 @@ _KNOWN = ('layout', 'max_query_length', 'max_length')
 class CrossEncoderTask(Task):
     """An instance gives two inputs, one relevant and one not: batches are balanced."""
 
-    def __init__(self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource]) -> None:
+    system: str
+    module: type[CrossEncoder]
+    builder: type[PairInputs] | type[TripleInputs]
+    layout: str
+    query_tokens: int
+
+    def __init__(
+        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
+    ) -> None:
         super().__init__(recipe, pieces, sources)
         check_ranking(recipe, _KNOWN)
+        sizes = config_of(config)
+        self.inputs = self.builder(
+            pieces,
+            recipe.ranking.get('layout', self.layout),
+            limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
+            limit(recipe, 'max_query_length', self.query_tokens),
+        )
+        self.ranker = self.module(sizes)
+
+    def ranking(self) -> dict[str, Any]:
+        """System, layout and lengths."""
+        lengths = {'max_query_length': self.inputs.max_query, 'max_length': self.inputs.max_tokens}
+        return {'system': self.system, 'layout': str(self.inputs.layout), **lengths}
 
     @property
     def inputs_per_instance(self) -> int:
@@ -49,31 +71,17 @@ class CrossEncoderTask(Task):
         targets = torch.tensor([1] * len(relevant) + [0] * len(others))
         return {**padded([*relevant, *others], self.pieces.pad), 'relevant': targets}
 
-    def _ranking(self, system: str, layout: str, max_query: int, max_tokens: int) -> dict[str, Any]:
-        return {'system': system, 'layout': str(layout), 'max_query_length': max_query, 'max_length': max_tokens}
-
 
 class MonoBertTask(CrossEncoderTask):
     """A query beside a relevant passage, and beside a non-relevant one (Multi-Stage eq. 1)."""
 
+    system = MONO
+    module = MonoBert
+    builder = PairInputs
+    inputs: PairInputs
+    layout = PairLayout.PAPER
+    query_tokens = MONO_QUERY_TOKENS
     trained_in_body = ('bert.pooler.',)
-
-    def __init__(
-        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
-    ) -> None:
-        super().__init__(recipe, pieces, sources)
-        sizes = config_of(config)
-        self.inputs = PairInputs(
-            pieces,
-            recipe.ranking.get('layout', PairLayout.PAPER),
-            limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
-            limit(recipe, 'max_query_length', MONO_QUERY_TOKENS),
-        )
-        self.ranker = MonoBert(sizes)
-
-    def ranking(self) -> dict[str, Any]:
-        """System, layout and lengths."""
-        return self._ranking(MONO, self.inputs.layout, self.inputs.max_query, self.inputs.max_tokens)
 
     def collate(self, instances: Sequence[Instance]) -> Batch:
         """Inputs with the relevant passages, then those with the others."""
@@ -88,29 +96,18 @@ class MonoBertTask(CrossEncoderTask):
 class DuoBertTask(CrossEncoderTask):
     """Each pair of a relevant and a non-relevant passage in both orders (Multi-Stage eq. 2)."""
 
+    system = DUO
+    module = DuoBert
+    builder = TripleInputs
+    inputs: TripleInputs
+    layout = TripleLayout.PAPER
+    query_tokens = DUO_QUERY_TOKENS
     trained_in_body = ('bert.pooler.', 'bert.embeddings.token_type_embeddings.')
-
-    def __init__(
-        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
-    ) -> None:
-        super().__init__(recipe, pieces, sources)
-        sizes = config_of(config)
-        self.inputs = TripleInputs(
-            pieces,
-            recipe.ranking.get('layout', TripleLayout.PAPER),
-            limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
-            limit(recipe, 'max_query_length', DUO_QUERY_TOKENS),
-        )
-        self.ranker = DuoBert(sizes)
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
         """With a third token type."""
         return {**values, 'type_vocab_size': max(SEGMENTS, int(values.get('type_vocab_size', 2)))}
-
-    def ranking(self) -> dict[str, Any]:
-        """System, layout and lengths."""
-        return self._ranking(DUO, self.inputs.layout, self.inputs.max_query, self.inputs.max_tokens)
 
     def collate(self, instances: Sequence[Instance]) -> Batch:
         """Inputs with the relevant passage first, then the same pairs the other way round."""

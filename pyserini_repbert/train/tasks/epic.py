@@ -18,7 +18,7 @@ from pyserini_repbert.models.epic import (
     Epic,
     Variant,
 )
-from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource

@@ -16,10 +16,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.inputs import TokenSequence, WordPieces
-from pyserini_repbert.models.layouts import MAX_TOKENS
+from pyserini_repbert.models.pair_inputs import MAX_TOKENS
 from pyserini_repbert.models.pretraining import PreTrainedBert
-from pyserini_repbert.train.inputs import read_corpus
+from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.train.recipe import Recipe, Source
 from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
 
@@ -49,7 +49,8 @@ class CorpusSource:
         """The passages in the corpus' order, one pair each; passages of fewer than two words are left out."""
         draw = random.Random(f'{seed} {epoch} {self.where}')
         seen: list[str] = []
-        for passage in read_corpus(str(self.source.corpus), self.source.corpus_format, self.source.fields):
+        source = self.source
+        for passage in open_corpus(str(source.corpus), source.corpus_format, source.fields, keep_empty=True):
             parts = _SENTENCE_END.split(passage.text.strip())
             parts = parts if len(parts) > 1 else passage.text.split()
             if len(parts) < 2:

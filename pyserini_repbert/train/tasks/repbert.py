@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.inputs import WordPieces
+from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER
 from pyserini_repbert.models.repbert import (
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,
@@ -23,7 +23,7 @@ from pyserini_repbert.models.repbert import (
     SYSTEM,
     RepBert,
 )
-from pyserini_repbert.models.unit_layer import UNIT_LAYER
+from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import MARGIN, anchored, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource

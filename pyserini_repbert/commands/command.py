@@ -1,0 +1,213 @@
+"""What every command shares: errors as one line, flags with one meaning, progress that keeps quiet when it should."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import logging
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.files import disk_full
+from pyserini_repbert.formats.identifiers import has_surrogates
+from pyserini_repbert.numerals import decimal, integer
+
+EXIT_ERROR = 2
+MAX_THREADS = 1024  # more have never made anything faster; with millions the system is busy making them for ever
+LONG = 10.0  # seconds of a model's work after which a user is told of what would be faster
+
+# What other tools call a flag, and ours.
+_OTHER_NAMES = {
+    '--k': '--hits',
+    '--topk': '--hits',
+    '--top-k': '--hits',
+    '--num-hits': '--hits',
+    '--bm25': '--sparse bm25',
+    '--model': '--encoder',
+    '--out': '--output',
+    '--run-tag': '--tag',
+    '--batch': '--batch-size',
+    '--format': '--output-format',
+}
+
+_Number = TypeVar('_Number', int, float)
+
+
+def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
+    """Run a command; an error on purpose, or a file that cannot be opened, becomes one line on stderr and status 2."""
+    logging.basicConfig(format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr)
+    try:
+        return main(sys.argv[1:] if arguments is None else arguments) or 0
+    except PyseriniRepbertError as error:
+        return _fail(f'{error}{_as_flags(error.parameters)}')
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except OSError as error:
+        if full := disk_full(error):
+            return _fail(str(full))
+        return _fail(f'{error.filename or "file"}: {error.strerror or error}: check the path and its permissions')
+    except KeyboardInterrupt:
+        return _fail('interrupted', 130)
+
+
+def _as_flags(parameters: Sequence[str]) -> str:
+    """Names of parameters as the flags that they are: ('replay_k0',) -> ' (--replay-k0)'."""
+    flags = ', '.join('--' + name.replace('_', '-') for name in parameters)
+    return f' ({flags})' if flags else ''
+
+
+def _fail(message: str, status: int = EXIT_ERROR) -> int:
+    sys.stdout.flush()
+    print(f'error: {" ".join(message.split())}', file=sys.stderr)
+    return status
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line, like those of every other error."""
+
+    _given: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> Any:  # argparse declares NoReturn
+        raise InputError(f'{message}{self._hints()} (see {self.prog} --help)')
+
+    def _hints(self) -> str:
+        """'; did you mean '--hits' instead of --k?' for flags that were given and are none."""
+        known = {own for own in self._option_string_actions if own.startswith('--')}
+        flags = dict.fromkeys(given.partition('=')[0] for given in self._given if given.startswith('--'))
+        hints = []
+        for flag in flags:
+            ours = _OTHER_NAMES.get(flag.lower(), '')
+            if flag in known or flag == '--':
+                continue
+            near = [ours] if ours.partition(' ')[0] in known else difflib.get_close_matches(flag, sorted(known), n=1)
+            hints += [f"'{own}' instead of {flag}" for own in near]
+        return f'; did you mean {", ".join(hints)}?' if hints else ''
+
+
+def parser(module: str, description: str) -> Parser:
+    """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
+    made = Parser(
+        prog=f'python -m pyserini_repbert{"." if module else ""}{module}',
+        description=description,
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
+    made.add_argument('--quiet', action='store_true', help='no progress bars')
+    return made
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Defaults in the help, where there is one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default not in (None, False, []) else action.help
+
+
+def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
+    """--precision, --fp16, --bf16 and --fp32, of which one can be given; `precision` gives what was."""
+    precision = parser.add_mutually_exclusive_group()
+    precision.add_argument(
+        '--precision',
+        choices=('float32', 'bfloat16', 'float16', 'auto'),
+        help='what models run in, float32 by default; auto: bfloat16 where this machine computes in it natively',
+    )
+    for flag, name in (('--fp16', 'float16'), ('--bf16', 'bfloat16'), ('--fp32', 'float32')):
+        precision.add_argument(flag, action='store_const', const=name, dest='precision', help=f'--precision {name}')
+
+
+def precision(options: argparse.Namespace) -> str:
+    """What the flags of `add_precision_arguments` ask for: the same on every machine, unless it is 'auto'."""
+    return options.precision or 'float32'
+
+
+def positive_int(text: str) -> int:
+    """An argparse type: a whole number of at least 1."""
+    return _parsed(lambda: integer(text, 1))
+
+
+def zero_or_more(text: str) -> int:
+    """An argparse type: a whole number of at least 0."""
+    return _parsed(lambda: integer(text, 0))
+
+
+def whole_number(text: str) -> int:
+    """An argparse type: a whole number, negative ones too."""
+    return _parsed(lambda: integer(text))
+
+
+def finite_number(text: str) -> float:
+    """An argparse type: a number, neither infinite nor NaN."""
+    return _parsed(lambda: decimal(text))
+
+
+def utf8_text(text: str) -> str:
+    """An argparse type: a text in UTF-8 (Python hands over other bytes as halves of surrogate pairs)."""
+    if has_surrogates(text):
+        raise argparse.ArgumentTypeError(f'{text[:60]!a} is not valid UTF-8: check the encoding of the terminal')
+    return text
+
+
+def _parsed(parse: Callable[[], _Number]) -> _Number:
+    try:
+        return parse()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def threads(text: str) -> int:
+    """An argparse type: a number of threads, 1 to `MAX_THREADS`."""
+    value = positive_int(text)
+    if value > MAX_THREADS:
+        raise argparse.ArgumentTypeError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
+    return value
+
+
+def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
+    """A tqdm bar on stderr with rate and ETA; silent with `quiet` or when stderr is not a terminal."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr)
+
+
+def model_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
+    """A progress callback for a model's work, which once says on stderr where bfloat16 would be faster than float32.
+
+    It does so when the work has taken `LONG`, with neither --quiet nor a precision of the user's choice.
+    """
+    start = time.monotonic()
+
+    def updated(done: int) -> object:
+        nonlocal start
+        if time.monotonic() - start >= LONG:
+            start = math.inf
+            _advise(options)
+        return update(done)
+
+    return update if options.quiet or options.precision else updated
+
+
+def _advise(options: argparse.Namespace) -> None:
+    from tqdm import tqdm
+
+    from pyserini_repbert.models.precision import bfloat16_gain, usable_device
+
+    device = (getattr(options, 'devices', None) or options.device).split(',')[0]
+    gain = bfloat16_gain(usable_device(device))
+    if gain and not getattr(options, 'advised', False):
+        options.advised = True
+        tqdm.write(f'bfloat16 is {gain} faster here: --bf16', file=sys.stderr)
+
+
+def usage(message: str) -> InputError:
+    """The error for flags that do not go together."""
+    return InputError(f'{message} (see --help)')

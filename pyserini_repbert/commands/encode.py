@@ -1,0 +1,79 @@
+"""`python -m pyserini_repbert.encode`: a corpus into a dense bundle."""
+
+from __future__ import annotations
+
+import argparse
+
+from pyserini_repbert.commands import command
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of a command that runs an encoder: device, precision, offline."""
+    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
+    command.add_precision_arguments(parser)
+    parser.add_argument('--offline', action='store_true', help='never download')
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's flags."""
+    parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
+    parser.add_argument('--corpus', required=True, help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
+    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
+    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+    parser.add_argument('--encoder', required=True, help='catalog name or checkpoint folder')
+    parser.add_argument('--output', required=True, help='the index folder')
+    parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
+    parser.add_argument('--vector-dtype', default='float32', help='float32 or float16, of the stored vectors')
+    parser.add_argument('--store-text', action='store_true', help='keep the passages, for showing and reranking them')
+    parser.add_argument('--shard', default='0/1', metavar='I/N', help='encode the I-th of N parts, I from 0')
+    parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
+    parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    parser.add_argument('--threads', type=command.threads, help="CPU threads; by default PyTorch's own number")
+    parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
+    begun = parser.add_mutually_exclusive_group()
+    begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
+    begun.add_argument('--overwrite', action='store_true', help='remove an index that is there')
+    add_model_arguments(parser)
+    return parser
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the command."""
+    options = make_parser().parse_args(arguments)
+    from pyserini_repbert.download import forbid_downloads
+    from pyserini_repbert.encode.corpus import encode_corpus
+    from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
+    from pyserini_repbert.encode.sharding import Part
+    from pyserini_repbert.names.corpora import open_corpus
+
+    forbid_downloads(options.offline)
+    if options.threads:
+        import torch
+
+        torch.set_num_threads(options.threads)
+    part = Part.parse(options.shard)
+    corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
+    encoder = RepBertDocumentEncoder(
+        options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
+    )
+    with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
+        manifest = encode_corpus(
+            corpus,
+            encoder,
+            options.output,
+            dtype=options.vector_dtype,
+            store_text=options.store_text,
+            shard_size=options.shard_size,
+            token_budget=options.batch_tokens,
+            part=part,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            on_progress=command.model_update(bar.update, options),
+        )
+    skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
+    if manifest is None:
+        print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
+    else:
+        stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
+        print(f'{options.output}: {manifest.count} passages x {stored} in {len(manifest.shards)} shards{skipped}')
+    return 0

@@ -1,0 +1,179 @@
+"""The commands `evaluate fusion-table`, `consistency`, `recall-depth`, `rerank-depth`: a table, CSV and a plot each."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
+from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
+from pyserini_repbert.commands.fusion import add_formula_arguments, check_scores, formula
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.names.topics import load_qrels
+
+
+def fusion_table_main(arguments: Sequence[str]) -> int | None:
+    """RepBERT Tables 3 and 4."""
+    made = _parser('fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.')
+    _add_runs(made, qrels=True, measures=True)
+    methods = ['interleave', 'rrf', 'interpolation']
+    made.add_argument('--method', default=methods[0], choices=methods, help='how pairs are fused')
+    add_formula_arguments(made)
+    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
+    options = _checked(made, arguments)
+    from pyserini_repbert.evaluate.measures import parse_measures
+    from pyserini_repbert.evaluate.plots import plot_matrices
+    from pyserini_repbert.evaluate.studies.fusion_tables import fusion_table
+    from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
+
+    measures = parse_measures(options.measures)
+    alpha, rrf_k = formula(options.method, options)
+    qrels = load_qrels(options.qrels)
+    paths = named_paths(options.runs)
+    check_scores(options.method, paths.values())
+    runs = dict(read_named(paths, options.quiet, options.depth))
+    table = fusion_table(runs, qrels, measures, options.method, options.hits or None, alpha, rrf_k)
+    for measure, rows in table.items():
+        cells = []
+        for row, values in rows.items():
+            best = max(values.values())
+            texts = [f'{v:.3f}' + (f' ({percent(v, values[row])})' if c != row else '') for c, v in values.items()]
+            cells.append([row, *_bold_best(texts, [value == best for value in values.values()])])
+        print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
+    if options.csv:
+        flat = [
+            (measure, row, column, f'{value:.6f}', f'{value - values[row]:.6f}')
+            for measure, rows in table.items()
+            for row, values in rows.items()
+            for column, value in values.items()
+        ]
+        write_csv(options.csv, ['measure', 'first', 'second', 'value', 'change'], flat)
+    if options.plot:
+        plot_matrices(options.plot, table)
+    return None
+
+
+def consistency_main(arguments: Sequence[str]) -> int | None:
+    """RepBERT eq. (5) and Figure 2."""
+    made = _parser('consistency', "The share of each run's hits that are among the candidates of a reference run.")
+    _add_runs(made)
+    made.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
+    made.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
+    made.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
+    options = _checked(made, arguments)
+    from pyserini_repbert.evaluate.studies.consistency import consistency_factors
+    from pyserini_repbert.formats.runs import read_run
+
+    reference = read_run(options.reference, options.reference_depth)
+    runs = read_named(named_paths(options.runs), options.quiet)
+    found = {name: consistency_factors(run, reference, options.depths, None) for name, run in runs}
+    _show_by_depth(options, 'consistency factor', found)
+    return None
+
+
+def recall_depth_main(arguments: Sequence[str]) -> int | None:
+    """RepBERT Figure 1a."""
+    made = _parser('recall-depth', 'Recall of each run at growing depths.')
+    _add_runs(made, qrels=True)
+    made.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
+    made.add_argument('--rel', type=positive_int, default=1, help='least grade of a relevant document')
+    options = _checked(made, arguments)
+    from pyserini_repbert.evaluate.studies.recall_depth import recall_at_depths
+
+    qrels = load_qrels(options.qrels)
+    runs = read_named(named_paths(options.runs), options.quiet)
+    found = {name: recall_at_depths(run, qrels, options.depths, options.rel) for name, run in runs}
+    _show_by_depth(options, 'recall', found)
+    return None
+
+
+def rerank_depth_main(arguments: Sequence[str]) -> int | None:
+    """RepBERT Table 2 and Figure 1b."""
+    made = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
+    _add_runs(made, qrels=True, measures=True)
+    made.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
+    depths = [0, 5, 10, 50, 500, 1000]
+    made.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
+    options = _checked(made, arguments)
+    from pyserini_repbert.evaluate.measures import parse_measures
+    from pyserini_repbert.evaluate.plots import plot_lines
+    from pyserini_repbert.evaluate.studies.rerank_depth import rerank_at_depths, unscored
+    from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
+    from pyserini_repbert.formats.runs import read_run
+
+    if len(options.reranked) != len(options.runs):
+        given = f'{len(options.runs)} runs and {len(options.reranked)} reranked ones'
+        raise InputError(f'{given} were given: name the reranked run of each first stage, in the same order')
+    measures = parse_measures(options.measures)
+    qrels = load_qrels(options.qrels)
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    notes = []
+    for (name, run), path in zip(read_named(named_paths(options.runs), options.quiet), options.reranked, strict=True):
+        reranked = read_run(path)
+        found[name] = rerank_at_depths(run, reranked, qrels, measures, options.depths)
+        if count := unscored(run, reranked, qrels, max(options.depths)):
+            notes.append(f'{count} hits of {name} have no score in {path}: they stay below those that have one.')
+    names = list(found)
+    for measure in (named.name for named in measures):
+        cells = []
+        for depth in options.depths:
+            values = [found[name][depth][measure] for name in names]
+            texts = [f'{v:.3f}' + (f' ({percent(v, values[0])})' if j else '') for j, v in enumerate(values)]
+            cells.append([str(depth), *_bold_best(texts, [value == max(values) for value in values])])
+        print(markdown([f'{measure} at depth', *names], cells), end='\n\n')
+    for note in notes:
+        print(note)
+    if options.csv:
+        flat = [
+            (measure.name, name, depth, f'{found[name][depth][measure.name]:.6f}')
+            for measure in measures
+            for name in names
+            for depth in options.depths
+        ]
+        write_csv(options.csv, ['measure', 'run', 'depth', 'value'], flat)
+    if options.plot:
+        panels = {m.name: {n: {d: found[n][d][m.name] for d in options.depths} for n in names} for m in measures}
+        plot_lines(options.plot, panels, 'reranked hits')
+    return None
+
+
+def _show_by_depth(options: argparse.Namespace, what: str, found: Mapping[str, Mapping[int, float]]) -> None:
+    from pyserini_repbert.evaluate.plots import plot_lines
+    from pyserini_repbert.evaluate.tables import markdown, write_csv
+
+    depths = [str(depth) for depth in next(iter(found.values()))]
+    rows = [[name, *(f'{value:.3f}' for value in values.values())] for name, values in found.items()]
+    print(markdown([what, *(f'@{depth}' for depth in depths)], rows))
+    if options.csv:
+        flat = [(name, depth, f'{value:.6f}') for name, values in found.items() for depth, value in values.items()]
+        write_csv(options.csv, ['run', 'depth', what.replace(' ', '_')], flat)
+    if options.plot:
+        plot_lines(options.plot, {what: found}, 'depth')
+
+
+def _bold_best(texts: Sequence[str], best: Sequence[bool]) -> list[str]:
+    return [f'**{text}**' if bold else text for text, bold in zip(texts, best, strict=True)]
+
+
+def _parser(word: str, description: str) -> argparse.ArgumentParser:
+    made = parser(f'evaluate {word}', description)
+    made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
+    made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
+    return made
+
+
+def _add_runs(made: argparse.ArgumentParser, qrels: bool = False, measures: bool = False) -> None:
+    made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files, each as FILE or NAME=FILE')
+    if qrels:
+        made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
+    if measures:
+        made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form")
+
+
+def _checked(made: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    options = made.parse_args(arguments)
+    if options.plot:
+        from pyserini_repbert.figures import require_matplotlib
+
+        require_matplotlib()
+    return options

@@ -1,0 +1,134 @@
+"""`python -m pyserini_repbert.fusion`: fuse run files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.commands.command import finite_number, parser, positive_int, progress, usage, zero_or_more
+from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    from pyserini_repbert.ranking import Ranking, Run
+
+    Combine = Callable[[Sequence[Ranking]], Ranking]
+
+
+def main(arguments: list[str]) -> int | None:
+    """Read, fuse, write; with --provenance also where each document comes from."""
+    options = _parser().parse_args(arguments)
+    from pyserini_repbert.formats.runs import check_format, default_tag
+    from pyserini_repbert.fusion.methods import combiner
+
+    options.tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, options.tag)
+    if options.provenance and not options.provenance.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
+        raise InputError(f"provenance file '{options.provenance}': a name that ends in .tsv or .jsonl was expected")
+    alpha, rrf_k = formula(options.method, options)
+    check_scores(options.method, options.runs)
+    combine = combiner(len(options.runs), options.method, options.hits or None, alpha, rrf_k)
+    whole = options.provenance or (Path(options.output).exists() and not Path(options.output).is_file())  # a pipe, say
+    n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
+    if not options.quiet:
+        print(f'{options.output}: {n_queries} queries', file=sys.stderr)
+    return None
+
+
+def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
+    """Fuse query by query while reading; None, and nothing written, where the files differ in queries or in order."""
+    from pyserini_repbert.formats.runs import ScatteredQueryError, iter_run, write_run
+    from pyserini_repbert.ranking import NO_HITS
+
+    class OutOfStep(Exception):
+        pass
+
+    n_queries = 0
+
+    def fused() -> Iterator[tuple[str, Ranking]]:
+        nonlocal n_queries
+        readers = [iter_run(path, options.depth) for path in options.runs]
+        for queries in zip_longest(*readers, fillvalue=('', NO_HITS)):
+            if len({qid for qid, _ in queries}) > 1:
+                raise OutOfStep
+            bar.update()
+            n_queries += 1
+            yield queries[0][0], combine([ranking for _, ranking in queries])
+
+    with progress(None, 'fusion', 'query', options.quiet) as bar:
+        try:
+            write_run(options.output, fused(), options.output_format, options.tag)
+        except (OutOfStep, ScatteredQueryError):
+            return None
+    return n_queries
+
+
+def _in_memory(options: argparse.Namespace, combine: Combine) -> int:
+    from pyserini_repbert.formats.runs import read_run, write_run
+    from pyserini_repbert.fusion.methods import fuse_by
+
+    with progress(len(options.runs) + 2, 'fusion', 'step', options.quiet) as bar:
+        runs: list[Run] = []
+        for path in options.runs:
+            runs.append(read_run(path, options.depth))
+            bar.update()
+        fused = fuse_by(combine, runs)
+        bar.update()
+        write_run(options.output, fused, options.output_format, options.tag)
+        if options.provenance:
+            from pyserini_repbert.fusion.origins import write_provenance
+
+            write_provenance(options.provenance, options.runs, runs, fused)
+        bar.update()
+    return len(fused)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser('fusion', 'Fuse run files (TREC or MS MARCO format, plain or .gz) query by query.')
+    made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files; the first one leads')
+    made.add_argument(
+        '--method',
+        default='interleave',
+        choices=['interleave', 'rrf', 'interpolation'],
+        help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
+    )
+    add_formula_arguments(made)
+    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
+    made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
+    made.add_argument('--output-format', default='trec', choices=['trec', 'msmarco'], help='format to write')
+    made.add_argument('--tag', help="the run's tag (default: from the name of the output)")
+    made.add_argument(
+        '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
+    )
+    return made
+
+
+def add_formula_arguments(made: argparse._ActionsContainer) -> None:
+    """--alpha, --rrf-k and --depth, of every command that fuses."""
+    made.add_argument('--alpha', type=finite_number, help="interpolation: the first ranking's weight, default 0.5")
+    made.add_argument('--rrf-k', type=finite_number, help='rrf: the constant that is added to ranks, default 60')
+    made.add_argument('--depth', type=positive_int, help='fuse only the best hits of each ranking')
+
+
+def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:
+    """The alpha and rrf_k that the flags give. Raises InputError where the method has no use for one."""
+    from pyserini_repbert.fusion.methods import ALPHA, RRF_K
+
+    for flag, value, needed in (('--alpha', options.alpha, 'interpolation'), ('--rrf-k', options.rrf_k, 'rrf')):
+        if value is not None and method != needed:
+            raise usage(f"{flag} is for '{needed}', fusion here is by '{method}'")
+    alpha, rrf_k = options.alpha, options.rrf_k
+    return ALPHA if alpha is None else alpha, RRF_K if rrf_k is None else rrf_k
+
+
+def check_scores(method: str, paths: Iterable[str]) -> None:
+    """Raises InputError for a run file without scores, where they are to be interpolated."""
+    from pyserini_repbert.formats.runs import RunFormat, run_format
+    from pyserini_repbert.fusion.methods import FusionMethod
+
+    for path in paths if method == FusionMethod.INTERPOLATION else ():
+        if run_format(path) is RunFormat.MSMARCO:
+            raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')

@@ -1,0 +1,58 @@
+"""`python -m pyserini_repbert.index`: build EPIC and Lucene indexes, check an index, export it."""
+
+from __future__ import annotations
+
+import argparse
+
+from pyserini_repbert.commands import command, index_epic as epic_command, index_lucene as lucene_command
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's flags."""
+    parser = command.parser('index', 'Build EPIC and Lucene indexes, check indexes, export dense ones.')
+    actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
+    check = actions.add_parser('check', help='read every file of an index and compare it with its checksum')
+    export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
+    for action in (check, export):
+        action.add_argument('--index', required=True, help='an index folder or a catalog name')
+        action.add_argument('--encoder', help='of a catalog index')
+    export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
+    export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
+    epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
+    epic_command.add_prune_arguments(actions.add_parser('epic-prune', help='an EPIC index to a smaller one'))
+    lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
+    for action in actions.choices.values():
+        action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
+    return parser
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the command."""
+    options = make_parser().parse_args(arguments)
+    if options.action == 'epic':
+        return epic_command.run(options)
+    if options.action == 'epic-prune':
+        return epic_command.run_prune(options)
+    if options.action == 'lucene':
+        return lucene_command.run(options)
+    from pyserini_repbert.names.indexes import existing_folder
+
+    folder = existing_folder(options.index, options.encoder)
+    if options.action == 'check':
+        from pyserini_repbert.index.check import check_index
+
+        print(check_index(folder))
+        return 0
+    from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.index.faiss_layout import export_faiss
+
+    bundle = DenseBundle(folder)
+    size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
+    with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
+        export_faiss(bundle, options.to_faiss, bar.update)
+    print(f'{options.to_faiss}: {size}')
+    if options.install:
+        from pyserini_repbert.plugin.registration import install_index
+
+        print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
+    return 0

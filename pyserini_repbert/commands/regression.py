@@ -1,0 +1,155 @@
+"""`python -m pyserini_repbert.regression`: run the files in regressions/ and compare with what was published."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.commands.command import parser, positive_int
+from pyserini_repbert.commands.regression_folders import add_folders
+from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.regression.schema import FOLDER
+
+if TYPE_CHECKING:
+    from pyserini_repbert.regression.runner import Outcome
+    from pyserini_repbert.regression.schema import Condition, Regression
+    from pyserini_repbert.regression.workspace import Workshop
+
+    Work = list[tuple[Regression, list[tuple[Condition, Workshop]]]]
+
+EXIT_FAIL = 1
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the command: status 0 without a FAIL, 1 with one, 2 for files or flags that are wrong."""
+    if arguments[:1] == ['blame']:
+        from pyserini_repbert.commands.blame import main as blame
+
+        return blame(arguments[1:])
+    options = _parser().parse_args(arguments)
+    if options.report and not options.report.endswith(('.md', '.html', '.json')):
+        raise InputError(f"report '{options.report}': a name that ends in .md, .html or .json was expected")
+    paths = options.files or (sorted(str(path) for path in Path(FOLDER).glob('*.yaml')) if options.all else [])
+    if not paths:
+        raise InputError(f'no files were given: name them, or --all for those in {FOLDER}/')
+    from pyserini_repbert.regression.environment import cache_version, fingerprint
+
+    environment = {} if options.list else fingerprint()
+    work = _work(paths, options, cache_version(environment))
+    if options.list:
+        _list(work)
+        return 0
+    if options.dry_run:
+        _dry_run(work)
+        return 0
+    if not Path(options.data).is_dir():
+        print(f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN', file=sys.stderr)
+    return _run(work, options, environment)
+
+
+def _work(paths: Sequence[str], options: argparse.Namespace, version: str) -> Work:
+    from pyserini_repbert.catalog import did_you_mean
+    from pyserini_repbert.regression.reading import read_regression
+    from pyserini_repbert.regression.workspace import Workshop
+
+    work: Work = []
+    names: list[str] = []
+    for path in paths:
+        regression = read_regression(path)
+        names += [condition.name for condition in regression.conditions]
+        workshop = Workshop(regression, Path(options.work), options.data, version)
+        chosen = [own for own in regression.conditions if not options.condition or own.name in options.condition]
+        if chosen:
+            work.append((regression, [(condition, workshop) for condition in chosen]))
+    for name in options.condition:
+        if name not in names:
+            raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
+    return work
+
+
+def _list(work: Work) -> None:
+    for regression, pairs in work:
+        print(f'{regression.path}: {regression.title}')
+        for condition, _ in pairs:
+            scores = ', '.join(f'{own.measure} {own.text}' for own in [*condition.expected, *condition.recorded])
+            print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
+
+
+def _dry_run(work: Work) -> None:
+    from pyserini_repbert.regression import resources
+    from pyserini_repbert.regression.runner import commands_of
+
+    for _, pairs in work:
+        for condition, workshop in pairs:
+            print(f'# {workshop.regression.name} {condition.name}')
+            for name in workshop.needed(condition.needs):
+                absent = resources.missing(workshop.regression.resources[name], workshop.places)
+                if absent is not None:
+                    print(f'# missing: {absent.what}{f" ({absent.size})" if absent.size else ""}: {absent.get}')
+            print(*(commands_of(condition, workshop) if condition.expected else []), sep='\n')
+
+
+def _run(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
+    from pyserini_repbert.files import atomic_file
+    from pyserini_repbert.regression.report import as_data, as_html, markdown
+    from pyserini_repbert.regression.runner import Status, run_all
+
+    flat = [pair for _, pairs in work for pair in pairs]
+    shown = _show if not options.quiet else _show_failures
+    outcomes = iter(run_all(flat, options.jobs, options.all, shown))
+    found = [(regression, [next(outcomes) for _ in pairs]) for regression, pairs in work]
+    data = as_data(found, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
+    if options.report:
+        suffix = Path(options.report).suffix
+        text = {'.md': markdown, '.html': as_html}[suffix](data) if suffix != '.json' else json.dumps(data, indent=1)
+        with atomic_file(options.report) as stream:
+            stream.write(text.rstrip('\n') + '\n')
+    conditions = Counter(outcome.status for _, own in found for outcome in own)
+    print(f'conditions: {", ".join(f"{conditions[status]} {status}" for status in Status if conditions[status])}')
+    print(f'scores: {", ".join(f"{count} {status}" for status, count in data["totals"].items() if count)}')
+    return EXIT_FAIL if conditions[Status.FAIL] else 0
+
+
+def _show(workshop: Workshop, outcome: Outcome) -> None:
+    from pyserini_repbert.regression.report import measure_text
+    from pyserini_repbert.regression.runner import Status
+
+    lines = [f'{outcome.status} {workshop.regression.name} {outcome.condition.name}']
+    lines[0] += f': {outcome.why}' if outcome.why else ''
+    lines[0] += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})' if outcome.seconds else ''
+    lines += [f'  missing: {one.what}{f" ({one.size})" if one.size else ""}: {one.get}' for one in outcome.missing]
+    for score in outcome.scores:
+        if score.measured is not None or outcome.status is Status.FAIL:
+            measured = 'nothing' if score.measured is None else f'{score.measured:.4f}'
+            own = score.expected
+            lines.append(f'  {score.status} {measure_text(own)}: {measured}, expected {own.text}')
+    print('\n'.join(lines), flush=True)
+
+
+def _show_failures(workshop: Workshop, outcome: Outcome) -> None:
+    from pyserini_repbert.regression.runner import Status
+
+    if outcome.status is Status.FAIL:
+        _show(workshop, outcome)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser(
+        'regression',
+        'Run regression files: the commands of each condition, and its scores against the published ones. '
+        'With the word blame in front: what differs between two reports, and what of it moves a score.',
+    )
+    made.add_argument('files', nargs='*', metavar='FILE', help='regression files')
+    made.add_argument('--all', action='store_true', help=f'without FILE, all of {FOLDER}/; heavy conditions too')
+    made.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
+    made.add_argument('--list', action='store_true', help='conditions and expected scores; run nothing')
+    made.add_argument('--dry-run', action='store_true', help='commands and missing resources; run nothing')
+    made.add_argument('--jobs', type=positive_int, default=1, help='conditions at a time')
+    made.add_argument('--report', metavar='FILE', help='write a report: .md, .html or .json')
+    add_folders(made)
+    return made

@@ -1,0 +1,26 @@
+"""Hits shown to a person: rank, score, docid and the passage, wrapped to the terminal's width."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+
+from pyserini_repbert.ranking import Ranking
+
+_INDENT = '      '
+_LINES = 4
+
+
+def shown_hits(query: str, hits: Ranking) -> str:
+    """The query and its hits as lines of text; a passage is cut to a few lines."""
+    width = max(40, min(shutil.get_terminal_size().columns, 110))
+    lines = [f'? {query}']
+    if not hits:
+        lines.append('   no hits')
+    for rank, hit in enumerate(hits, 1):
+        lines.append(f'{rank:4d}. {hit.docid}  ({hit.score:.4f})')
+        if hit.text is not None:
+            text = ' '.join(hit.text.split())
+            wrapped = textwrap.wrap(text, width - len(_INDENT), max_lines=_LINES, placeholder=' …')
+            lines += [_INDENT + line for line in wrapped]
+    return '\n'.join(lines)

@@ -1,0 +1,1 @@
+"""The papers' analyses: fusion tables, consistency, depth, trade-offs, pruning, layers."""

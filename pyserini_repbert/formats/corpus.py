@@ -1,0 +1,139 @@
+"""A corpus as a stream of passages, and what becomes of a line that cannot be used.
+
+Memory does not grow with the corpus, but for eight to sixteen bytes a passage, which find duplicate docids.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.identifiers import has_surrogates, identifier_problem
+
+logger = logging.getLogger(__name__)
+
+
+class Passage(NamedTuple):
+    """A unit of retrieval: its identifier and its text (a title, where the corpus has one, leads the text)."""
+
+    docid: str
+    text: str
+
+
+class OnError(StrEnum):
+    """What to do with a line that cannot be used."""
+
+    REFUSE = 'refuse'
+    SKIP = 'skip'
+
+
+class BadPassage(Exception):
+    """Raised by a parser for one unusable line."""
+
+
+class _SeenDocids:
+    """A set of docids in 8 to 16 bytes each: open addressing over their 64-bit hashes.
+
+    `add` answers whether the docid may have been seen; a clash of hashes (one in 10^12 for a million docids) has to be
+    told from a real duplicate by its caller.
+    """
+
+    def __init__(self) -> None:
+        self._slots = array('Q', bytes(8 << 12))
+        self._used = 0
+
+    def add(self, docid: str) -> bool:
+        slots = self._slots
+        key = (hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1
+        mask = len(slots) - 1
+        position = key & mask
+        while slots[position]:
+            if slots[position] == key:
+                return True
+            position = (position + 1) & mask
+        slots[position] = key
+        self._used += 1
+        if self._used * 3 > len(slots) * 2:
+            self._grow()
+        return False
+
+    def _grow(self) -> None:
+        old = self._slots
+        self._slots = array('Q', bytes(16 * len(old)))
+        mask = len(self._slots) - 1
+        for key in old:
+            if key:
+                position = key & mask
+                while self._slots[position]:
+                    position = (position + 1) & mask
+                self._slots[position] = key
+
+
+class Corpus(ABC):
+    """A stream of passages that can be read again from the start.
+
+    Subclasses yield `(place, Passage | BadPassage)`; this class owns the checks that all formats share: docids that a
+    run file cannot hold, empty text, duplicate docids, and what becomes of a line that cannot be used.
+
+    Attributes
+    ----------
+    name : what the user called it
+    skipped : how many lines the last complete iteration left out
+    """
+
+    def __init__(self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False) -> None:
+        self.name = name
+        self.on_error = OnError(on_error)
+        self.keep_empty = keep_empty
+        self.skipped = 0
+
+    def count_hint(self) -> int | None:
+        """About how many passages there are, for a progress bar; None where it would take long to know."""
+        return None
+
+    @abstractmethod
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        """Yield each passage, or why there is none, with its place ('corpus.jsonl:17')."""
+
+    def __iter__(self) -> Iterator[Passage]:
+        self.skipped = 0
+        seen = _SeenDocids()
+        repeated: dict[str, str] = {}
+        for place, item in self._read():
+            problem = self._problem(item)
+            if problem is None and isinstance(item, Passage):
+                if not seen.add(item.docid):
+                    yield item
+                    continue
+                if item.docid not in repeated:
+                    repeated[item.docid] = self._first_place(item.docid)
+                if repeated[item.docid] == place:  # two docids with one hash
+                    yield item
+                    continue
+                problem = f"docid '{item.docid}' was used before, at {repeated[item.docid]}"
+            if self.on_error is OnError.REFUSE:
+                raise InputError(f'{place}: {problem}: mend the corpus, or pass --on-error skip')
+            self.skipped += 1
+            logger.warning('%s: skipped: %s', place, problem)
+
+    def _problem(self, item: Passage | BadPassage) -> str | None:
+        if isinstance(item, BadPassage):
+            return str(item)
+        if problem := identifier_problem(item.docid):
+            return f'docid {item.docid[:60]!r} {problem}' if item.docid else 'the docid is empty'
+        if has_surrogates(item.text):
+            return f"passage '{item.docid}' has half of a surrogate pair, which is no character"
+        if not self.keep_empty and not item.text.strip():
+            return f"passage '{item.docid}' has no text"
+        return None
+
+    def _first_place(self, docid: str) -> str:
+        for place, item in self._read():
+            if isinstance(item, Passage) and item.docid == docid and self._problem(item) is None:
+                return place
+        raise AssertionError('unreachable: the docid was just read')

@@ -1,0 +1,116 @@
+"""Corpora by name, whatever their format, and passage text by docid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
+from pyserini_repbert.formats.cedr_data import CedrCorpus
+from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.formats.corpus_formats import HtmlCorpus, IrDatasetsCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
+
+__all__ = [
+    'BadPassage',
+    'Corpus',
+    'CorpusFormat',
+    'CorpusTexts',
+    'OnError',
+    'Passage',
+    'PassageTexts',
+    'corpus_of_files',
+]
+
+
+class CorpusFormat(StrEnum):
+    """The formats that `corpus_of_files` knows."""
+
+    JSONL = 'jsonl'
+    TSV = 'tsv'
+    TREC = 'trec'
+    CEDR = 'cedr'
+    HTML = 'html'
+    IR_DATASETS = 'ir_datasets'
+
+
+class PassageTexts(Protocol):
+    """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The texts in the order asked for; None for a docid that is not there."""
+
+
+def corpus_of_files(
+    source: StrPath,
+    fmt: str = 'auto',
+    fields: Iterable[str] = (),
+    on_error: str = OnError.REFUSE,
+    keep_empty: bool = False,
+) -> Corpus:
+    """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as of `names.corpora.open_corpus`.
+
+    Raises
+    ------
+    InputError
+        for a path that does not exist, an unknown format, a folder without corpus files
+    """
+    options: dict[str, bool | str] = {'on_error': on_error, 'keep_empty': keep_empty}
+    name = str(source)
+    if fmt == CorpusFormat.IR_DATASETS or name.startswith('ir_datasets:'):
+        return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), **options)  # type: ignore[arg-type]
+    path = Path(source)
+    if not path.exists():
+        raise InputError(f'corpus {path} does not exist: give a file, a folder, or ir_datasets:ID')
+    paths = _corpus_files(path)
+    if fmt == 'auto':
+        fmt = _guess_format(path, paths)
+    if fmt == CorpusFormat.HTML:
+        return HtmlCorpus(name, path, **options)
+    if not paths:
+        raise InputError(f'folder {path} holds no corpus files (.json, .jsonl, .tsv, .trec, .txt, each also .gz)')
+    if fmt == CorpusFormat.JSONL:
+        return JsonlCorpus(name, paths, tuple(fields), **options)
+    if fmt == CorpusFormat.TSV:
+        return TsvCorpus(name, paths, **options)
+    if fmt == CorpusFormat.TREC:
+        return TrecCorpus(name, paths, **options)
+    if fmt == CorpusFormat.CEDR:
+        return CedrCorpus(name, paths, **options)  # type: ignore[arg-type]
+    raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
+
+
+def _corpus_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    known = ('.json', '.jsonl', '.tsv', '.trec', '.txt')
+    return sorted(file for file in path.rglob('*') if file.is_file() and file.name.removesuffix('.gz').endswith(known))
+
+
+def _guess_format(path: Path, paths: list[Path]) -> str:
+    if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (path.is_dir() and not paths and any(path.rglob('*.html'))):
+        return CorpusFormat.HTML
+    if not paths:
+        return CorpusFormat.JSONL
+    with open_binary(existing_file(paths[0], 'corpus')) as stream:
+        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    if start[:1] == b'{':
+        return CorpusFormat.JSONL
+    if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
+        return CorpusFormat.CEDR
+    return CorpusFormat.TREC if start[:5].upper() == b'<DOC>' else CorpusFormat.TSV
+
+
+class CorpusTexts:
+    """Passage text by docid from a corpus file: one pass, keeping only the docids that will be asked for."""
+
+    def __init__(self, corpus: Iterable[Passage], wanted: Iterable[str]) -> None:
+        needed = set(wanted)
+        self._texts = {passage.docid: passage.text for passage in corpus if passage.docid in needed}
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The texts in the order asked for; None for a docid that the corpus lacks."""
+        return [self._texts.get(docid) for docid in docids]

@@ -1,0 +1,168 @@
+"""Topics and relevance judgments from the files that users have: TSV, TREC and JSON lines; plain or .gz."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, numbered_lines
+from pyserini_repbert.formats.cedr_data import QUERY, is_data_line, parse_data_line
+from pyserini_repbert.formats.identifiers import columns, has_surrogates, identifier_problem
+from pyserini_repbert.formats.json_values import identifier_of, parse_json
+from pyserini_repbert.formats.passages import BadPassage
+from pyserini_repbert.formats.trec_text import read_documents, read_topic_fields
+from pyserini_repbert.numerals import integer
+from pyserini_repbert.ranking import Query
+
+logger = logging.getLogger(__name__)
+
+Qrels = dict[str, dict[str, int]]
+
+
+def read_topics(path: StrPath) -> list[Query]:
+    """The topics of a file, in its order.
+
+    TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON lines (`id`/`qid`,
+    `text`/`title`/`query`) are recognised by how they start, and so are CEDR's data files (`query<TAB>qid<TAB>text`);
+    everything else is TSV (`qid<TAB>text`). A topic may have an empty text.
+
+    Raises
+    ------
+    InputError
+        for a malformed line (with file and line), text outside of the topics, a qid that occurs twice, or a file
+        without topics
+    """
+    lines = list(numbered_lines(path, 'topics file'))
+    first = next((line.lstrip() for _, line in lines if line.strip()), '')
+    if not first:
+        raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
+    if first.upper().startswith('<DOC>'):
+        parse = _parse_documents
+    elif is_data_line(first):
+        parse = _parse_data_file
+    else:
+        parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
+    topics: list[Query] = []
+    seen: dict[str, int] = {}
+    for number, query in parse(path, lines):
+        if query.qid in seen:
+            raise InputError.at(path, number, f"topic '{query.qid}' was given before, in line {seen[query.qid]}")
+        seen[query.qid] = number
+        topics.append(query)
+    if not topics:
+        raise InputError(f'topics file {path} has no <top> elements: expected TREC topics or TSV')
+    return topics
+
+
+def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    found = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        qid, tab, text = line.partition('\t')
+        if not tab or not qid.strip():
+            raise InputError.at(path, number, f"expected 'qid<TAB>text', found {line[:60]!r}")
+        found.append((number, Query(_checked_qid(path, number, qid), text.strip())))
+    return found
+
+
+def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """The queries of one of CEDR's data files; its documents are passed over."""
+    found = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            kind, qid, text = parse_data_line(line)
+        except BadPassage as error:
+            raise InputError.at(path, number, str(error)) from error
+        if kind == QUERY:
+            found.append((number, Query(_checked_qid(path, number, qid), text)))
+    if not found:
+        raise InputError(f"topics file {path} holds documents only: name the file with 'query<TAB>qid<TAB>text'")
+    return found
+
+
+def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    found = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        wanted = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
+        try:
+            record = parse_json(line)
+            if not isinstance(record, dict):
+                raise ValueError('not an object')
+            qid = identifier_of(record, ('id', 'qid', '_id'))
+        except ValueError as error:
+            raise InputError.at(path, number, f'{wanted} ({error})') from error
+        text = next((record[key] for key in ('text', 'title', 'query') if key in record), None)
+        if not isinstance(text, str):
+            raise InputError.at(path, number, f"{wanted} (no 'text')")
+        if has_surrogates(text):
+            raise InputError.at(path, number, f"topic '{qid}' has half of a surrogate pair, which is no character")
+        found.append((number, Query(_checked_qid(path, number, qid), text.strip())))
+    return found
+
+
+def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed); closing tags are optional."""
+    found: list[tuple[int, Query]] = []
+    for start, topic in read_topic_fields(lines):
+        if isinstance(topic, str):
+            raise InputError.at(path, start, topic)
+        qid = topic.get('num', '').strip().removeprefix('Number:').strip()
+        if not qid or 'title' not in topic:
+            raise InputError.at(path, start, 'a <top> without <num> or <title>')
+        title = topic['title'].strip().removeprefix('Topic:')
+        found.append((start, Query(_checked_qid(path, start, qid), ' '.join(title.split()))))
+    return found
+
+
+def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """Each <DOC> holds a <DOCNO>, the qid, and the text of the topic (SMART collections in TREC form: CACM)."""
+    found: list[tuple[int, Query]] = []
+    for start, document in read_documents((number, f'{line}\n'.encode()) for number, line in lines):
+        if isinstance(document, str):
+            raise InputError.at(path, start, document)
+        found.append((start, Query(_checked_qid(path, start, document[0]), document[1])))
+    return found
+
+
+def _checked_qid(path: StrPath, number: int, qid: str) -> str:
+    qid = qid.strip()
+    if problem := identifier_problem(qid):
+        raise InputError.at(path, number, f'qid {qid[:60]!r} {problem}')
+    return qid
+
+
+def read_qrels(path: StrPath) -> Qrels:
+    """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the file's order.
+
+    A grade is a whole number, which may be negative. Where a document is judged more than once for a topic, the last
+    grade counts, as for trec_eval; a warning says how often grades differ. Raises InputError for a malformed line, or
+    no lines.
+    """
+    qrels: Qrels = {}
+    changed: list[int] = []
+    for number, line in numbered_lines(path, 'qrels file'):
+        try:
+            values = columns(line)
+            if not values:
+                continue
+            qid, _, docid, grade_text = values
+            grade = integer(grade_text)
+        except ValueError as error:
+            wanted = f"expected 'qid 0 docid grade', found {line[:60]!r}"
+            raise InputError.at(path, number, f'{wanted} ({error})') from error
+        judged = qrels.setdefault(qid, {})
+        if judged.get(docid, grade) != grade:
+            changed.append(number)
+        judged[docid] = grade
+    if not qrels:
+        raise InputError(f'qrels file {Path(path)} has no judgments')
+    if changed:
+        message = '%s:%d: a document judged before gets another grade; the last one counts (%d such lines)'
+        logger.warning(message, path, changed[0], len(changed))
+    return qrels

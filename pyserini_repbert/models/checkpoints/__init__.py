@@ -1,0 +1,1 @@
+"""Checkpoint folders: opened, verified, assembled from adapters."""

@@ -1,0 +1,87 @@
+"""Checkpoints by catalog name or folder, wherever they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint, load_model, load_strictly
+
+__all__ = ['WEIGHTS', 'Checkpoint', 'load_model', 'load_strictly', 'open_checkpoint']
+
+
+def open_checkpoint(
+    name: str | Path | Checkpoint, kind: str = 'encoders', on_progress: Callable[[int], object] | None = None
+) -> Checkpoint:
+    """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
+
+    An adapter comes with the checkpoint that it adapts, which may be an adapter itself. An open checkpoint is
+    returned as it is.
+
+    Raises
+    ------
+    UnknownNameError
+        for a name that is neither, with the nearest names
+    MissingResourceError
+        offline, or where its pip package is not installed
+    DamagedFileError
+        where a file is not the pinned one, or an adapter does not name a base other than itself
+    """
+    return name if isinstance(name, Checkpoint) else _open(name, kind, on_progress, ())
+
+
+def _open(
+    name: str | Path, kind: str, on_progress: Callable[[int], object] | None, above: tuple[Path, ...]
+) -> Checkpoint:
+    """`above` are the folders of the adapters over this checkpoint."""
+    entry = catalog.find(kind, str(name))
+    if entry is None and Path(name).is_dir():
+        folder = Path(name)
+        verify(folder)
+        return Checkpoint.open(folder, str(name), base=_base_of(folder, kind, above)).check()
+    entry = entry or catalog.get(kind, str(name))
+    if 'package' in entry.values:
+        folder = catalog.package_folder(entry)
+    elif 'resource' in entry.values:
+        folder = catalog.resource(entry)
+    elif 'hub' in entry.values:
+        from pyserini_repbert.models.checkpoints.hub import hub_checkpoint
+
+        folder = hub_checkpoint(entry)
+    else:
+        from pyserini_repbert.models.convert.folder import downloaded_checkpoint
+
+        folder = downloaded_checkpoint(entry, on_progress)
+    verify(folder)
+    return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above)).check()
+
+
+def verify(folder: Path) -> None:
+    """Compare a checkpoint's files with the checksums beside them, if there are any (remembered for large files).
+
+    Raises DamagedFileError, naming the file.
+    """
+    if (folder / CHECKSUMS).is_file():
+        try:
+            verify_checksums(folder, required=())
+        except DamagedFileError as error:
+            raise DamagedFileError(f'{error}. If you changed it on purpose, remove {folder / CHECKSUMS}') from error
+
+
+def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | None:
+    """The checkpoint that an adapter in `folder` adapts, named by its adapter_config.json."""
+    path = folder / ADAPTER_CONFIG
+    if not path.is_file():
+        return None
+    try:
+        name = str(json.loads(path.read_text(encoding='utf-8'))['base_model_name_or_path'])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFileError(f'{path} does not name its base ({error!r}): fetch the adapter again') from error
+    own = folder.resolve()
+    if own in above:
+        raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')
+    return _open(name, catalog.checkpoint_kind(name) or kind, None, (*above, own))

@@ -1,0 +1,278 @@
+"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters merged; strict."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import digest
+from pyserini_repbert.models.checkpoints.config_check import check_config
+from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from pyserini_repbert.models.tokenizer import WordPieces
+
+Model = TypeVar('Model', bound='nn.Module')
+WEIGHTS = 'model.safetensors'
+ADAPTER = 'adapter_model.safetensors'
+ADAPTER_CONFIG = 'adapter_config.json'
+HOLDS_HEADS = 'adapter_holds_heads'  # in config.json: the heads of the base are not the adapter's
+_BODY = ('embeddings.', 'encoder.', 'pooler.')
+_Value = TypeVar('_Value')
+_IGNORED = ('position_ids',)  # a buffer that older BERT checkpoints carry
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint folder, opened.
+
+    Attributes
+    ----------
+    name : what the user calls it: a catalog name or a path
+    folder : where it lies
+    config : config.json; `config['ranking']` holds the system's settings
+    base : for a PEFT adapter, the checkpoint that it adapts
+    """
+
+    name: str
+    folder: Path
+    config: Mapping[str, Any]
+    base: Checkpoint | None = field(default=None, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        name: str | None = None,
+        ranking: Mapping[str, Any] | None = None,
+        base: Checkpoint | None = None,
+    ) -> Checkpoint:
+        """Open a folder by its config.json; `ranking` is used if that has no such object.
+
+        Raises InputError if the folder is not a checkpoint.
+        """
+        path = folder / 'config.json'
+        if not path.is_file():
+            raise InputError(f'{folder} is not a checkpoint: it has no config.json')
+        try:
+            config = json.loads(path.read_text(encoding='utf-8'))
+        except ValueError as error:
+            raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
+        if not isinstance(config, dict):
+            raise DamagedFileError(f'{path} is not a JSON object: fetch the checkpoint again')
+        if ranking is not None:
+            config.setdefault('ranking', dict(ranking))
+        return cls(name or str(folder), folder, config, base)
+
+    def check(self) -> Checkpoint:
+        """This checkpoint, its config.json compared with its weights. Raises DamagedFileError."""
+        if self.config.get('model_type', 'bert') == 'bert':
+            check_config(self.folder / 'config.json', self.config, self._shapes() if self._has_weights() else {})
+        return self
+
+    def _has_weights(self) -> bool:
+        with contextlib.suppress(InputError):
+            return bool(self._weight_files()) and (self.base is None or self.base._has_weights())
+        return False
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the weights by name, as far as files are there; without an adapter's low-rank updates."""
+        from safetensors import SafetensorError, safe_open
+
+        from pyserini_repbert.models.bert import BertConfig
+
+        found: dict[str, tuple[int, ...]] = {}
+        for file in self._weight_files():
+            try:
+                with safe_open(file, framework='numpy') as opened:
+                    found |= {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+            except SafetensorError as error:
+                raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+        if self.base is None:
+            return _under_bert(found)
+        from pyserini_repbert.models.checkpoints.adapter import PREFIX
+
+        own = {name.removeprefix(PREFIX): shape for name, shape in found.items() if '.lora_' not in name}
+        below = self.base._shapes()
+        if self.config.get(UNIT_LAYER) and not self.base.config.get(UNIT_LAYER):
+            layers = BertConfig.from_dict(self.base.config).num_hidden_layers
+            own[f'bert.encoder.layer.{layers}.'] = ()  # it comes with no weights
+        return {**below, **own}
+
+    @classmethod
+    def write(cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str) -> Checkpoint:
+        """Write config.json and the weights into `folder`; the checkpoint, called `name`."""
+        from safetensors.torch import save_file
+
+        (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
+        save_file(dict(tensors), folder / WEIGHTS, metadata={'format': 'pt'})
+        return cls(name, folder, config)
+
+    def system(self, expected: str) -> Mapping[str, Any]:
+        """The `ranking` object; a plain BERT, which has none, is taken for the system `expected`.
+
+        Raises MismatchError for another system.
+        """
+        ranking: Mapping[str, Any] = self.config.get('ranking', {'system': expected})
+        if ranking.get('system') != expected:
+            raise MismatchError(
+                f"checkpoint '{self.name}' is for the system '{ranking.get('system')}', '{expected}' was expected"
+            )
+        return ranking
+
+    @property
+    def is_adapter(self) -> bool:
+        """Whether the folder holds a PEFT adapter."""
+        return (self.folder / ADAPTER_CONFIG).is_file()
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """Checksum of the weights: of model.safetensors itself; over all weight files where there are several; for an
+        adapter over its file, the scale at which it is merged, its base's weights, and a unit layer if it has one.
+        """
+        files = self._weight_files()
+        if len(files) == 1 and self.base is None:
+            return digest(files[0])
+        parts = [digest(file) for file in files]
+        if self.base is not None:
+            from pyserini_repbert.models.checkpoints.adapter import scale_of
+
+            parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
+            parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
+        return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+
+    def _weight_files(self) -> list[Path]:
+        if self.is_adapter:
+            names = [ADAPTER]
+        elif (index := self.folder / f'{WEIGHTS}.index.json').is_file():
+            names = sorted(set(json.loads(index.read_text(encoding='utf-8'))['weight_map'].values()))
+        else:
+            names = [WEIGHTS]
+        files = [self.folder / name for name in names]
+        for file in files:
+            if not file.is_file():
+                raise InputError(
+                    f'checkpoint {self.folder} has no {file.name}: convert older weights with the scripts in tools/'
+                )
+        return files
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All weights by name, the body as `bert.*`; an adapter is merged into its base."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        found: dict[str, Tensor] = {}
+        for file in self._weight_files():
+            try:
+                found |= load_file(file)
+            except SafetensorError as error:
+                raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+        if self.is_adapter:
+            if self.base is None:
+                raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")
+            from pyserini_repbert.models.checkpoints.adapter import merged
+
+            base = self.base.tensors()
+            if self.config.get(HOLDS_HEADS):
+                base = {name: value for name, value in base.items() if name.startswith('bert.')}
+            return merged(with_unit_layer(base, self.config), found, self.folder / ADAPTER_CONFIG)
+        return {_new_name(name): value for name, value in _under_bert(found).items() if not name.endswith(_IGNORED)}
+
+    @property
+    def tokenizer_folder(self) -> Path:
+        """Where its tokenizer lies: with it, or with its base."""
+        own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
+        return self.folder if own or self.base is None else self.base.tokenizer_folder
+
+    def word_pieces(self) -> WordPieces:
+        """The tokenizer in `tokenizer_folder`. Raises DamagedFileError where it has wordpieces beyond the model's."""
+        from pyserini_repbert.models.tokenizer import WordPieces
+
+        pieces = WordPieces.from_folder(self.tokenizer_folder)
+        largest = max(pieces.tokenizer.get_vocab().values())
+        if largest >= self.config.get('vocab_size', largest + 1):
+            raise DamagedFileError(
+                f'{self.tokenizer_folder}: the tokenizer has a wordpiece {largest}, the model has '
+                f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
+            )
+        return pieces
+
+
+def _new_name(name: str) -> str:
+    """The name of a layer norm's weights, from that of BERT's first checkpoints."""
+    return name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
+
+
+def _under_bert(values: dict[str, _Value]) -> dict[str, _Value]:
+    """By names that begin with `bert.` for the body, which some checkpoints leave out."""
+    if any(name.startswith('bert.') for name in values):
+        return values
+    return {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in values.items()}
+
+
+def load_model(
+    make: Callable[[], Model],
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> Model:
+    """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
+
+    No time is spent on initial weights. `tied`, `tensors` and errors are those of `load_strictly`.
+    """
+    import torch
+
+    with torch.device('meta'):
+        model = make()
+    model = model.to_empty(device='cpu')
+    load_strictly(model, checkpoint, tied, tensors)
+    return model.eval()
+
+
+def load_strictly(
+    module: nn.Module,
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Copy a checkpoint's weights into `module` (float32); every parameter must be there and nothing may be left over.
+
+    Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
+    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read.
+
+    Raises
+    ------
+    DamagedFileError
+        naming the missing, unexpected or misshapen tensors
+    """
+    tensors = checkpoint.tensors() if tensors is None else tensors
+    expected = module.state_dict()
+    hidden = checkpoint.config.get('hidden_size')
+    pooler = {'bert.pooler.dense.weight': (hidden, hidden), 'bert.pooler.dense.bias': (hidden,)}
+    shapes = {name: tuple(value.shape) for name, value in expected.items()}
+    allowed = {name: shape for name, shape in pooler.items() if name not in shapes}
+    allowed |= {name: shapes[of] for name, of in (tied or {}).items() if name not in shapes}
+    missing = sorted(shapes.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - shapes.keys() - allowed.keys())
+    misshapen = sorted(
+        f'{name} {tuple(tensors[name].shape)} instead of {shape}'
+        for name, shape in (shapes | allowed).items()
+        if name in tensors and tuple(tensors[name].shape) != shape
+    )
+    problems = [
+        f'{what}: {", ".join(names[:3])}{f" and {len(names) - 3} more" if len(names) > 3 else ""}'
+        for what, names in (('missing', missing), ('unexpected', unexpected), ('of another shape', misshapen))
+        if names
+    ]
+    if problems:
+        raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
+    module.load_state_dict({name: tensors[name].float() for name in shapes})

@@ -1,0 +1,82 @@
+"""Checkpoints of the Hugging Face hub, from its client's cache; older weight files become safetensors in ours."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.download import is_offline
+from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.files import atomic_folder
+
+_FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
+_WEIGHTS = 'model.safetensors'
+_LEGACY = 'pytorch_model.bin'
+
+
+def hub_checkpoint(entry: catalog.Entry) -> Path:
+    """The checkpoint folder of a catalog entry with a `hub` source, fetched on first use.
+
+    Raises
+    ------
+    MissingResourceError
+        offline, or where the hub cannot be reached: names size and address
+    DamagedFileError
+        if the download is not a checkpoint
+    """
+    converted = catalog.cache_folder() / 'checkpoints' / entry.name
+    if converted.is_dir():
+        return converted
+    source = entry.values['hub']
+    address = f'https://huggingface.co/{source["repository"]}'
+    snapshot = _snapshot(entry.name, source['repository'], source.get('revision'), source['size'], address)
+    has_tokenizer = any((snapshot / name).is_file() for name in ('vocab.txt', 'tokenizer.json'))
+    if (snapshot / _WEIGHTS).is_file() and has_tokenizer:
+        return snapshot
+    _convert(snapshot, converted, has_tokenizer, address)
+    return converted
+
+
+def _snapshot(name: str, repository: str, revision: str | None, size: str, address: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    offline = is_offline()
+    wanted = [*_FILES, _WEIGHTS]
+    try:
+        found = Path(snapshot_download(repository, revision=revision, allow_patterns=wanted, local_files_only=offline))
+        if not (found / _WEIGHTS).is_file():
+            wanted = [*_FILES, _LEGACY]
+            found = Path(
+                snapshot_download(repository, revision=revision, allow_patterns=wanted, local_files_only=offline)
+            )
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        reason = 'downloads are off' if offline else f'{str(error).splitlines()[0]}'
+        raise MissingResourceError(
+            f"'{name}' ({size}) is not here and could not be fetched from {address} ({reason}): fetch its files "
+            'and give their folder instead of the name'
+        ) from error
+    return found
+
+
+def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) -> None:
+    from safetensors.torch import save_file
+
+    from pyserini_repbert.models.convert.legacy import load_legacy, uncased_vocabulary
+
+    if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (_WEIGHTS, _LEGACY)):
+        raise DamagedFileError(f'{address} holds no config.json with {_WEIGHTS} or {_LEGACY}: it is no checkpoint')
+    with atomic_folder(target) as made:
+        for name in _FILES:
+            if (snapshot / name).is_file():
+                shutil.copyfile(snapshot / name, made / name)
+        if not has_tokenizer:
+            shutil.copyfile(uncased_vocabulary(), made / 'vocab.txt')
+        if (snapshot / _WEIGHTS).is_file():
+            shutil.copyfile(snapshot / _WEIGHTS, made / _WEIGHTS)
+        else:
+            tensors = load_legacy(snapshot / _LEGACY)
+            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, made / _WEIGHTS)
+        write_checksums(made)

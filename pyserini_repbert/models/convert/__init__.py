@@ -1,0 +1,1 @@
+"""The original authors' checkpoints made into folders of ours."""

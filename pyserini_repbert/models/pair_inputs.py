@@ -1,0 +1,146 @@
+"""How query and candidates share a cross-encoder's input: what is cut before [CLS] and [SEP] are added.
+
+Layouts differ only for texts that are too long; a checkpoint works with any, best with the one of its training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyserini_repbert.choices import Choice
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
+
+MAX_TOKENS = 512  # Multi-Stage section 3.2 and 3.3, special tokens included
+MONO_QUERY_TOKENS = 64  # Multi-Stage section 3.2, wordpieces
+DUO_QUERY_TOKENS = 62  # Multi-Stage section 3.3, wordpieces
+_PAIR_SPECIALS = 3  # [CLS] query [SEP] candidate [SEP]
+_TRIPLE_SPECIALS = 4  # [CLS] query [SEP] candidate i [SEP] candidate j [SEP]
+
+
+class PairLayout(Choice, what='layout'):
+    """How monoBERT's query and candidate are cut.
+
+    `paper`: the query to 64 wordpieces, the candidate to what is left of 512. `dl4marco`: as the authors' TensorFlow
+    code, whose query limit counts [CLS] and [SEP], and which leaves the last position empty. `pygaggle`: no separate
+    limit for the query; wordpieces are dropped from the longer of the two until both fit, from the candidate if they
+    are equally long. `pygaggle_fast_tokenizer`: as Hugging Face's fast tokenizers do the same, which keep the candidate
+    where they are equally long, and give an empty candidate no [SEP] of its own.
+    """
+
+    PAPER = 'paper'
+    DL4MARCO = 'dl4marco'
+    PYGAGGLE = 'pygaggle'
+    PYGAGGLE_FAST = 'pygaggle_fast_tokenizer'
+
+
+class TripleLayout(Choice, what='layout'):
+    """How duoBERT's query and candidates are cut.
+
+    `paper`: to 62, 223 and 223 wordpieces. `code`: as the authors' TensorFlow code: the query to 62, and each candidate
+    to half of what is left of 512, so that a short query leaves more for them.
+    """
+
+    PAPER = 'paper'
+    CODE = 'code'
+
+
+class Built(NamedTuple):
+    """A model input, and whether a candidate's text was cut for it."""
+
+    sequence: TokenSequence
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class PairInputs:
+    """Builds monoBERT's inputs: `[CLS] query [SEP] candidate [SEP]`, token type 0 up to the first [SEP], then 1.
+
+    Parameters
+    ----------
+    pieces : the tokenizer
+    layout : a PairLayout
+    max_tokens : length of the longest input, special tokens included
+    max_query : wordpieces kept of a query (`paper`); `dl4marco` counts [CLS] and [SEP] among them
+
+    Raises
+    ------
+    InputError
+        for an unknown layout, or limits that leave no room for a candidate
+    """
+
+    pieces: WordPieces
+    layout: str = PairLayout.PAPER
+    max_tokens: int = MAX_TOKENS
+    max_query: int = MONO_QUERY_TOKENS
+
+    def __post_init__(self) -> None:
+        PairLayout(self.layout)
+        _check_room(self.max_tokens, _PAIR_SPECIALS, self.max_query, 1)
+
+    def build(self, query: Sequence[int], text: Sequence[int]) -> Built:
+        """The input for the wordpieces of a query and of a candidate."""
+        n_query, n_text = self._kept(len(query), len(text))
+        head = [self.pieces.cls, *query[:n_query], self.pieces.sep]
+        if self.layout == PairLayout.PYGAGGLE_FAST and not text:
+            return Built(TokenSequence(head, [0] * len(head)), False)
+        tail = [*text[:n_text], self.pieces.sep]
+        return Built(TokenSequence(head + tail, [0] * len(head) + [1] * len(tail)), n_text < len(text))
+
+    def _kept(self, query: int, text: int) -> tuple[int, int]:
+        """How many wordpieces of each are kept."""
+        room = self.max_tokens - _PAIR_SPECIALS
+        if self.layout == PairLayout.PAPER:
+            kept = min(query, self.max_query)
+            return kept, room - kept
+        if self.layout == PairLayout.DL4MARCO:
+            kept = min(query, self.max_query - 2)
+            return kept, room - kept - 1
+        if query + text <= room:
+            return query, text
+        short, long = room // 2, room - room // 2
+        if min(query, text) <= short:
+            return (query, room - query) if query <= text else (room - text, text)
+        fast = self.layout == PairLayout.PYGAGGLE_FAST
+        return (short, long) if fast and query <= text else (long, short)
+
+
+@dataclass(frozen=True)
+class TripleInputs:
+    """Builds duoBERT's inputs: `[CLS] query [SEP] candidate i [SEP] candidate j [SEP]`, token types 0, 1 and 2.
+
+    Parameters and errors are those of `PairInputs`, with a TripleLayout.
+    """
+
+    pieces: WordPieces
+    layout: str = TripleLayout.PAPER
+    max_tokens: int = MAX_TOKENS
+    max_query: int = DUO_QUERY_TOKENS
+
+    def __post_init__(self) -> None:
+        TripleLayout(self.layout)
+        _check_room(self.max_tokens, _TRIPLE_SPECIALS + 2, self.max_query, 2)
+
+    def candidate_limit(self, query: int) -> int:
+        """Wordpieces kept of each candidate, for a query of `query` wordpieces before cutting."""
+        if self.layout == TripleLayout.PAPER:
+            return (self.max_tokens - _TRIPLE_SPECIALS - self.max_query) // 2
+        return (self.max_tokens - min(query, self.max_query) - 2) // 2 - 2
+
+    def build(self, query: Sequence[int], first: Sequence[int], second: Sequence[int]) -> Built:
+        """The input for the wordpieces of a query, of candidate i and of candidate j."""
+        limit, sep = self.candidate_limit(len(query)), self.pieces.sep
+        head = [self.pieces.cls, *query[: self.max_query], sep]
+        one, two = [*first[:limit], sep], [*second[:limit], sep]
+        types = [0] * len(head) + [1] * len(one) + [2] * len(two)
+        return Built(TokenSequence(head + one + two, types), max(len(first), len(second)) > limit)
+
+
+def _check_room(max_tokens: int, specials: int, max_query: int, candidates: int) -> None:
+    if max_query < 2 + 1 or max_tokens < specials + max_query + candidates:
+        raise InputError(
+            f'a maximum of {max_tokens} tokens with {max_query} for the query leaves no room for candidates: '
+            f'expected at least 3 for the query and {specials + max_query + candidates} in all'
+        )

@@ -1,0 +1,135 @@
+"""From texts to token ids: the one place for truncation, special tokens and segment ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.formats.identifiers import has_surrogates
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_TOKENISED_AT_ONCE = 256  # texts: the tokenizer's encodings hold more than ids, and are freed after each part
+_SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
+
+
+class TokenSequence(NamedTuple):
+    """One model input: token ids and segment ids, of equal length."""
+
+    input_ids: list[int]
+    token_type_ids: list[int]
+
+
+class TokenChunk(NamedTuple):
+    """A chunk of a text: its input, and how many wordpieces of the text follow its [CLS]."""
+
+    sequence: TokenSequence
+    n_pieces: int
+
+
+class WordPieces:
+    """A BERT tokenizer (the Rust one of `tokenizers`), read from a checkpoint folder.
+
+    Attributes
+    ----------
+    cls, sep, pad : ids of the special tokens
+    vocab_size : number of wordpieces
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.tokenizer = tokenizer
+        self.cls, self.sep, self.pad = (self._id(token) for token in ('[CLS]', '[SEP]', '[PAD]'))
+        self.vocab_size = tokenizer.get_vocab_size()
+
+    def _id(self, token: str) -> int:
+        found: int | None = self.tokenizer.token_to_id(token)
+        if found is None:
+            raise DamagedFileError(f'the tokenizer has no {token}: a BERT vocabulary is expected')
+        return found
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> WordPieces:
+        """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise)."""
+        from tokenizers import Tokenizer
+
+        whole, vocabulary = folder / 'tokenizer.json', folder / 'vocab.txt'
+        if whole.is_file():
+            try:
+                return cls(Tokenizer.from_file(str(whole)))
+            except DamagedFileError:
+                raise
+            except Exception as error:  # tokenizers raises plain Exception for a file that it cannot parse
+                raise DamagedFileError(f'{whole} is not a tokenizer ({error}): fetch the checkpoint again') from error
+        if not vocabulary.is_file():
+            raise InputError(f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt')
+        settings = folder / 'tokenizer_config.json'
+        try:
+            options = json.loads(settings.read_text(encoding='utf-8')) if settings.is_file() else {}
+            lowercase = options.get('do_lower_case', True)
+        except (ValueError, RecursionError, AttributeError) as error:
+            raise DamagedFileError(f'{settings} is not a JSON object ({error}): fetch the checkpoint again') from error
+        if not isinstance(lowercase, bool):
+            raise DamagedFileError(f'{settings}: do_lower_case is {lowercase!r}, true or false was expected')
+        return cls.from_vocabulary(vocabulary, lowercase)
+
+    @classmethod
+    def from_vocabulary(cls, vocabulary: Path, lowercase: bool = True) -> WordPieces:
+        """From a BERT `vocab.txt`, a wordpiece a line."""
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+        try:
+            pieces = vocabulary.read_text(encoding='utf-8').split('\n')
+        except UnicodeDecodeError as error:
+            raise DamagedFileError(f'{vocabulary} is not UTF-8 ({error}): fetch the checkpoint again') from error
+        ids = {piece: number for number, piece in enumerate(pieces[:-1] if not pieces[-1] else pieces)}
+        tokenizer = Tokenizer(models.WordPiece(ids, unk_token='[UNK]', max_input_chars_per_word=100))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer.add_special_tokens([token for token in _SPECIAL_TOKENS if token in ids])
+        return cls(tokenizer)
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The wordpieces of each text, without special tokens, not truncated."""
+        found: list[list[int]] = []
+        for start in range(0, len(texts), _TOKENISED_AT_ONCE):
+            part = list(texts[start : start + _TOKENISED_AT_ONCE])
+            try:
+                found += [own.ids for own in self.tokenizer.encode_batch_fast(part, add_special_tokens=False)]
+            except TypeError as error:
+                bad = next((text for text in part if not isinstance(text, str) or has_surrogates(text)), None)
+                if bad is None:
+                    raise
+                raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it') from error
+        return found
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """Wordpieces as text."""
+        return [self.tokenizer.id_to_token(number) or '[UNK]' for number in ids]
+
+    def single(self, texts: Sequence[str], limit: int, token_type: int) -> list[TokenSequence]:
+        """`[CLS] text [SEP]` for each text, cut to its first `limit` wordpieces (special tokens not counted)."""
+        sequences = []
+        for ids in self.ids(texts):
+            input_ids = [self.cls, *ids[:limit], self.sep]
+            sequences.append(TokenSequence(input_ids, [token_type] * len(input_ids)))
+        return sequences
+
+    def chunks(self, ids: Sequence[int], size: int, token_type: int) -> list[TokenChunk]:
+        """A text as the fewest `[CLS] chunk [SEP]` of at most `size` wordpieces each; none if it is empty.
+
+        Chunks are equally long: the last one is filled up with [PAD] before its [SEP], as EPIC's authors do.
+        """
+        number = -(-len(ids) // size)
+        width = -(-len(ids) // number) if number else 0
+        made = []
+        for start in range(0, len(ids), max(width, 1)):
+            piece = list(ids[start : start + width])
+            filled = [self.cls, *piece, *[self.pad] * (width - len(piece)), self.sep]
+            made.append(TokenChunk(TokenSequence(filled, [token_type] * len(filled)), len(piece)))
+        return made

@@ -1,0 +1,93 @@
+"""Corpora by name: files, ir_datasets, the passages of a Lucene index, the collections of the catalog."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file
+from pyserini_repbert.formats.passages import Corpus, CorpusFormat, OnError, corpus_of_files
+from pyserini_repbert.pyserini_bridge.lucene_corpus import LuceneCorpus, is_lucene_index
+
+LUCENE = 'lucene'
+
+
+def open_corpus(
+    source: StrPath,
+    fmt: str = 'auto',
+    fields: Iterable[str] = (),
+    on_error: str = OnError.REFUSE,
+    keep_empty: bool = False,
+) -> Corpus:
+    """What a user calls a corpus.
+
+    Parameters
+    ----------
+    source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection of the catalog, which
+        is downloaded where it has to be and may be
+    fmt : a CorpusFormat, 'lucene', or 'auto': by what is there, a file's name, or its first character
+    fields : for JSON lines: the text fields, joined by a space (default: `contents`, else `title` and `text`)
+    on_error : 'refuse' raises InputError at the first line that cannot be used, 'skip' warns and counts
+    keep_empty : passages without text are passages, not errors
+
+    Raises
+    ------
+    InputError
+        for what is none of these, an unknown format, a folder without corpus files
+    MissingResourceError
+        where a collection cannot be downloaded; names the place to put it by hand
+    DamagedFileError
+        where a download lacks the file that it should hold
+    """
+    name = str(source)
+    if fmt != CorpusFormat.IR_DATASETS and not name.startswith('ir_datasets:') and not Path(source).exists():
+        entry = catalog.find('collections', name)
+        if entry is None:
+            known = catalog.entries('collections')
+            raise InputError(
+                f'corpus {name} does not exist{catalog.did_you_mean(name, known)}: give a file, a folder, '
+                f'ir_datasets:ID, or a collection of the catalog ({", ".join(known)})'
+            )
+        source = collection_file(entry)
+    if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
+        return LuceneCorpus(name, on_error, keep_empty)
+    return corpus_of_files(source, fmt, fields, on_error, keep_empty)
+
+
+def collection_file(entry: catalog.Entry) -> Path:
+    """The file of a catalog collection: shipped, in the cache, or downloaded now.
+
+    Raises
+    ------
+    MissingResourceError
+        where it cannot be downloaded; names the place to put it by hand
+    DamagedFileError
+        where the download lacks the file that it should hold
+    """
+    if 'resource' in entry.values:
+        return catalog.resource(entry)
+    unpacked = catalog.cache_folder() / 'collections' / entry.name / str(entry.values['member'])
+    if not unpacked.is_file():
+        from pyserini_repbert.download import fetch_entry
+
+        _unpack(fetch_entry(entry), entry.values['member'], unpacked)
+    return unpacked
+
+
+def _unpack(archive: Path, member: str, target: Path) -> None:
+    try:
+        with tarfile.open(archive) as packed:
+            found = next((item for item in packed if Path(item.name).name == member), None)
+            stream = packed.extractfile(found) if found is not None and found.isreg() else None
+            if stream is None:
+                why = 'does not hold' if found is None else 'holds no content but a link, or a folder, for'
+                raise DamagedFileError(f'{archive} {why} {member}: delete it and fetch it again')
+            with atomic_file(target, 'wb') as unpacked:
+                while block := stream.read(1 << 20):
+                    unpacked.write(block)
+    except ARCHIVE_ERRORS as error:
+        why = '; '.join(str(error).splitlines())
+        raise DamagedFileError(f'{archive} is not a whole archive ({why}): delete it and fetch it again') from error

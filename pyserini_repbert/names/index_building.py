@@ -1,0 +1,128 @@
+"""Indexes by catalog name: what building one would take, and building it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
+from pyserini_repbert.encode.rate import passages_per_second
+from pyserini_repbert.errors import InputError, MissingResourceError
+from pyserini_repbert.files import human_size
+from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.indexes import NamedIndex, locate
+
+_BYTES = {'float32': 4, 'float16': 2}
+_BERT_BASE = BertConfig()
+
+
+def requirements(named: NamedIndex, device: str = 'cpu', precision: str = 'float32') -> str:
+    """What building the index takes: downloads, disk, and time at the rate that `device` is measured to have."""
+    encoder = catalog.find('encoders', named.encoder)
+    collection = catalog.get('collections', named.entry.values['collection'])
+    passages = collection.values['passages']
+    dtype = named.entry.values['vectors']
+    config = _BERT_BASE
+    parts = []
+    if encoder is not None and not {'package', 'resource'}.isdisjoint(encoder.values):
+        from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+
+        config = BertConfig.from_dict(open_checkpoint(encoder.name).config)
+    elif encoder is not None:
+        parts.append(f'checkpoint {encoder.name} ({encoder.values["download"]["size"]})')
+    if 'download' in collection.values:
+        parts.append(f'collection {collection.name} ({collection.values["download"]["size"]} packed)')
+    disk = human_size(passages * config.hidden_size * _BYTES[dtype])
+    rate = passages_per_second(config, device, precision)
+    hours = passages / rate / 3600
+    return (
+        f'{"; ".join(parts)}; {disk} of disk for {passages:,} x {config.hidden_size} {dtype} vectors; about '
+        f'{hours:.1f} hours to encode at the {rate:.0f} passages a second that {device} was just measured to reach'
+    )
+
+
+def missing(named: NamedIndex, device: str, precision: str = 'float32') -> MissingResourceError:
+    """The error for an index that is not there and was not asked to be built."""
+    return MissingResourceError(
+        f"index '{named.entry.name}' for encoder '{named.encoder}' is not at {named.folder}; building it takes "
+        f'{requirements(named, device, precision)}: run the command again with --build'
+    )
+
+
+def build(
+    named: NamedIndex,
+    device: str = 'cpu',
+    corpus: str | None = None,
+    precision: str = 'float32',
+    on_progress: Callable[[int], object] | None = None,
+) -> Path:
+    """Build a catalog index, or go on building it; its folder.
+
+    Parameters
+    ----------
+    corpus : where the catalog's collection is, if it is not to be downloaded
+    precision : of the model; an index that builds itself is always built in float32, so that what it answers does not
+        depend on who asked first
+
+    Raises
+    ------
+    MissingResourceError
+        where the checkpoint or the collection cannot be had
+    MismatchError
+        for a corpus that is not the catalog's collection
+    """
+    chosen = 'float32' if named.builds_itself else precision
+    passages = open_corpus(corpus or named.collection.name)
+    encoder = RepBertDocumentEncoder(named.encoder, device, precision=chosen)
+    named.check_corpus(passages)
+    encode_corpus(
+        passages,
+        encoder,
+        named.folder,
+        dtype=named.entry.values['vectors'],
+        store_text=True,
+        resume=named.folder.exists(),
+        on_progress=on_progress,
+    )
+    return named.folder
+
+
+def ready_folder(
+    index: str,
+    encoder: str | None,
+    device: str = 'cpu',
+    asked_to_build: bool = False,
+    corpus: str | None = None,
+    precision: str = 'float32',
+    on_build: Callable[[NamedIndex], Callable[[int], object] | None] | None = None,
+) -> Path:
+    """The folder of an index that can be searched; built first where it builds itself or `asked_to_build`.
+
+    Parameters
+    ----------
+    corpus : where the catalog's collection is, for a build that was asked for
+    precision : of the model, where the index is built
+    on_build : called once before a build with the index; gives the progress callback
+
+    Raises
+    ------
+    MissingResourceError
+        for an index that is not there and may not be built, with what building takes
+    MismatchError
+        for one that is not, or would not be, what the catalog says
+    """
+    found = locate(index, encoder)
+    if isinstance(found, Path):
+        if asked_to_build:
+            raise InputError(f"--build is for the catalog's indexes; '{index}' is a folder: use the encode command")
+        return found
+    if not found.is_built:
+        if not (found.builds_itself or asked_to_build):
+            raise missing(found, device, precision)
+        own = corpus if asked_to_build else None  # without --build it names the passages to rerank
+        build(found, device, own, precision, on_build(found) if on_build else None)
+    found.check()
+    return found.folder

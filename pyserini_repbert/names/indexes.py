@@ -1,0 +1,133 @@
+"""Indexes by catalog name: where they lie."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import MismatchError, MissingResourceError
+from pyserini_repbert.formats.passages import Corpus
+from pyserini_repbert.index.manifest import MANIFEST, read_manifest
+from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest
+
+
+@dataclass(frozen=True)
+class NamedIndex:
+    """A catalog index for one encoder.
+
+    Attributes
+    ----------
+    entry : its catalog entry
+    encoder : catalog name or folder of the encoder
+    folder : where it lies, or will
+    """
+
+    entry: catalog.Entry
+    encoder: str
+    folder: Path
+
+    @property
+    def is_built(self) -> bool:
+        """Whether it is there, whole."""
+        return (self.folder / MANIFEST).is_file()
+
+    @property
+    def collection(self) -> catalog.Entry:
+        """The catalog's entry of what it is made of."""
+        return catalog.get('collections', str(self.entry.values['collection']))
+
+    def check(self) -> None:
+        """Raises MismatchError where what lies there is not what the catalog says."""
+        manifest = read_manifest(self.folder, Settings)
+        digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
+        if wrong := self.difference(manifest.count, digest):
+            raise MismatchError(
+                f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': move it to a folder of "
+                f"your own and search it there with --index FOLDER, then build '{self.entry.name}' again"
+            )
+
+    def check_corpus(self, corpus: Corpus) -> None:
+        """Raises MismatchError for a corpus that is not the catalog's; reads it once."""
+        shards: list[str] = []
+        count, seen = 0, CorpusDigest()
+        for passage in corpus:
+            count += 1
+            seen.add(passage)
+            if count % SHARD_SIZE == 0:
+                shards.append(seen.hexdigest())
+                seen = CorpusDigest()
+        digest = over_shards([*shards, seen.hexdigest()] if count % SHARD_SIZE or not count else shards)
+        if wrong := self.difference(count, digest):
+            raise MismatchError(
+                f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index '{self.entry.name}': make an "
+                f'index of your own, python -m pyserini_repbert.encode --corpus {corpus.name} --encoder {self.encoder} '
+                '--store-text --output FOLDER, and search it with --index FOLDER'
+            )
+
+    def difference(self, count: int, digest: str) -> str | None:
+        """How passages differ from the collection's: their number, or their digest where the catalog pins it."""
+        expected = int(self.collection.values['passages'])
+        if count != expected:
+            return f"has {count:,} passages, collection '{self.collection.name}' has {expected:,}"
+        if digest != self.collection.values.get('corpus_sha256', digest):
+            return f"has other passages than collection '{self.collection.name}'"
+        return None
+
+    @property
+    def builds_itself(self) -> bool:
+        """Whether it is small enough to be built without being asked for."""
+        return bool(self.entry.values['build'] == 'on first use')
+
+
+def over_shards(digests: Sequence[str]) -> str:
+    """The checksum of a corpus from those of its shards of `SHARD_SIZE` passages."""
+    return hashlib.sha256('\n'.join(digests).encode()).hexdigest()
+
+
+def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
+    """An existing folder, or a catalog index for the encoder (by default the one that the catalog says).
+
+    Raises UnknownNameError for what is neither, with the nearest names.
+    """
+    if catalog.find('indexes', index) is None and Path(index).exists():
+        return Path(index)
+    entry = catalog.get('indexes', index)
+    chosen = encoder or str(entry.values['encoder'])
+    return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{_label(chosen)}')
+
+
+def _label(encoder: str) -> str:
+    """What tells an encoder's indexes from others'; one that ships is another when a release trains it anew."""
+    entry = catalog.find('encoders', encoder)
+    if entry is None:
+        return Path(encoder).resolve().as_posix().strip('/').replace('/', '-')
+    pinned = ''.join(entry.values.get('sha256', {}).values()) if 'resource' in entry.values else ''
+    return f'{encoder}.{pinned[:8]}' if pinned else encoder
+
+
+def existing_folder(index: str, encoder: str | None = None) -> Path:
+    """The folder of an index that is there.
+
+    Raises
+    ------
+    UnknownNameError
+        for what is neither a folder nor a catalog name
+    MissingResourceError
+        for a catalog index that has not been built
+    MismatchError
+        for one that is not what the catalog says
+    """
+    found = locate(index, encoder)
+    if isinstance(found, Path):
+        return found
+    if not found.is_built:
+        raise MissingResourceError(
+            f"index '{index}' for encoder '{found.encoder}' is not at {found.folder}: search it once, which builds it "
+            'or says what that takes'
+        )
+    found.check()
+    return found.folder

@@ -1,0 +1,116 @@
+"""Sparse techniques by name: which Lucene index they search, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import MismatchError, MissingResourceError
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
+from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
+
+_BUILT_HERE = 'bm25'  # the variant that needs nothing but the collection
+
+
+class SparseIndex(NamedTuple):
+    """A Lucene index, and how it is searched.
+
+    Attributes
+    ----------
+    folder : the index
+    settings : None for those that the index was built for
+    of_impacts : whether it holds EPIC's impacts, which an encoded query is matched with
+    """
+
+    folder: Path
+    settings: SparseSettings | None
+    of_impacts: bool = False
+
+
+def find_sparse(
+    spec: str,
+    index: str | None = None,
+    on_build: Callable[[Path], object] | None = None,
+    download: bool = False,
+) -> SparseIndex:
+    """What a sparse technique is.
+
+    Parameters
+    ----------
+    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or a Lucene index FOLDER alone, which is then searched as its own record says
+        that it was built (without one: BM25); TECHNIQUE is one of the catalog's `sparse`, INDEX a folder or a prebuilt
+        index of Pyserini
+    index : what a technique without INDEX is for: an index or a collection of the catalog (the Lucene index of one that
+        ships with this package is built on first use), or an INDEX
+    on_build : called with the folder before an index is built
+    download : fetch a prebuilt index that is not here, gigabytes
+
+    Raises
+    ------
+    UnknownNameError
+        for a technique or an index that nobody knows, with the nearest names
+    MissingResourceError
+        for an index that has to be downloaded or built by the user first, with how
+    MismatchError
+        for a technique that weighs words on an index of EPIC's impacts
+    """
+    from pyserini_repbert.pyserini_bridge.lucene import index_folder
+
+    technique, _, named = spec.partition('@')
+    if catalog.find('sparse', technique) is None and Path(spec).exists():
+        folder = index_folder(spec)
+        return SparseIndex(folder, None, built_variant(folder) == EPIC_IMPACT)
+    entry = catalog.get('sparse', technique)
+    folder = index_folder(named or _index_for(entry, index, on_build), download)
+    if built_variant(folder) == EPIC_IMPACT:
+        raise MismatchError(
+            f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the folder alone, {folder}"
+        )
+    return SparseIndex(folder, SparseSettings(**entry.values['settings']))
+
+
+def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object] | None) -> str | Path:
+    """The index of a technique beside another index: prebuilt by Pyserini, built from a collection that ships."""
+    known = catalog.find('indexes', index or '')
+    collection = index if known is None else str(known.values['collection'])
+    if collection is None or catalog.find('collections', collection) is None:
+        if index is not None and (is_lucene_index(index) or not Path(index).exists()):
+            return index
+        beside = f' beside {index}' if index else ''
+        raise MissingResourceError(
+            f"'{entry.name}' needs a Lucene index{beside}: {_how(entry)}, and name it as {entry.name}@FOLDER"
+        )
+    prebuilt = entry.values.get('indexes', {}).get(collection)
+    if prebuilt is not None:
+        return str(prebuilt)
+    source = catalog.get('collections', collection)
+    if entry.values['variant'] == _BUILT_HERE and 'resource' in source.values:
+        return _own_index(source, on_build)
+    raise MissingResourceError(
+        f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}, and name it as "
+        f'{entry.name}@FOLDER'
+    )
+
+
+def _how(entry: catalog.Entry) -> str:
+    needs = entry.values.get('needs')
+    return (
+        f'build one with python -m pyserini_repbert.index lucene --variant {entry.values["variant"]}'
+        f'{f" from {needs}" if needs else ""}'
+    )
+
+
+def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None) -> Path:
+    from pyserini_repbert.index.lucene import build_lucene_index
+    from pyserini_repbert.pyserini_bridge.lucene_calls import lucene_major
+
+    # Lucene 9 cannot read what 10 writes: installations with one Pyserini and the other may share a cache
+    folder = catalog.cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
+    if not folder.is_dir():
+        if on_build is not None:
+            on_build(folder)
+        build_lucene_index(open_corpus(source.name), folder)
+    return folder

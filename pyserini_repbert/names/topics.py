@@ -1,0 +1,76 @@
+"""Topics and judgments by name: a file, a name of the catalog, ir_datasets, or a name of Pyserini's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
+from pyserini_repbert.formats.topics import Qrels, read_qrels, read_topics
+from pyserini_repbert.ranking import Query
+
+IR_DATASETS = 'ir_datasets:'
+
+
+def load_topics(spec: str) -> list[Query]:
+    """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
+
+    Only the last starts a JVM.
+
+    Raises
+    ------
+    InputError
+        for a malformed file
+    UnknownNameError
+        with the nearest names
+    MissingResourceError
+        when the topics have to be downloaded and cannot be
+    """
+    path = _file('topics', spec)
+    if path is not None:
+        return read_topics(path)
+    if spec.startswith(IR_DATASETS):
+        return [Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()]
+    from pyserini_repbert.pyserini_bridge.topics import pyserini_topics
+
+    return pyserini_topics(spec)
+
+
+def load_qrels(spec: str) -> Qrels:
+    """The judgments of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
+
+    Raises what `load_topics` raises.
+    """
+    path = _file('qrels', spec)
+    if path is None and spec.startswith(IR_DATASETS):
+        qrels: Qrels = {}
+        for judgment in dataset(spec).qrels_iter():
+            qrels.setdefault(judgment.query_id, {})[judgment.doc_id] = judgment.relevance
+        return qrels
+    if path is None:
+        from pyserini_repbert.pyserini_bridge.topics import pyserini_qrels
+
+        path = pyserini_qrels(spec)
+    return read_qrels(path)
+
+
+def _file(kind: str, spec: str) -> Path | None:
+    """The file that `spec` is, or that the catalog has for it."""
+    path = Path(spec)
+    return path if path.exists() else catalog.file(kind, spec)
+
+
+def dataset(spec: str) -> Any:
+    """The data set of `ir_datasets:ID`. Raises UnknownNameError for an id that ir_datasets does not have."""
+    try:
+        import ir_datasets
+    except ImportError as error:
+        raise MissingDependencyError.of('ir_datasets', spec, "'pyserini-repbert[datasets]'") from error
+    load: Callable[[str], Any] = ir_datasets.load
+    name = spec.removeprefix(IR_DATASETS)
+    try:
+        return load(name)
+    except KeyError as error:
+        raise UnknownNameError(f"ir_datasets has no '{name}': see https://ir-datasets.com") from error

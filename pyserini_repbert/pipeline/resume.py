@@ -1,0 +1,200 @@
+"""The part file of a reranking: finished query batches, a line each, so that a killed one can continue."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.locks import locked
+from pyserini_repbert.pipeline.costs import StageCost
+from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.rerank.saved_scores import SavedScores
+
+SUFFIX = '.part'
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What became of a query batch: its rankings, what they cost, and the scores that are saved."""
+
+    rankings: tuple[tuple[str, Ranking], ...]
+    costs: tuple[StageCost, ...]
+    saved: tuple[SavedScores, ...] = ()
+
+
+def run_digest(topics: Iterable[Query], run: Run, depth: int | None) -> str:
+    """Checksum of what is reranked: the topics' texts, and their candidates in order."""
+    seen = hashlib.sha256()
+    for query in topics:
+        docids = run[query.qid].docids[:depth] if query.qid in run else []
+        seen.update(json.dumps([query.qid, query.text, docids]).encode('utf-8'))
+    return seen.hexdigest()
+
+
+class PartFile:
+    """`OUTPUT.part`: a line of settings, then a line for each query batch when it is finished, each after its checksum.
+
+    A context: while it lasts, no other process writes the file. It is there from the first finished batch on, so that
+    a reranking that is refused leaves none behind.
+
+    Parameters
+    ----------
+    output : the file that the reranking will write
+    settings : everything that decides its bytes
+    resume : go on with a part file that is there
+    overwrite : begin anew where there is one
+
+    Attributes
+    ----------
+    done : the finished batches by number
+
+    Raises
+    ------
+    InputError
+        for a part file that is there, with neither `resume` nor `overwrite`
+    BusyError
+        where another process writes it
+    MismatchError
+        where `resume` meets one with other settings
+    DamagedFileError
+        where it meets one that is not as it was written
+    """
+
+    def __init__(
+        self, output: StrPath, settings: Mapping[str, Any], resume: bool = False, overwrite: bool = False
+    ) -> None:
+        self.path = Path(f'{output}{SUFFIX}')
+        self.done: dict[int, BatchResult] = {}
+        self._header = json.dumps(settings, sort_keys=True, default=str)
+        self._resume, self._overwrite = resume, overwrite
+        self._begun = False
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        parent = self.path.parent
+        new = [folder for folder in (parent, *parent.parents) if not folder.exists()]
+        parent.mkdir(parents=True, exist_ok=True)
+        self._held.callback(_remove_empty, new)
+        try:
+            self._held.enter_context(locked(parent / f'.{self.path.name}.lock', str(self.path)))
+            if self.path.exists():
+                self._go_on()
+        except BaseException:
+            self._held.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._held.close()
+
+    def _go_on(self) -> None:
+        if not (self._resume or self._overwrite):
+            raise InputError(f'{self.path} is there, of a reranking that was stopped: pass --resume, or --overwrite')
+        if self._resume and (whole := self._read()):
+            os.truncate(self.path, whole)
+            self._begun = True
+
+    def append(self, number: int, batch: BatchResult) -> None:
+        """Note that a batch is finished; on disk when this returns."""
+        record = {
+            'batch': number,
+            'rankings': [[qid, ranked.docids, ranked.scores] for qid, ranked in batch.rankings],
+            'costs': [asdict(cost) for cost in batch.costs],
+            'saved': [_packed(saved) for saved in batch.saved],
+        }
+        lines = _checked(json.dumps(record))
+        with open(self.path, 'ab' if self._begun else 'wb') as stream:
+            stream.write(lines if self._begun else _checked(self._header) + lines)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._begun = True
+        self.done[number] = batch
+
+    def _read(self) -> int:
+        """Read the finished batches; the number of bytes in whole lines (a kill may have cut the last one)."""
+        whole = 0
+        with open(self.path, 'rb') as stream:
+            for number, line in enumerate(stream, 1):
+                if not line.endswith(b'\n'):
+                    break
+                sha256, _, text = line[:-1].partition(b' ')
+                if sha256 != hashlib.sha256(text).hexdigest().encode():
+                    raise DamagedFileError(
+                        f'{self.path}:{number}: not as it was written, or by another release: pass --overwrite'
+                    )
+                if number == 1:
+                    _compare(self.path, json.loads(text), json.loads(self._header))
+                else:
+                    record = json.loads(text)
+                    self.done[record['batch']] = _result(record)
+                whole += len(line)
+        return whole
+
+
+def finished(output: StrPath) -> None:
+    """Remove the part file of `output`, which is written."""
+    Path(f'{output}{SUFFIX}').unlink(missing_ok=True)
+
+
+def _checked(text: str) -> bytes:
+    """A line with its checksum."""
+    return f'{hashlib.sha256(text.encode()).hexdigest()} {text}\n'.encode()
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders that were made for nothing, the deepest first."""
+    with contextlib.suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
+
+
+def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key):
+            old, new = (json.dumps(values.get(key))[:120] for values in (before, now))
+            raise MismatchError(
+                f'{path} was begun with other settings: {key} was {old}, now it is {new}: '
+                'resume with the same, or pass --overwrite'
+            )
+
+
+def _packed(saved: SavedScores) -> dict[str, Any]:
+    return {
+        'qid': saved.qid,
+        'query': saved.query,
+        'docids': list(saved.docids),
+        'scores': saved.scores.tolist(),
+        'members': saved.members.tolist(),
+        'differences': base64.b64encode(np.ascontiguousarray(saved.differences, dtype='<f8').tobytes()).decode('ascii'),
+    }
+
+
+def _result(record: Mapping[str, Any]) -> BatchResult:
+    rankings = tuple((qid, Ranking(docids, scores)) for qid, docids, scores in record['rankings'])
+    costs = tuple(StageCost(**cost) for cost in record['costs'])
+    return BatchResult(rankings, costs, tuple(_unpacked(saved) for saved in record['saved']))
+
+
+def _unpacked(values: Mapping[str, Any]) -> SavedScores:
+    members: Sequence[int] = values['members']
+    flat = np.frombuffer(base64.b64decode(values['differences']), dtype='<f8').astype(np.float64)
+    return SavedScores(
+        values['qid'],
+        values['query'],
+        tuple(values['docids']),
+        np.array(values['scores'], dtype=np.float64),
+        np.array(members, dtype=np.int64),
+        flat.reshape(len(members), len(members)),
+    )

@@ -1,0 +1,120 @@
+"""The tables of `regression blame --probe`: suspects by how far they move a score, and what share of a difference."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.regression.blame.probe import Probe, Prober, Tried
+from pyserini_repbert.regression.blame.variants import SUSPECTS
+from pyserini_repbert.regression.schema import FOLDER
+
+_EXPLAINS = 0.5  # of a difference, at least, to be named as its likely cause
+_SAME = 1e-12
+
+
+class Ranked(NamedTuple):
+    """A variant's score, by how much it moved, and the share of the reports' difference that this closes (1: all)."""
+
+    tried: Tried
+    score: float
+    moved: float
+    closed: float | None
+
+
+def ranked(probe: Probe, measure: str, before: float | None, after: float | None) -> list[Ranked]:
+    """The variants by how far they move a measure, the farthest first.
+
+    Parameters
+    ----------
+    before, after : the two reports' scores. What is closed is the distance from the score here to the farther of them:
+        1 where a variant gives just that score, below 0 where it leads away from it, None where nothing is between them
+    """
+    base = probe.base[measure]
+    far = max(
+        (value for value in (before, after) if value is not None), key=lambda value: abs(value - base), default=base
+    )
+    gap = abs(far - base)
+    rows = []
+    for tried in probe.tried:
+        if measure in tried.scores:
+            score = tried.scores[measure]
+            closed = (gap - abs(far - score)) / gap if gap > _SAME else None
+            rows.append(Ranked(tried, score, score - base, closed))
+    return sorted(rows, key=lambda row: -abs(row.moved))
+
+
+def probe_all(
+    options: argparse.Namespace,
+    conditions: Sequence[tuple[tuple[str, str], Sequence[dict[str, float]]]],
+    environment: Sequence[tuple[str, str, str]],
+) -> None:
+    """Probe conditions, and print what came of each.
+
+    Parameters
+    ----------
+    conditions : ((file, name), (the first report's scores, the second's))
+    environment : what differs between the reports' environments
+    """
+    from pyserini_repbert.regression.environment import cache_version, fingerprint
+    from pyserini_repbert.regression.reading import read_regression
+    from pyserini_repbert.regression.workspace import Workshop
+
+    paths = {Path(path).name: Path(path) for path in options.files or []}
+    version, work, suspects = cache_version(fingerprint()), Path(options.work), options.suspect or SUSPECTS
+    for (file, name), values in conditions:
+        regression = read_regression(paths.get(file, Path(FOLDER) / file))
+        condition = next((own for own in regression.conditions if own.name == name), None)
+        if condition is None:
+            raise InputError(f"{regression.path} has no condition '{name}': name the file that the reports are of")
+
+        def show(suspect: str, variant: str, label: str = f'{file} {name}') -> None:
+            if not options.quiet:
+                print(f'{label}: {suspect} {variant}'.rstrip(), file=sys.stderr)
+
+        probe = Prober(work, version, suspects, show).probe(
+            condition, Workshop(regression, work, options.data, version)
+        )
+        print(f'\n## {file} {name}\n\n' + report_of(probe, values, options.reports), flush=True)
+    untested = [name for name, _, _ in environment if name not in suspects]
+    if untested:
+        print(f'\nNot tested, since that takes the other version or machine: {", ".join(untested)}.')
+
+
+def report_of(probe: Probe, values: Sequence[dict[str, float]], names: Sequence[str]) -> str:
+    """What came of probing a condition, as Markdown."""
+    if not probe.base:
+        return f'It could not be run here: {probe.why}'
+    moved = [measure for measure in probe.base if values[0].get(measure) != values[1].get(measure)]
+    parts = []
+    for measure in moved or probe.base:
+        first, second = (own.get(measure) for own in values)
+        rows = ranked(probe, measure, first, second)
+        known = [
+            (name, value) for name, value in zip([*names, 'here'], [first, second, probe.base[measure]], strict=True)
+        ]
+        parts.append(f'{measure}: ' + ', '.join(f'{name} {value:.4f}' for name, value in known if value is not None))
+        header = ['suspect', 'score', 'moved', 'of the difference']
+        parts.append(markdown(header, [_cells(row) for row in rows]) if rows else 'No variant ran.')
+        if first is not None and second is not None and first != second:
+            parts.append(_verdict(rows))
+    lines = [f'- {own.suspect}: {own.name} failed: {own.error}' for own in probe.tried if own.error]
+    lines += [f'- {own.suspect} could not be tested: {own.why}' for own in probe.untestable]
+    return '\n\n'.join([*parts, '\n'.join(lines)]).rstrip()
+
+
+def _cells(row: Ranked) -> list[str]:
+    share = '' if row.closed is None else f'{row.closed:.0%}'
+    return [f'{row.tried.suspect}: {row.tried.name}', f'{row.score:.4f}', f'{row.moved:+.4f}', share]
+
+
+def _verdict(rows: Sequence[Ranked]) -> str:
+    best = max((row for row in rows if row.closed is not None), key=lambda row: row.closed or 0, default=None)
+    if best is None or best.closed is None or best.closed < _EXPLAINS:
+        return 'None of these accounts for half of the difference.'
+    return f'Nearest to the difference: {best.tried.suspect}, {best.tried.name} ({best.closed:.0%} of it).'

@@ -1,0 +1,161 @@
+"""The suspects that can be tested on one machine: a condition's commands again, with one thing about them changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.regression.blame import model_commands
+from pyserini_repbert.regression.blame.model_commands import PRECISIONS, Model
+from pyserini_repbert.regression.checkpoints import checksums, dtype
+from pyserini_repbert.regression.located import filled
+from pyserini_repbert.regression.schema import Condition, Regression
+from pyserini_repbert.regression.workspace import Workshop
+
+SUSPECTS = ('precision', 'batch', 'threads', 'tokenizer', 'ties')
+NO_MODEL = 'no command of this condition runs a model'
+Words = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One change of a condition's commands.
+
+    Attributes
+    ----------
+    suspect, name : 'precision', '--bf16'
+    change : a command's words to those of the changed command, the same where it does not matter to that command
+    environment : variables that the commands see
+    own_cache : whether it shapes catalog indexes, which it then has to build for itself
+    """
+
+    suspect: str
+    name: str
+    change: Callable[[Words], list[str]]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    own_cache: bool = False
+
+    def affects(self, words: Words) -> bool:
+        """Whether a command is another one, or computes under other variables."""
+        return self.change(words) != list(words) or (bool(self.environment) and model_commands.runs_model(words))
+
+
+@dataclass(frozen=True, slots=True)
+class Untestable:
+    """A suspect, or one of its variants, that cannot be tested, and why."""
+
+    suspect: str
+    why: str
+
+
+def variants(
+    condition: Condition, workshop: Workshop, folder: Path, suspects: Iterable[str]
+) -> tuple[list[Variant], list[Untestable]]:
+    """The variants of a condition that has run in `workshop`; `folder` takes the checkpoints that they need."""
+    commands = [command for build in workshop.builds(condition.needs) for command in build.commands]
+    words = [workshop.words(command) for command in [*commands, *condition.commands]]
+    named = any(model_commands.searches_named_index(own) for own in words)
+    found: list[Variant] = []
+    cannot: list[Untestable] = []
+    for suspect in suspects:
+        if suspect == 'precision':
+            made = _precisions(words, named)
+        elif suspect == 'batch':
+            made = [Variant('batch', 'one at a time', model_commands.with_batches_of_one)]
+        elif suspect == 'threads':
+            made = _threads()
+        elif suspect == 'tokenizer':
+            made, failed = _tokenizers(words, workshop, folder, named)
+            cannot += failed
+        else:
+            continue
+        able = [one for one in made if any(one.affects(own) for own in words)]
+        if not able and not any(one.suspect == suspect for one in cannot):
+            runs = any(model_commands.runs_model(own) for own in words)
+            cannot.append(Untestable(suspect, 'no flag of its commands changes it' if runs and made else NO_MODEL))
+        found += able
+    return found, cannot
+
+
+def varied(regression: Regression, workshop: Workshop, variant: Variant) -> tuple[Regression, set[str]]:
+    """The regression with changed builds, and the names of those that change: by themselves or by what they need."""
+    changed: set[str] = set()
+    builds = dict(regression.builds)
+    for name, build in regression.builds.items():  # each after those that it needs, as they are declared
+        if changed & set(build.needs) or any(variant.affects(workshop.words(own)) for own in build.commands):
+            changed.add(name)
+            builds[name] = replace(build, commands=varied_commands(build.commands, workshop, variant))
+    return replace(regression, builds=builds), changed
+
+
+def varied_commands(commands: Sequence[str], workshop: Workshop, variant: Variant) -> list[str]:
+    """Commands with the variant's change; resources are filled in, `{out}` and builds are left to the new workshop."""
+    kept = {name: f'{{{name}}}' for name in workshop.places}
+    resources = {name: workshop.places[name] for name in workshop.regression.resources}
+    texts = [[filled(word, kept | resources) for word in shlex.split(command)] for command in commands]
+    return [shlex.join(variant.change(words)) for words in texts]
+
+
+def _precisions(commands: Sequence[Words], named: bool) -> list[Variant]:
+    here = {dtype(words, model.precision) for words in commands for model in model_commands.models(words)}
+
+    def change(precision: str) -> Callable[[Words], list[str]]:
+        return lambda words: model_commands.with_precision(words, precision)
+
+    return [
+        Variant('precision', flag, change(name), own_cache=named) for name, flag in PRECISIONS.items() if here != {name}
+    ]
+
+
+def _threads() -> list[Variant]:
+    import torch
+
+    def change(number: int) -> Callable[[Words], list[str]]:
+        return lambda words: model_commands.with_threads(words, number)
+
+    numbers = sorted({1, os.cpu_count() or 1, 2} - {torch.get_num_threads()})
+    return [Variant('threads', str(number), change(number), {'OMP_NUM_THREADS': str(number)}) for number in numbers[:2]]
+
+
+def _tokenizers(
+    commands: Sequence[Words], workshop: Workshop, folder: Path, named: bool
+) -> tuple[list[Variant], list[Untestable]]:
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.regression.blame.retokenized import READINGS, SameTokenizerError, retokenized
+
+    models = {model.name: model for words in commands for model in model_commands.models(words)}
+    found: list[Variant] = []
+    cannot: list[Untestable] = []
+    for reading in READINGS if models else ():
+        folders: dict[str, str] = {}
+        why = ''
+        for name, model in models.items():
+            made = folder / f'{Path(name).name}.{reading.replace(" ", "-")}.{_version(model)}'
+            try:
+                retokenized(open_checkpoint(name, model.kind), reading, made)
+                folders[name] = str(made.resolve())
+            except SameTokenizerError as error:
+                why = why or str(error)
+            except PyseriniRepbertError as error:
+                why = str(error)
+        if folders:
+            found.append(Variant('tokenizer', reading, _renaming(folders, workshop), own_cache=named))
+        else:
+            cannot.append(Untestable('tokenizer', f'{reading}: {why}'))
+    return found, cannot
+
+
+def _renaming(folders: Mapping[str, str], workshop: Workshop) -> Callable[[Words], list[str]]:
+    def renamed(called: str) -> str:
+        return folders.get(filled(called, workshop.places), called)
+
+    return lambda words: model_commands.with_checkpoints(words, renamed)
+
+
+def _version(model: Model) -> str:
+    return hashlib.sha256(repr(checksums(model)).encode()).hexdigest()[:8]

@@ -1,0 +1,84 @@
+"""The first stage: one searcher, or several whose rankings are fused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
+from pyserini_repbert.names.sparse import find_sparse
+from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher, run_of
+
+if TYPE_CHECKING:
+    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.search.impact import EpicImpactSearcher
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """What is searched: names and searchers in the order in which they are fused, and how.
+
+    Attributes
+    ----------
+    names : 'repbert-demo', 'bm25', …
+    searchers : one or several
+    method : how their rankings become one
+    alpha, rrf_k : as in `fusion.fuse`
+    depth : hits of each ranking that are fused; default: as many as make no difference for 'interleave', else 1000 or
+        as many as are wanted
+    """
+
+    names: tuple[str, ...]
+    searchers: tuple[Any, ...]
+    method: FusionMethod = FusionMethod.INTERLEAVE
+    alpha: float = ALPHA
+    rrf_k: float = RRF_K
+    depth: int | None = None
+
+    def run(self, topics: Sequence[Query], k: int, threads: int = 1) -> tuple[Run, list[Run]]:
+        """The fused run, k deep, and each searcher's own; several searchers work at the same time.
+
+        An interleaved ranking's beginning depends on its parts' beginnings only; the other methods need more.
+        """
+        texts, qids = [query.text for query in topics], [query.qid for query in topics]
+        first, *others = self.searchers
+        if not others:
+            found = run_of(first, texts, qids, k, threads)
+            return found, [found]
+        hybrid = HybridSearcher(first, others, self.method, rrf_k=self.rrf_k, alpha=self.alpha)
+        depth = self.depth or (k if self.method is FusionMethod.INTERLEAVE else max(k, DEPTH))
+        runs = hybrid.runs(texts, qids, depth, threads)
+        return hybrid.fused(runs, k), runs
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts from the first searcher that stores any."""
+        found: list[str | None] = [None] * len(docids)
+        for searcher in self.searchers:
+            if any(found):
+                break
+            found = searcher.texts(docids)
+        return found
+
+
+def open_sparse(
+    spec: str,
+    index: str | None = None,
+    on_build: Callable[[Path], object] | None = None,
+    download: bool = False,
+    device: str = 'cpu',
+) -> LuceneSparseSearcher | EpicImpactSearcher:
+    """A sparse searcher; see `names.sparse.find_sparse`, whose parameters and errors are these.
+
+    `device` is where the query encoder of an index of EPIC's impacts computes.
+    """
+    found = find_sparse(spec, index, on_build, download)
+    if found.of_impacts:
+        from pyserini_repbert.search.impact import EpicImpactSearcher
+
+        return EpicImpactSearcher(found.folder, device=device)
+    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+
+    return LuceneSparseSearcher(found.folder, found.settings)

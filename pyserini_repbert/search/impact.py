@@ -1,0 +1,138 @@
+"""Searching a Lucene index of EPIC's impacts with EPIC's query weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_java
+from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
+from pyserini_repbert.pyserini_bridge.lucene_calls import calling
+from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
+from pyserini_repbert.ranking import NO_HITS, Candidate, Run, by_score, hits_of
+
+QUERY_UNIT = 100  # a query weight becomes a whole number of hundredths: Anserini's query weights are whole numbers
+
+
+class EpicImpactQueryEncoder:
+    """Queries to {wordpiece: whole weight}, as Pyserini's LuceneImpactSearcher asks of its query encoder.
+
+    Give that searcher `min_idf=-1`: it drops tokens that all passages have otherwise.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or an encoder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    """
+
+    def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
+        self.encoder = model if isinstance(model, EpicEncoder) else EpicEncoder(model, device)
+
+    def encode(self, query: str, **_: object) -> dict[str, int]:
+        """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
+        vector = self.encoder.encode_query(query)
+        names = self.encoder.word_pieces.tokens(vector.terms.tolist())
+        levels = {name: round(QUERY_UNIT * weight) for name, weight in zip(names, vector.weights.tolist(), strict=True)}
+        return {name: level for name, level in levels.items() if level > 0}
+
+
+class EpicImpactSearcher:
+    """Searches an index that `index lucene --variant epic-impact` wrote; safe to use from several threads.
+
+    Scores are inner products of quantised weights, in the unit of EPIC's scores.
+
+    Parameters
+    ----------
+    index : the index folder
+    model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
+
+    Attributes
+    ----------
+    size : how many passages the index holds
+
+    Raises
+    ------
+    InputError
+        where the folder holds no such index
+    MismatchError
+        where the index was made with another model's weights
+    JavaError
+        when Java cannot be started
+    """
+
+    def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
+        quiet_java()
+        folder = index_folder(index)
+        self.settings: dict[str, Any] = record_of(folder)
+        try:
+            encoder, weights = str(self.settings['encoder']), str(self.settings['weights_sha256'])
+            self._unit = float(self.settings['step']) / QUERY_UNIT
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f'{folder} is no EPIC impact index: build one of that variant') from error
+        self._stored = LuceneSparseSearcher(folder)
+        self.size = self._stored.size
+        self.query_encoder = EpicImpactQueryEncoder(encoder if model is None else model, device)
+        if self.query_encoder.encoder.weights_sha256 != weights:
+            raise MismatchError(
+                f"index {folder} was made with other weights than model '{self.query_encoder.encoder.name}': use the "
+                f"model it was built with ('{encoder}')"
+            )
+        with java_calls():
+            self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))
+            self._map, self._list = java_class('java.util.HashMap'), java_class('java.util.ArrayList')
+            self._whole = java_class('java.lang.Integer')
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        """The best `k` passages by (-score, docid); none for a query without terms."""
+        return self.batch_search([query], ['0'], k)['0']
+
+    def batch_search(
+        self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
+    ) -> dict[str, list[Candidate]]:
+        """The best `k` passages of every query, {qid: candidates} in the order of `qids`.
+
+        Raises InputError for lengths that differ, a qid that occurs twice, k or threads below 1.
+        """
+        return hits_of(self.rankings(queries, qids, k, threads))
+
+    def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
+        """What `batch_search` finds, as a run."""
+        if len(queries) != len(qids) or len(set(qids)) != len(qids):
+            raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
+        if k < 1 or threads < 1:
+            raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
+        results: Run = dict.fromkeys(qids, NO_HITS)
+        encoded = [(qid, self.query_encoder.encode(query)) for qid, query in zip(qids, queries, strict=True)]
+        with java_calls():
+            self._fill(results, [(qid, weights) for qid, weights in encoded if weights], min(k, self.size), threads)
+        return results
+
+    def _fill(self, results: Run, asked: list[tuple[str, dict[str, int]]], k: int, threads: int) -> None:
+        """Put the hits of encoded queries into `results`."""
+        queries, names = self._list(), self._list()
+        for qid, levels in asked:
+            weights = self._map()
+            for name, level in levels.items():
+                weights.put(name, self._whole(level))
+            queries.add(weights)
+            names.add(qid)
+        if not asked:
+            return
+        for entry in calling(self._java.batch_search, queries, names, k, threads).entrySet().toArray():
+            hits = list(entry.getValue())
+            scores = [hit.score * self._unit for hit in hits]
+            results[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
+
+    def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+        """The stored passages in the order asked for; None for a docid, or an index, without text."""
+        return [text or None for text in self._stored.texts(docids, threads)]
+
+    def close(self) -> None:
+        """Close the index; further searches fail."""
+        self._stored.close()
+        with java_calls():
+            self._java.close()

@@ -1,0 +1,50 @@
+"""Sparse vectors, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
+
+
+def test_repeated_terms_are_summed():
+    vector = TermVector.summed([7, 3, 7], [1.0, 0.5, 2.0])
+    assert vector.as_dict() == {3: 0.5, 7: 3.0}
+    assert len(TermVector.summed([], [])) == 0
+
+
+def test_inner_product_is_over_the_terms_of_both():
+    query, passage = TermVector.of({1: 2.0, 5: 1.0, 9: 4.0}), TermVector.of({0: 7.0, 5: 3.0, 9: 0.5})
+    assert query.dot(passage) == passage.dot(query) == 5.0
+    assert query.dot(TermVector.of({})) == TermVector.of({}).dot(query) == 0
+    assert passage.weights_of(np.asarray([9, 10, 0])).tolist() == [0.5, 0.0, 7.0]
+
+
+def test_negative_term_is_refused():
+    with pytest.raises(InputError, match='term id -1'):
+        TermVector.of({-1: 1.0})
+
+
+def test_vectors_one_after_the_other():
+    vectors = TermVectors.of([TermVector.of({1: 1.0}), TermVector.of({}), TermVector.of({0: 2.0, 4: 3.0})])
+    assert vectors.offsets.tolist() == [0, 1, 1, 3]
+    assert [vector.as_dict() for vector in vectors] == [{1: 1.0}, {}, {0: 2.0, 4: 3.0}]
+    assert len(TermVectors.of([])) == 0
+
+
+def test_pruning_by_hand():
+    weights = np.asarray([0.5, 2.0, 0.0, 1.0, 1.0, 3.0, -1.0], dtype=np.float32)
+    assert largest(weights, 3).as_dict() == {1: 2.0, 3: 1.0, 5: 3.0}  # 3 and 4 are equal: the lower stays
+    assert largest(weights, 0).as_dict() == {0: 0.5, 1: 2.0, 3: 1.0, 4: 1.0, 5: 3.0, 6: -1.0}
+    assert len(largest(weights, 100)) == 6
+    assert largest(weights[:2], 1, np.asarray([10, 20])).as_dict() == {20: 2.0}
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]), max_size=30), st.integers(1, 30))
+def test_pruning_equals_sorting(values, r):
+    weights = np.asarray(values, dtype=np.float32)
+    expected = sorted(sorted(range(len(values)), key=lambda term: (-values[term], term))[:r])
+    assert largest(weights, r).terms.tolist() == [term for term in expected if values[term]]

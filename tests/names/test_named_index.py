@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert import catalog
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.search import main
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError, UnknownNameError
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.names import index_building as named_index
+from pyserini_repbert.names.corpora import collection_file, open_corpus
+from pyserini_repbert.names.indexes import existing_folder, locate
+from pyserini_repbert.search import RepBertSearcher
+
+COLLECTION = '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea.\n3\tSmall red birds ate seeds.\n'
+
+
+def test_a_missing_index_says_what_building_it_takes(capsys, monkeypatch):
+    rates = {'float32': 50.0, 'bfloat16': 100.0}
+    monkeypatch.setattr(named_index, 'passages_per_second', lambda config, device, precision: rates[precision])
+    arguments = ['--index', 'msmarco', '--encoder', 'repbert', '--query', 'cat']
+    assert command.run(main, arguments) == 2
+    error = capsys.readouterr().err
+    for part in ('386 MB', '987 MB', '13.6 GB', '8,841,823 x 768 float16', '49.1 hours', '50 passages', '--build'):
+        assert part in error
+    assert command.run(main, [*arguments, '--bf16']) == 2
+    assert '24.6 hours to encode at the 100 passages a second' in capsys.readouterr().err
+
+
+def test_the_rate_is_measured(tiny_checkpoint):
+    from pyserini_repbert.encode.rate import passages_per_second
+    from pyserini_repbert.models.bert import BertConfig
+
+    sizes = {'hidden_size': 16, 'num_attention_heads': 2, 'num_hidden_layers': 1, 'intermediate_size': 16}
+    assert passages_per_second(BertConfig(vocab_size=30, **sizes)) > 0
+
+
+def test_building_offline_names_what_is_missing(tiny_checkpoint, corpus_file):
+    with pytest.raises(MissingResourceError, match='collection.tar.gz .987 MB. from'):
+        named_index.ready_folder('msmarco', str(tiny_checkpoint()), asked_to_build=True)
+    with pytest.raises(MissingResourceError, match='repbert.ckpt-350000.zip'):
+        named_index.ready_folder('msmarco', 'repbert', asked_to_build=True, corpus=str(corpus_file(2)))
+
+
+@pytest.fixture
+def four_passages(monkeypatch):
+    """The catalog's MS MARCO is a collection of four passages."""
+    monkeypatch.setitem(catalog.get('collections', 'msmarco-v1-passage').values, 'passages', 4)
+
+
+def test_a_catalog_index_is_built_from_nothing_else(tiny_checkpoint, tmp_path, capsys):
+    corpus = tmp_path / 'collection.tsv'
+    corpus.write_text(COLLECTION)
+    checkpoint = str(tiny_checkpoint())
+    arguments = ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']
+    assert command.run(main, [*arguments, '--build', '--corpus', str(corpus)]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    for part in ('has 4 passages', 'has 8,841,823', f'--corpus {corpus} --encoder {checkpoint}', '--index FOLDER'):
+        assert part in error
+    assert not locate('msmarco', checkpoint).folder.exists()
+    other = tmp_path / 'other.jsonl'
+    other.write_text(''.join(f'{{"id": "{number}", "contents": "text"}}\n' for number in range(1583)))
+    with pytest.raises(MismatchError, match="has other passages than collection 'demo'"):
+        named_index.ready_folder('demo', checkpoint, asked_to_build=True, corpus=str(other))
+
+
+def test_what_an_earlier_release_built_from_another_corpus_is_refused(tiny_checkpoint, tmp_path, capsys):
+    """Such an index stayed under the catalog's name for ever."""
+    corpus = tmp_path / 'collection.tsv'
+    corpus.write_text(COLLECTION)
+    checkpoint = str(tiny_checkpoint())
+    folder = locate('msmarco', checkpoint).folder
+    encode_corpus(open_corpus(corpus), RepBertDocumentEncoder(checkpoint), folder)
+    assert command.run(main, ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']) == 2
+    error = capsys.readouterr().err
+    assert f"{folder} has 4 passages, collection 'msmarco-v1-passage' has 8,841,823, so it is not" in error
+    with pytest.raises(MismatchError, match='not the catalog'):
+        existing_folder('msmarco', checkpoint)
+
+
+def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_path, capsys, four_passages):
+    """The whole path of --index msmarco, on a small file in MS MARCO's format."""
+    corpus = tmp_path / 'collection.tsv'
+    corpus.write_text(COLLECTION)
+    checkpoint = str(tiny_checkpoint())
+    arguments = ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']
+    assert command.run(main, [*arguments, '--build', '--corpus', str(corpus)]) == 0
+    assert command.run(main, arguments) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count('? the cat') == 2 and shown.err.count('building index') == 1
+    searcher = RepBertSearcher.from_prebuilt_index('msmarco', checkpoint)
+    assert len(searcher.search('the cat', 9)) == 4
+    found = locate('msmarco', checkpoint)
+    bundle = DenseBundle(found.folder)
+    assert bundle.settings.dtype == 'float16' and len(bundle) == 4 and bundle.has_texts
+
+
+def test_the_collection_is_unpacked_from_its_archive(monkeypatch):
+    entry = catalog.get('collections', 'msmarco-v1-passage')
+    archive = catalog.cache_folder() / 'downloads' / 'collection.tar.gz'
+    archive.parent.mkdir(parents=True)
+    with tarfile.open(archive, 'w:gz') as packed:
+        member = tarfile.TarInfo('collection.tsv')
+        member.size = len(COLLECTION)
+        packed.addfile(member, io.BytesIO(COLLECTION.encode()))
+    with pytest.raises(DamagedFileError, match='has MD5'):
+        open_corpus(collection_file(entry))
+    monkeypatch.setattr('pyserini_repbert.download.fetch_entry', lambda entry: archive)
+    assert [passage.docid for passage in open_corpus(collection_file(entry))] == list('0123')
+    archive.write_bytes(archive.read_bytes()[:50])
+    assert len(list(open_corpus(collection_file(entry)))) == 4
+    (catalog.cache_folder() / 'collections' / 'msmarco-v1-passage' / 'collection.tsv').unlink()
+    with pytest.raises(DamagedFileError, match='not a whole archive'):
+        open_corpus(collection_file(entry))
+
+
+def test_names_and_folders(tmp_path):
+    assert locate(str(tmp_path), None) == tmp_path
+    found = locate('demo', 'repbert-demo')
+    assert not isinstance(found, Path) and found.folder.name.startswith('demo.repbert-demo') and found.builds_itself
+    assert not found.is_built
+    with pytest.raises(UnknownNameError, match="neither one of the catalog's indexes"):
+        locate('nothing', None)
+    with pytest.raises(InputError, match='is a folder'):
+        named_index.ready_folder(str(tmp_path), None, asked_to_build=True)
+
+
+@pytest.mark.slow
+def test_the_demo_from_nothing(tmp_path):
+    """Builds the demo index and answers its test topics."""
+    from pyserini_repbert.commands.evaluate import main as evaluate
+
+    run = tmp_path / 'run.txt'
+    arguments = ['--encoder', 'repbert-demo', '--index', 'demo', '--topics', 'demo', '--output', str(run)]
+    assert command.run(main, arguments) == 0
+    scores = tmp_path / 'scores.txt'
+    assert evaluate(['--qrels', 'demo', str(run), '--per-query', str(scores)]) in (0, None)
+    manifest = json.loads((locate('demo', 'repbert-demo').folder / 'manifest.json').read_text())
+    assert manifest['count'] == 1583 and run.read_text().count('\n') == 500 * 1000
+    assert scores.stat().st_size > 0
+
+
+def test_the_index_command_takes_names(capsys):
+    from pyserini_repbert.commands.index import main as index
+
+    assert command.run(index, ['check', '--index', 'demo']) == 2
+    assert 'search it once' in capsys.readouterr().err

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+
+from pyserini_repbert import catalog
+from pyserini_repbert.commands import command
+from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings
+from pyserini_repbert.search.first_stage import open_sparse
+
+
+def test_every_technique_has_settings_that_exist():
+    for entry in catalog.entries('sparse').values():
+        assert SparseSettings(**entry.values['settings']).model in ('bm25', 'ql')
+        assert entry.values.get('indexes') or entry.values.get('needs')
+
+
+def test_what_cannot_be_had_says_how_to_get_it():
+    with pytest.raises(UnknownNameError, match="did you mean 'doc2query'"):
+        open_sparse('doc2qery', 'demo')
+    with pytest.raises(MissingResourceError, match='bm25@FOLDER'):
+        open_sparse('bm25')
+    with pytest.raises(MissingResourceError, match='--variant deepct from DeepCT'):
+        open_sparse('deepct', 'msmarco-v1-passage')
+    with pytest.raises(MissingResourceError, match='764 MB'):
+        open_sparse('doc2query', 'demo')
+
+
+@pytest.mark.parametrize(('flags', 'asked'), [([], False), (['--download'], True)])
+def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeypatch, capsys):
+    from pyserini_repbert.commands.search import main as search
+    from pyserini_repbert.pyserini_bridge import lucene
+
+    given = []
+
+    def not_here(name, download):
+        given.append((name, download))
+        raise MissingResourceError('not here')
+
+    monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
+    monkeypatch.setattr(lucene, 'prebuilt_index', not_here)
+    for index in (['--index', 'msmarco', '--sparse', 'bm25'], ['--sparse', 'bm25@msmarco-v1-passage']):
+        assert command.run(search, [*index, '--query', 'cats', *flags]) == 2
+        assert given.pop() == ('msmarco-v1-passage', asked)
+
+
+def test_the_own_index_is_named_for_its_lucene(monkeypatch):
+    """Lucene 9 cannot read what 10 wrote: an index of the other is not even looked at."""
+    from pyserini_repbert.index import lucene as building
+    from pyserini_repbert.names import sparse
+    from pyserini_repbert.pyserini_bridge import lucene_calls
+
+    built = []
+    monkeypatch.setattr(building, 'build_lucene_index', lambda corpus, folder: built.append(folder.name))
+    monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 10)
+    assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene10'
+    monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 9)
+    (catalog.cache_folder() / 'indexes/demo.lucene10').mkdir(parents=True)
+    assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene9'
+    assert built == ['demo.lucene10', 'demo.lucene9']
+
+
+def test_an_index_is_named_by_one_flag_at_least(capsys):
+    from pyserini_repbert.commands.search import main as search
+
+    assert command.run(search, ['--query', 'cats']) == 2
+    assert '--index names the dense index' in capsys.readouterr().err
+    assert command.run(search, ['--query', 'cats', '--sparse', 'bm25']) == 2
+    assert "'bm25' needs a Lucene index: build one" in capsys.readouterr().err
+
+
+@pytest.mark.jvm
+def test_hybrid_search_of_a_corpus_from_the_command_line(tiny_checkpoint, corpus_file, tmp_path, capsys):
+    """One command for each index, one for the hybrid run; its provenance agrees with the runs that were fused."""
+    from pyserini_repbert.commands.encode import main as encode
+    from pyserini_repbert.commands.index import main as index
+    from pyserini_repbert.commands.search import main as search
+    from pyserini_repbert.fusion import interleave
+
+    corpus, checkpoint, topics = str(corpus_file(25)), str(tiny_checkpoint()), tmp_path / 'topics.tsv'
+    topics.write_text('1\tblue cat\n2\tzebra\n3\t\n')
+    dense, lucene = str(tmp_path / 'dense'), str(tmp_path / 'lucene')
+    assert command.run(encode, ['--corpus', corpus, '--encoder', checkpoint, '--output', dense, '--store-text']) == 0
+    assert command.run(index, ['lucene', '--corpus', corpus, '--output', lucene]) == 0
+    runs = {}
+    for name, flags in {
+        'dense': ['--index', dense, '--encoder', checkpoint],
+        'bm25': ['--index', lucene, '--sparse', 'bm25'],
+        'both': ['--index', dense, '--encoder', checkpoint, '--sparse', f'bm25@{lucene}'],
+        'turned': ['--index', dense, '--encoder', checkpoint, '--sparse', f'bm25@{lucene}', '--sparse-first'],
+    }.items():
+        output = str(tmp_path / f'{name}.txt')
+        flags += ['--provenance', str(tmp_path / 'origin.tsv')] if name == 'both' else []
+        assert command.run(search, [*flags, '--topics', str(topics), '--output', output]) == 0
+        runs[name] = {qid: list(ranked.docids) for qid, ranked in read_run(output).items()}
+    assert 'topics, 2 without hits' in capsys.readouterr().out
+    assert runs['bm25'].keys() == {'1'}
+    for qid, docids in runs['dense'].items():
+        assert runs['both'][qid] == interleave([docids, runs['bm25'].get(qid, [])])
+        assert runs['turned'][qid] == interleave([runs['bm25'].get(qid, []), docids])
+    rows = [line.split('\t') for line in (tmp_path / 'origin.tsv').read_text().splitlines()]
+    assert rows[0] == ['qid', 'docid', 'rank', 'tiny', 'lucene'] or rows[0][:3] == ['qid', 'docid', 'rank']
+    qid, docid, _, of_dense, of_sparse = rows[2]
+    assert runs['dense'][qid][int(of_dense) - 1] == docid if of_dense else not of_dense
+    assert runs['bm25'][qid][int(of_sparse) - 1] == docid if of_sparse else not of_sparse
+    assert command.run(search, ['--index', lucene, '--sparse', 'ql', '--query', 'blue cat']) == 0
+    assert 'blue' in capsys.readouterr().out

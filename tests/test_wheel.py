@@ -1,0 +1,74 @@
+"""The package as users install it: a wheel, in an environment of its own, away from the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
+
+def tracked() -> list[str]:
+    """What a commit of this checkout would hold of the package and its build files."""
+    places = ['pyserini_repbert', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE']
+    command = ['git', 'ls-files', '-z', *places]
+    listed = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    return [name for name in listed.split('\0') if (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope='module')
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, source = tmp_path_factory.mktemp('wheel'), tmp_path_factory.mktemp('source')
+    for name in tracked():  # what an earlier build left in the checkout would be packed, too
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, source / name)
+    command = [sys.executable, '-m', 'build', '--wheel', '--no-isolation', '--outdir', str(folder), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+    (found,) = folder.glob('*.whl')
+    return found
+
+
+@pytest.fixture(scope='module')
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a new environment that has the wheel, and this environment's other packages."""
+    folder = tmp_path_factory.mktemp('environment')
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', folder], check=True)
+    (site,) = folder.glob('lib/python*/site-packages')
+    (site / 'others.pth').write_text(sysconfig.get_path('purelib') + '\n', encoding='utf-8')
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(site)
+    return folder / 'bin' / 'python'
+
+
+def run(python: Path, folder: Path, *arguments: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
+    done = subprocess.run([python, *arguments], capture_output=True, text=True, cwd=folder, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_has_what_the_checkout_has(wheel):
+    with zipfile.ZipFile(wheel) as packed:
+        names = set(packed.namelist())
+    assert [name for name in tracked() if name.startswith('pyserini_repbert/') and name not in names] == []
+    assert not [name for name in names if name.startswith(('tests/', 'tools/', 'benchmarks/', 'regressions/'))]
+
+
+def test_the_demo_runs_from_the_wheel(installed, tmp_path):
+    where = run(installed, tmp_path, '-c', 'import pyserini_repbert; print(pyserini_repbert.__file__)')
+    assert Path(where.strip()).is_relative_to(installed.parents[1])
+    question = 'who got the first nobel prize in physics'
+    search = ['-m', 'pyserini_repbert.search', '--index', 'demo', '--query', question, '--hits', '2']
+    assert 'Röntgen' in run(installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', 'monobert-demo@3')
+    for reranker in ('duobert-demo', 'epic-demo', 'cedr-pacrr-demo'):
+        shown = run(installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', f'{reranker}@2')
+        assert shown.count('(') >= 2
