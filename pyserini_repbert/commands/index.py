@@ -1,10 +1,15 @@
-"""`python -m pyserini_repbert.index`: build EPIC and Lucene indexes, check an index, export it."""
+"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes, check an index, export it."""
 
 from __future__ import annotations
 
 import argparse
 
-from pyserini_repbert.commands import command, index_epic as epic_command, index_lucene as lucene_command
+from pyserini_repbert.commands import (
+    command,
+    index_ann as ann_command,
+    index_epic as epic_command,
+    index_lucene as lucene_command,
+)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -18,6 +23,7 @@ def make_parser() -> argparse.ArgumentParser:
         action.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
+    ann_command.add_arguments(actions.add_parser('ann', help='an approximate index for a dense bundle'))
     epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
     epic_command.add_prune_arguments(actions.add_parser('epic-prune', help='an EPIC index to a smaller one'))
     lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
@@ -29,6 +35,8 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
+    if options.action == 'ann':
+        return ann_command.run(options)
     if options.action == 'epic':
         return epic_command.run(options)
     if options.action == 'epic-prune':

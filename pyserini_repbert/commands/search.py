@@ -44,6 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
     parser.add_argument('--index', help='an index folder or a catalog name; not needed where --sparse names one')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
+    parser.add_argument('--ann', action='store_true', help='search the approximate index that `index ann` built')
     parser.add_argument('--sparse', action='append', metavar='NAME[@INDEX]', help='a sparse technique; repeatable')
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')
     parser.add_argument('--fusion', choices=('interleave', 'rrf', 'interpolation'), help='default interleave')
@@ -113,6 +114,8 @@ def _first_stage(options: argparse.Namespace) -> FirstStage:
     if (options.fusion or options.depth) and n_rankings < 2:
         flag = '--fusion' if options.fusion else '--depth'
         raise command.usage(f'{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
+    if options.ann and not dense:
+        raise command.usage('--ann is for dense search: give --encoder with --sparse')
     if dense and options.index is None:
         raise command.usage('--index names the dense index: a folder or a catalog name')
     if options.corpus and not options.build and not options.stages:
@@ -149,7 +152,7 @@ def _dense(options: argparse.Namespace) -> RepBertSearcher:
     encoder = None
     if options.encoder:
         encoder = RepBertQueryEncoder(options.encoder, device, precision=precision, max_length=options.max_length)
-    return RepBertSearcher(folder, encoder, device)
+    return RepBertSearcher(folder, encoder, device, ann=options.ann)
 
 
 def _building_lucene(folder: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import remove_leftovers
+from pyserini_repbert.index.ann import ANN, CLEARED, LOCK
 from pyserini_repbert.index.manifest import MANIFEST, SETTINGS, read_manifest, read_record, write_json
 from pyserini_repbert.index.records import BundleSettings
 from pyserini_repbert.locks import busy, locked, owner
@@ -127,10 +128,11 @@ def _is_begun(folder: Path) -> bool:
 
 def _foreign(folder: Path) -> str | None:
     """The name of something that no encoding writes, or None."""
-    own = (SETTINGS, MANIFEST, _SHARD, f'.{SETTINGS}.', f'.{MANIFEST}.', f'.{_SHARD}', '.part-')
+    own = (SETTINGS, MANIFEST, _SHARD, f'.{SETTINGS}.', f'.{MANIFEST}.', f'.{_SHARD}', '.part-', f'.{ANN}.', CLEARED)
     if not folder.is_dir():
         return None
-    return next((path.name for path in sorted(folder.iterdir()) if not path.name.startswith(own)), None)
+    names = sorted(path.name for path in folder.iterdir())
+    return next((name for name in names if name != ANN and not name.startswith(own)), None)
 
 
 def _others(folder: Path, part: Part) -> dict[Part, str]:
@@ -167,7 +169,13 @@ def _tidy(folder: Path, part: Part) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what an encoding writes. A kill meanwhile leaves whole shards, or none, and no manifest."""
+    """Remove what an encoding writes, and its approximate index. A kill meanwhile leaves whole shards, or none, and no
+    manifest.
+    """
+    with locked(folder / LOCK, f'the approximate index of {folder}'):
+        for name in (ANN, CLEARED):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        remove_leftovers(folder, ANN)
     (folder / MANIFEST).unlink(missing_ok=True)
     for path in sorted(folder.glob(f'{_SHARD}*')):
         path.rename(path.with_name(f'{_CLEARED}{path.name}'))

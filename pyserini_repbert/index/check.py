@@ -7,6 +7,7 @@ from pathlib import Path
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.ann import ANN, AnnIndex
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
@@ -22,7 +23,8 @@ from pyserini_repbert.index.manifest import (
 
 
 def check_index(folder: StrPath) -> str:
-    """Compare all files of an index with what is recorded of them, and open it; a line that says what it holds.
+    """Compare all files of an index with what is recorded of them, and open it; a line that says what it holds,
+    and one of its approximate index.
 
     Nothing that was remembered of earlier checks is trusted.
 
@@ -32,6 +34,8 @@ def check_index(folder: StrPath) -> str:
         where there is no index, an unfinished one, or one without checksums
     DamagedFileError
         for the first file that is not as it was written
+    MismatchError
+        where its approximate index belongs to another
     """
     place = Path(folder)
     if (place / MANIFEST).is_file() or not (place / CHECKSUMS).is_file():
@@ -57,7 +61,10 @@ def _check_bundle(place: Path) -> str:
         size = f'{bundle.settings.prune or bundle.settings.vocabulary} {bundle.settings.weights}'
     else:
         size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
-    return f"{place}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
+    line = f"{place}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
+    if isinstance(bundle, DenseBundle) and (place / ANN).exists():
+        line += f'\n{place / ANN}: whole, {AnnIndex(bundle, remembered=False).record}'
+    return line
 
 
 def _compare(path: Path, record: object) -> None:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.encoders import RepBertQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.ranking import Candidate, Ranking, Run, hits_of
-from pyserini_repbert.search import exact
+from pyserini_repbert.search import ann as approximate, exact
 
 
 class QueryEncoder(Protocol):
@@ -29,7 +30,7 @@ class QueryEncoder(Protocol):
 
 
 class RepBertSearcher:
-    """Exact search in a dense bundle, or search in a folder of Pyserini's FAISS layout.
+    """Exact or approximate search in a dense bundle, or search in a folder of Pyserini's FAISS layout.
 
     Parameters
     ----------
@@ -37,13 +38,15 @@ class RepBertSearcher:
     query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the bundle names
     device : where the query is encoded and the vectors are multiplied
     verify : compare the index's files with their checksums when they have changed since the last time
+    ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the same
 
     Raises
     ------
     InputError
-        where there is no index, or a FAISS folder comes without an encoder
+        where there is no index, or no approximate one, or a FAISS folder comes without an encoder
     MismatchError
-        where the encoder is not the one that the index was built with, or gives vectors of another length
+        where the encoder is not the one that the index was built with, or gives vectors of another length; where
+        the approximate index belongs to another bundle
     DamagedFileError
         where the index's files are not those of its manifest
     """
@@ -54,16 +57,22 @@ class RepBertSearcher:
         query_encoder: QueryEncoder | str | Path | None = None,
         device: str = 'cpu',
         verify: bool = True,
+        ann: bool = False,
     ) -> None:
         self.index_dir = Path(index_dir)
         self.device = usable_device(device)
         self.index: DenseBundle | FaissFolder
         if is_faiss_folder(index_dir) and not (self.index_dir / 'manifest.json').is_file():
+            if ann:
+                raise InputError(
+                    f'FAISS folder {index_dir} is searched as its file says: an approximate index needs a bundle'
+                )
             self.index = FaissFolder(index_dir, verify)
             self.dimension, built_with = self.index.dimension, None
         else:
             self.index = DenseBundle(index_dir, verify)
             self.dimension, built_with = self.index.settings.dimension, self.index.settings.encoder
+        self.ann = AnnIndex(self.index, verify) if ann and isinstance(self.index, DenseBundle) else None
         if query_encoder is None:
             if built_with is None:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
@@ -129,7 +138,7 @@ class RepBertSearcher:
         Parameters
         ----------
         queries : texts, or their vectors float32 (n, d)
-        threads : CPU threads for encoding and multiplying; 1 leaves PyTorch's own setting
+        threads : CPU threads for encoding and multiplying; 1 leaves PyTorch's own setting, and FAISS's
         on_progress : called with the number of queries done since the last call
 
         Raises
@@ -150,7 +159,7 @@ class RepBertSearcher:
         """What `batch_search` finds, as a run."""
         if len(queries) != len(qids) or len(set(qids)) != len(qids):
             raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
-        with _threads(threads):
+        with _threads(threads), faiss_threads(threads if self.ann and threads > 1 else 0):
             vectors = queries if isinstance(queries, np.ndarray) else self.encode(queries)
             return dict(zip(qids, self._search_vectors(vectors, k, on_progress), strict=True))
 
@@ -176,6 +185,8 @@ class RepBertSearcher:
                 found.append(exact.TopRows(*self.index.search(vector, k)))
                 if on_progress is not None:
                     on_progress(1)
+        elif self.ann is not None:
+            found = approximate.search(self.index, self.ann, vectors, k, on_progress)
         else:
             found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
         return [_ranking(top, self.index.docid, k) for top in found]

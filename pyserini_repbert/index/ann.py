@@ -1,0 +1,214 @@
+"""An approximate index beside a dense bundle's shards: `ann/index.faiss`, and `ann/ann.json`, which says what it is.
+
+It finds candidates; their exact scores come from the bundle's own vectors, which it does not copy. It belongs to the
+bundle whose manifest's sha256 it names, and to no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from pyserini_repbert.checksums import compare_digest
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import atomic_folder, digest
+from pyserini_repbert.index.ann_kinds import AnnKind, Effort, search_parameters
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.manifest import MANIFEST, rendered
+from pyserini_repbert.index.records import Count, Length, Name, Sha256
+
+ANN, INDEX, RECORD = 'ann', 'index.faiss', 'ann.json'
+CLEARED = '.ann-cleared'  # a replaced one on its way out
+LOCK = '.ann.lock'
+_AGAIN = 'build it again with `index ann`'
+_SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class AnnRecord:
+    """What is recorded of an approximate index.
+
+    Attributes
+    ----------
+    ann : its kind, 'pq', 'hnsw' or 'ivf'
+    factory : FAISS's description of it
+    manifest_sha256, index_sha256 : of the bundle's `manifest.json` and of `index.faiss`
+    dimension, count : of the vectors
+    hits : the depth that recall was measured at
+    candidates : rows asked of the index for up to `hits` hits
+    parameter : `nprobe` or `efSearch`, see `Effort`
+    recall, asked : the mean share of the exact hits that were found, and the least that was asked for
+    sample, queries : the queries that it was measured on, in words, and how many
+    """
+
+    ann: Annotated[str, StringConstraints(pattern=r'^(pq|hnsw|ivf)\z')]
+    factory: Name
+    manifest_sha256: Sha256
+    index_sha256: Sha256
+    dimension: Length
+    count: Count
+    hits: Count
+    candidates: Count
+    parameter: Count | None
+    recall: _Share
+    asked: _Share
+    sample: Name
+    queries: Count
+    format_version: Annotated[int, Field(ge=1, le=1)] = 1
+
+    @property
+    def kind(self) -> AnnKind:
+        """Its kind."""
+        return AnnKind(self.ann)
+
+    @property
+    def effort(self) -> Effort:
+        """The search setting that was chosen."""
+        return Effort(self.candidates, self.parameter)
+
+    def __str__(self) -> str:
+        """'pq (PQ192x4fs), 5000 candidates: recall@1000 0.9861 of exact search on 200 queries (…)'"""
+        name = {AnnKind.IVF: ', nprobe ', AnnKind.HNSW: ', efSearch '}.get(self.kind)
+        setting = f'{self.candidates} candidates{f"{name}{self.parameter}" if name else ""}'
+        measured = f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} queries ({self.sample})'
+        return f'{self.kind} ({self.factory}), {setting}: {measured}'
+
+
+class AnnIndex:
+    """The approximate index of a dense bundle, opened.
+
+    A graph and inverted lists are memory-mapped; the codes of `pq`, which every query scans, are read.
+
+    Parameters
+    ----------
+    verify : compare the index file with its sha256 (the first time; then only when it has changed)
+    remembered : trust a checksum that was computed before
+
+    Raises
+    ------
+    InputError
+        where there is none
+    MismatchError
+        where it belongs to another bundle, or to what the bundle was before
+    DamagedFileError
+        where a file is missing or not as it was written
+    """
+
+    def __init__(self, bundle: DenseBundle, verify: bool = True, remembered: bool = True) -> None:
+        folder = bundle.folder / ANN
+        if not folder.exists():
+            raise InputError(f'index {bundle.folder} has no approximate index: build it with `index ann`')
+        self.record = _read(folder / RECORD)
+        if self.record.manifest_sha256 != digest(bundle.folder / MANIFEST):
+            raise MismatchError(f'{folder} belongs to another index, or to what this one was before: {_AGAIN}')
+        path = folder / INDEX
+        if verify or not path.is_file():
+            try:
+                compare_digest(path, self.record.index_sha256, folder / RECORD, remembered)
+            except DamagedFileError as error:
+                raise DamagedFileError(f'{error} with `index ann`') from error
+        self._index = _opened(path, self.record.kind)
+        if (self._index.ntotal, self._index.d) != (len(bundle), bundle.settings.dimension):
+            found = f'{self._index.ntotal} vectors x {self._index.d}'
+            raise DamagedFileError(
+                f'{path} holds {found}, its index {len(bundle)} x {bundle.settings.dimension}: {_AGAIN}'
+            )
+
+    def rows(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+        """int64 (n, m): rows that are candidates for each query's k best, -1 where there are no more.
+
+        Up to the depth that recall was measured at, the candidates are those of that depth; beyond it, more of them.
+        """
+        effort = self.record.effort
+        if k > self.record.hits:
+            scale = k / self.record.hits
+            parameter = effort.parameter and math.ceil(effort.parameter * scale)
+            effort = Effort(min(self.record.count, math.ceil(effort.candidates * scale)), parameter)
+        return candidate_rows(self._index, self.record.kind, queries, effort)
+
+
+def candidate_rows(index: Any, kind: AnnKind, queries: NDArray[np.float32], effort: Effort) -> NDArray[np.int64]:
+    """int64 (n, candidates): what a FAISS index finds for queries float32 (n, d) with this effort."""
+    found: NDArray[np.int64] = index.search(
+        queries, effort.candidates, params=search_parameters(kind, effort.parameter)
+    )[1]
+    return found
+
+
+@contextmanager
+def faiss_threads(threads: int) -> Iterator[None]:
+    """FAISS computes with so many threads meanwhile; 0 leaves its own setting."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    if threads:
+        faiss.omp_set_num_threads(threads)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
+    """Put a FAISS index and its record into the bundle `folder`, whole or not at all; the record as written.
+
+    One that was there gives way at the last moment. The caller holds the lock.
+    """
+    import faiss
+
+    target = folder / ANN
+    remove_cleared(folder)
+    with atomic_folder(target) as place:
+        faiss.write_index(index, str(place / INDEX))
+        record = replace(record, index_sha256=digest(place / INDEX))
+        body = rendered(record).removesuffix('\n}\n')
+        signed = f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
+        (place / RECORD).write_text(signed, encoding='utf-8', newline='\n')
+        if digest(folder / MANIFEST) != record.manifest_sha256:
+            raise MismatchError(f'index {folder} was built anew meanwhile: {_AGAIN}')
+        if target.exists():
+            target.rename(folder / CLEARED)
+    remove_cleared(folder)
+    return record
+
+
+def remove_cleared(folder: Path) -> None:
+    """Remove a replaced index that a killed process left."""
+    shutil.rmtree(folder / CLEARED, ignore_errors=True)
+
+
+def _opened(path: Path, kind: AnnKind) -> Any:
+    import faiss
+
+    flags = {AnnKind.IVF: faiss.IO_FLAG_MMAP, AnnKind.HNSW: getattr(faiss, 'IO_FLAG_MMAP_IFC', 0)}
+    try:
+        return faiss.read_index(str(path), flags.get(kind, 0))
+    except RuntimeError as error:
+        raise DamagedFileError(f'{path} is no FAISS index ({str(error).splitlines()[0]}): {_AGAIN}') from error
+
+
+def _read(path: Path) -> AnnRecord:
+    """The record. Raises DamagedFileError where it is not as it was written."""
+    try:
+        signed = _SIGNED.fullmatch(path.read_bytes())
+        if signed and hashlib.sha256(signed[1]).hexdigest() == signed[2].decode('ascii'):
+            record: AnnRecord = TypeAdapter(AnnRecord).validate_json(signed[1] + b'\n}\n')
+            return record
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DamagedFileError(f'{path} is missing: {_AGAIN}') from error
+    except (ValidationError, ValueError, RecursionError) as error:
+        raise DamagedFileError(f'{path} is not of a format that this release reads: {_AGAIN}') from error
+    raise DamagedFileError(f'{path} is not as it was written, its checksum does not fit: {_AGAIN}')

@@ -1,0 +1,88 @@
+"""The kinds of approximate index: what FAISS builds for each, and which search settings are tried, cheapest first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyserini_repbert.choices import Choice
+
+MIN_VECTORS = 624  # 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser
+_PQ_POINTS = 16 * 256  # as many as FAISS uses to train 16 centroids
+_IVF_POINTS = 64  # training points a centroid: FAISS asks for 39 to 256
+_LISTS = 4  # times the square root of the number of vectors: FAISS's guideline
+_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
+_LINKS = 32  # HNSW's M
+
+
+class AnnKind(Choice, what='kind of approximate index'):
+    """How candidates are found.
+
+    `pq`: 4-bit product quantisation of pairs of dimensions, all codes scanned (FAISS's fast scan). `ivf`: the nearest
+    of k-means lists, 8 bits a dimension. `hnsw`: a graph over float16 vectors.
+    """
+
+    PQ = 'pq'
+    HNSW = 'hnsw'
+    IVF = 'ivf'
+
+
+@dataclass(frozen=True)
+class Effort:
+    """A setting of the search.
+
+    Attributes
+    ----------
+    candidates : rows asked of the index, whose exact scores are computed
+    parameter : `nprobe` of an IVF, `efSearch` of an HNSW; None for the others
+    """
+
+    candidates: int
+    parameter: int | None = None
+
+
+def factory(kind: AnnKind, dimension: int, count: int) -> str:
+    """The description that FAISS's `index_factory` takes: 'PQ192x4fs' for 384 dimensions."""
+    if kind is AnnKind.PQ:
+        return f'PQ{dimension // 2 if dimension % 2 == 0 else dimension}x4fs'
+    if kind is AnnKind.HNSW:
+        return f'HNSW{_LINKS}_SQfp16'
+    return f'IVF{_n_lists(count)},SQ8'
+
+
+def training_points(kind: AnnKind, count: int) -> int:
+    """How many vectors the index is trained on."""
+    return min(count, _IVF_POINTS * _n_lists(count) if kind is AnnKind.IVF else _PQ_POINTS)
+
+
+def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
+    """The settings to try for `hits` hits, cheapest first."""
+    if kind is AnnKind.PQ:
+        for factor in _FACTORS:
+            yield Effort(min(count, factor * hits))
+            if factor * hits >= count:
+                return
+        return
+    spare = min(count, math.ceil(1.25 * hits))  # the order by codes of 8 or 16 bits is nearly the exact one
+    most = _n_lists(count) if kind is AnnKind.IVF else count
+    value = 1 if kind is AnnKind.IVF else spare
+    while value < most:
+        yield Effort(spare, value)
+        value *= 2
+    yield Effort(spare, most)
+
+
+def search_parameters(kind: AnnKind, parameter: int | None) -> Any:
+    """What FAISS's `search` takes as `params`; None for none."""
+    import faiss
+
+    engine: Any = faiss  # its annotations lack what SWIG makes
+    if kind is AnnKind.IVF:
+        return engine.SearchParametersIVF(nprobe=parameter)
+    return engine.SearchParametersHNSW(efSearch=parameter) if kind is AnnKind.HNSW else None
+
+
+def _n_lists(count: int) -> int:
+    return max(1, min(round(_LISTS * math.sqrt(count)), count // 39))

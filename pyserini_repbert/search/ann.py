@@ -1,0 +1,104 @@
+"""Approximate search: candidates from the bundle's approximate index, scored exactly with the bundle's own vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.index.ann import AnnIndex
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.search.exact import TopRows
+
+_QUERY_GROUP = 256  # queries whose candidates are held together
+_GATHERED = 256  # float16 rows that become float32 together: they stay in a core's cache
+
+
+def search(
+    bundle: DenseBundle,
+    ann: AnnIndex,
+    queries: NDArray[np.float32],
+    k: int,
+    on_progress: Callable[[int], object] | None = None,
+) -> list[TopRows]:
+    """The k best of each query's candidates by exact inner product, and what ties with the last of them.
+
+    Parameters
+    ----------
+    queries : float32 (n, d)
+    on_progress : called with the number of queries done since the last call
+    """
+    found: list[TopRows] = []
+    for start in range(0, len(queries), _QUERY_GROUP):
+        group = queries[start : start + _QUERY_GROUP]
+        found += best_of(bundle, group, ann.rows(group, min(k, len(bundle))), k)
+        if on_progress is not None:
+            on_progress(len(group))
+    return found
+
+
+def best_of(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> list[TopRows]:
+    """Each query's k best among its candidates.
+
+    Parameters
+    ----------
+    queries : float32 (n, d)
+    rows : int64 (n, m), -1 for none
+    """
+    rows = np.sort(rows, axis=1)  # near rows are read together
+    return [_top(*pair, k) for pair in zip(scores(bundle, queries, rows), rows, strict=True)]
+
+
+def _top(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
+    scores, rows = scores[rows >= 0], rows[rows >= 0]
+    if len(scores) > k:
+        kth = np.partition(scores, len(scores) - k)[len(scores) - k]
+        scores, rows = scores[scores >= kth], rows[scores >= kth]
+    order = np.argsort(-scores, kind='stable')
+    return TopRows(scores[order], rows[order])
+
+
+def scores(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """float32 (n, m): the inner product of each query, float32 (n, d), with each of its rows, int64 (n, m).
+
+    A row of -1 has the score -inf.
+    """
+    found = np.full(rows.shape, -np.inf, np.float32)
+    start = 0
+    for shard in bundle.shards:
+        end = start + len(shard.docids)
+        here = (rows >= start) & (rows < end)
+        own = np.where(here, rows - start, -1)
+        products = _products if shard.vectors.dtype == np.float32 else _gathered_products
+        found = np.where(here, products(queries, shard.vectors, own), found) if here.any() else found
+        start = end
+    return found
+
+
+def _products(
+    queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """FAISS's inner products by row, which copy nothing and share the queries out among its threads."""
+    import faiss
+
+    engine: Any = faiss  # its annotations lack what SWIG makes
+    found = np.empty(rows.shape, np.float32)
+    queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
+    pointers = (engine.swig_ptr(array) for array in (found, queries, vectors, rows))
+    engine.fvec_inner_products_by_idx(*pointers, queries.shape[1], *rows.shape)
+    return found
+
+
+def _gathered_products(
+    queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """The same for float16 vectors, which FAISS does not take."""
+    found = np.full(rows.shape, -np.inf, np.float32)
+    for query, own, target in zip(queries, rows, found, strict=True):
+        places = np.flatnonzero(own >= 0)
+        for first in range(0, len(places), _GATHERED):
+            part = places[first : first + _GATHERED]
+            target[part] = vectors[own[part]].astype(np.float32) @ query
+    return found
