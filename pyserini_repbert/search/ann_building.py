@@ -39,8 +39,8 @@ def build_ann(
 ) -> AnnRecord:
     """Build the approximate index of a bundle, with the cheapest search setting that reaches `recall`.
 
-    Recall is the mean share of exact search's `hits` best passages that are found. The same bundle, kind and threads give
-    the same bytes; an HNSW, whose graph depends on the order in which threads add to it, only with one thread.
+    Recall is the mean share of exact search's `hits` best passages that are found. The same bundle, kind and threads
+    give the same bytes; an HNSW, whose graph depends on the order in which threads add to it, only with one thread.
 
     Parameters
     ----------

@@ -3,50 +3,212 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import shutil
 
 import numpy as np
 import pytest
+from ann_bundles import RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
-from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
-from pyserini_repbert.index.ann_kinds import AnnKind, efforts, factory
-from pyserini_repbert.search import HybridSearcher, RepBertSearcher, exact
-from pyserini_repbert.search.ann import scores
+from pyserini_repbert.index.ann_kinds import AnnKind, Effort, efforts, factory
+from pyserini_repbert.locks import locked
+from pyserini_repbert.search import HybridSearcher, RepBertSearcher
+from pyserini_repbert.search.ann import best_of, scores
 from pyserini_repbert.search.ann_building import build_ann, mean_recall
+from pyserini_repbert.search.exact import TopRows
 
-DIMENSION = 16
 COUNT = 900
-
-
-class VectorEncoder:
-    """Passages whose text is a row number become rows of a matrix, queries too."""
-
-    name, weights_sha256, dimension, pooling = 'rows', '0' * 64, DIMENSION, 'mean'
-    max_length, precision = 16, 'float32'
-
-    def __init__(self, vectors):
-        self.vectors = vectors
-
-    def encode(self, texts, **_):
-        return self.vectors[int(texts)] if isinstance(texts, str) else self.vectors[[int(text) for text in texts]]
+KINDS = ('pq', 'hnsw', 'ivf')
 
 
 @pytest.fixture(scope='module')
 def vectors():
-    random = np.random.default_rng(5)
-    centres = random.standard_normal((20, DIMENSION))
-    found = (centres[random.integers(20, size=COUNT)] + 0.5 * random.standard_normal((COUNT, DIMENSION))).astype('f4')
-    found[10] = found[11] = found[12]  # three that tie
+    found = clustered(COUNT)
+    found[[11, 300]] = found[450]  # three that tie
     return found
 
 
-def make_bundle(folder, vectors, dtype='float32', shard_size=400):
-    """A bundle of these vectors, written as an encoding writes it."""
-    from pyserini_repbert.index.dense_writer import write_bundle_of  # noqa: F401
+@pytest.fixture(scope='module')
+def built(vectors, tmp_path_factory):
+    """A bundle for each kind, with its approximate index."""
+    place = tmp_path_factory.mktemp('built')
+    write_bundle(place / 'pq', vectors)
+    for kind in KINDS[1:]:
+        shutil.copytree(place / 'pq', place / kind)
+    for kind in KINDS:
+        build_ann(DenseBundle(place / kind), kind, 0.9, 20)
+    return place
+
+
+@pytest.fixture
+def bundle(built, tmp_path):
+    """A copy of the bundle with an index of kind 'pq', for tests that change it."""
+    return shutil.copytree(built / 'pq', tmp_path / 'bundle')
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_hits_are_those_of_exact_search_to_the_stated_recall(kind, built, vectors):
+    exact_hits = RepBertSearcher(built / kind, RowEncoder(vectors))
+    searcher = RepBertSearcher(built / kind, RowEncoder(vectors), ann=True)
+    assert searcher.ann.record.recall >= 0.9 and searcher.ann.record.kind == kind
+    queries = vectors[::15] + 0.2 * clustered(60, seed=9)
+    qids = [str(number) for number in range(60)]
+    truth, found = (one.batch_search(queries, qids, 20, threads=2) for one in (exact_hits, searcher))
+    shares = [len({hit.docid for hit in truth[qid]} & {hit.docid for hit in found[qid]}) / 20 for qid in qids]
+    assert np.mean(shares) > 0.8
+    for qid, query in zip(qids, queries, strict=True):
+        assert len(found[qid]) == 20
+        own = [float(vectors[int(hit.docid[1:])] @ query) for hit in found[qid]]
+        np.testing.assert_allclose([hit.score for hit in found[qid]], own, rtol=1e-5, atol=1e-5)
+        assert [hit.score for hit in found[qid]] == sorted((hit.score for hit in found[qid]), reverse=True)
+    assert searcher.search(queries[0], 20) == found['0']
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vectors):
+    searcher = RepBertSearcher(built / kind, RowEncoder(vectors), ann=True)
+    query = vectors[450] * 10
+    ranked = [hit.docid for hit in searcher.search(query, 30) if hit.docid in ('d11', 'd300', 'd450')]
+    assert ranked == sorted(ranked) and len(ranked) >= (1 if kind == 'hnsw' else 3)
+    assert 20 < len(searcher.search(query, 100)) <= 100
+    assert len(searcher.search(query, COUNT + 100)) <= COUNT
+    assert searcher.batch_search([], [], 5) == {}
+    with pytest.raises(InputError, match='k=0'):
+        searcher.search(query, 0)
+
+
+def test_all_candidates_give_exact_search(vectors, tmp_path):
+    bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors))
+    assert build_ann(bundle, 'pq', 1.0, COUNT).effort == Effort(COUNT)
+    searchers = [RepBertSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)]
+    for query in clustered(5, seed=2):
+        one, other = (searcher.search(query, 50) for searcher in searchers)
+        assert [hit.docid for hit in one] == [hit.docid for hit in other]
+        np.testing.assert_allclose([hit.score for hit in one], [hit.score for hit in other], rtol=1e-5)
+
+
+@pytest.mark.parametrize('dtype', ['float32', 'float16'])
+def test_scores_by_row(dtype, tmp_path):
+    vectors = np.arange(5 * 16, dtype='f4').reshape(5, 16) / 16
+    bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors, dtype=dtype, shard_size=2))
+    queries = np.eye(16, dtype='f4')[:2]
+    found = scores(bundle, queries, np.array([[4, -1, 0], [3, 2, -1]]))
+    np.testing.assert_array_equal(found, np.array([[4, -np.inf, 0], [3 + 1 / 16, 2 + 1 / 16, -np.inf]], 'f4'))
+    assert best_of(bundle, queries[:1], np.array([[4, -1, 0, 2]]), 2)[0].rows.tolist() == [4, 2]
+
+
+def test_recall_counts_any_row_that_ties_with_the_last():
+    truth = [TopRows(np.array([3, 2, 2], 'f4'), np.array([7, 1, 4])), TopRows(np.array([1.0], 'f4'), np.array([0]))]
+    found = [TopRows(np.array([3, 2], 'f4'), np.array([7, 4])), TopRows(np.array([1.0], 'f4'), np.array([5]))]
+    assert mean_recall(truth, found, 2) == 0.5
+
+
+def test_settings_are_tried_cheapest_first():
+    assert [effort.candidates for effort in efforts(AnnKind.PQ, 900, 300)] == [300, 600, 900]
+    assert [effort.parameter for effort in efforts(AnnKind.IVF, 900, 20)] == [1, 2, 4, 8, 16, 23]
+    assert next(efforts(AnnKind.HNSW, 900, 20)) == Effort(25, 25)
+    assert [factory(AnnKind.PQ, d, 900) for d in (384, 15)] == ['PQ192x4fs', 'PQ15x4fs']
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_the_same_bundle_gives_the_same_bytes(kind, built, tmp_path):
+    again = shutil.copytree(built / kind, tmp_path / 'again')
+    build_ann(DenseBundle(again), kind, 0.9, 20, overwrite=True)
+    for name in ('index.faiss', 'ann.json'):
+        assert (again / 'ann' / name).read_bytes() == (built / kind / 'ann' / name).read_bytes()
+    assert sorted(path.name for path in again.iterdir() if path.name.startswith('.')) == []
+
+
+@pytest.mark.parametrize(
+    ('name', 'change', 'error', 'message'),
+    [
+        ('index.faiss', lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), DamagedFileError, 'index.faiss is damaged'),
+        ('index.faiss', None, DamagedFileError, 'index.faiss is missing'),
+        ('ann.json', lambda raw: raw.replace(b'"hits": 20', b'"hits": 10'), DamagedFileError, 'does not fit'),
+        ('ann.json', lambda raw: b'[]', DamagedFileError, 'does not fit'),
+        ('ann.json', None, DamagedFileError, 'ann.json is missing'),
+    ],
+)
+def test_damage_is_one_error_that_says_what_to_do(name, change, error, message, bundle, capsys):
+    path = bundle / 'ann' / name
+    path.write_bytes(change(path.read_bytes())) if change else path.unlink()
+    with pytest.raises(error, match=message) as raised:
+        AnnIndex(DenseBundle(bundle))
+    assert 'with `index ann`' in str(raised.value)
+    assert command.run(index_command, ['check', '--index', str(bundle)]) == 2
+    assert capsys.readouterr().err.count('\n') == 1
+    RepBertSearcher(bundle, RowEncoder(clustered(COUNT))).search('1')  # exact search has no need of it
+
+
+def test_none_or_that_of_another_bundle_is_refused(bundle, vectors, tmp_path):
+    other = write_bundle(tmp_path / 'other', vectors[::-1].copy())
+    with pytest.raises(InputError, match='no approximate index: build it with `index ann`'):
+        RepBertSearcher(other, RowEncoder(vectors), ann=True)
+    shutil.copytree(bundle / 'ann', other / 'ann')
+    with pytest.raises(MismatchError, match='another index, or to what this one was before: build it again'):
+        RepBertSearcher(other, RowEncoder(vectors), ann=True)
+    export_faiss(DenseBundle(other), tmp_path / 'faiss')
+    with pytest.raises(InputError, match='FAISS folder'):
+        RepBertSearcher(tmp_path / 'faiss', RowEncoder(vectors), ann=True)
+
+
+def test_a_bundle_that_is_encoded_anew_loses_it(bundle, vectors):
+    write_bundle(bundle, vectors, resume=True)
+    assert AnnIndex(DenseBundle(bundle)).record.count == COUNT
+    write_bundle(bundle, vectors, overwrite=True)
+    assert not (bundle / 'ann').exists()
+    (bundle / 'annals').mkdir()
+    with pytest.raises(InputError, match='annals'):
+        write_bundle(bundle, vectors, overwrite=True)
+
+
+def test_what_is_refused_leaves_nothing(vectors, tmp_path):
+    folder = write_bundle(tmp_path / 'b', vectors)
+    bundle, before = DenseBundle(folder), sorted(folder.iterdir())
+    for settings, message in [
+        ({'kind': 'flat'}, "'flat' is unknown: expected one of pq, hnsw, ivf"),
+        ({'recall': 1.5}, 'recall 1.5'),
+        ({'hits': 0}, 'at 0 hits'),
+        ({'queries': vectors[:0]}, 'no queries'),
+        ({'kind': 'ivf', 'recall': 1.0, 'hits': 100}, 'reaches recall@100 0.9.*1.0 was asked for'),
+    ]:
+        with pytest.raises(InputError, match=message):
+            build_ann(bundle, **settings)
+        assert sorted(folder.iterdir()) == before
+    small = DenseBundle(write_bundle(tmp_path / 'small', vectors[:623]))
+    with pytest.raises(InputError, match='623 vectors, .* at least 624: exact search is the better choice'):
+        build_ann(small)
+    with locked(folder / '.ann.lock', 'it'), pytest.raises(BusyError):
+        build_ann(bundle)
+
+
+def test_a_killed_build_is_no_obstacle(bundle):
+    (bundle / '.ann.abcdefgh').mkdir()
+    (bundle / 'ann').rename(bundle / '.ann-cleared')
+    build_ann(DenseBundle(bundle), recall=0.9, hits=20)
+    assert sorted(path.name for path in bundle.iterdir()) == [
+        'ann', 'encoding.json', 'manifest.json', 'shard-00000', 'shard-00001', 'shard-00002',
+    ]  # fmt: skip
+
+
+def test_one_that_is_there_is_replaced_only_when_asked_for(bundle, capsys):
+    arguments = ['ann', '--index', str(bundle), '--hits', '30', '--kind', 'ivf', '--recall', '0.9']
+    assert command.run(index_command, arguments) == 2
+    assert capsys.readouterr().err == f'error: index {bundle} has an approximate index: replace it (--overwrite)\n'
+    assert command.run(index_command, [*arguments, '--overwrite']) == 0
+    assert f'{bundle / "ann"}: ivf (IVF23,SQ8), 38 candidates, nprobe ' in capsys.readouterr().out
+    assert command.run(index_command, ['check', '--index', str(bundle)]) == 0
+    record = json.loads((bundle / 'ann' / 'ann.json').read_text())
+    shown = f'recall@30 {record["recall"]:.4f} of exact search on 200 queries (passages with noise, seed 0)\n'
+    assert capsys.readouterr().out.endswith(shown)
+
+
+def test_hybrid_search_takes_it(built, vectors):
+    dense = RepBertSearcher(built / 'pq', RowEncoder(vectors), ann=True)
+    plain = RepBertSearcher(built / 'pq', RowEncoder(vectors))
+    hits = HybridSearcher(dense, plain, 'interleave').search('5', k=3)
+    assert [hit.docid for hit in hits] == [hit.docid for hit in plain.search('5', 3)]

@@ -1,0 +1,119 @@
+"""Approximate search: recall of exact search's hits and how much faster it is, for one query and for many.
+
+python benchmarks/ann.py [--vectors 100000] [--dimension 384] [--queries 200] [--hits 1000] [--recall 0.98] [--kinds pq]
+
+The vectors: Gaussian clusters, one for each 100 vectors, their centres standard normal times 1/sqrt(rank) along the
+dimension of that rank, as the spectrum of text vectors falls; within a cluster the same at 0.7 of the spread; length 1.
+Queries are drawn like passages and are none of them. FAISS's own refinement of the same codes is timed beside ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import faiss
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rounds import best_times
+
+from pyserini_repbert.commands.command import threads
+from pyserini_repbert.encode import encode_corpus
+from pyserini_repbert.formats.passages import Passage
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.index.ann import AnnIndex, faiss_threads
+from pyserini_repbert.search import ann, exact
+from pyserini_repbert.search.ann_building import build_ann, mean_recall
+
+_SPREAD = 0.7
+
+
+class Rows:
+    """An encoder to which a passage's text is the number of its row."""
+
+    name, weights_sha256, limit, precision = 'rows', '0' * 64, 1, 'float32'
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self.vectors = vectors
+        self.dimension = vectors.shape[1]
+
+    def embed(self, texts: list[str], **_: object) -> NDArray[np.float32]:
+        """Rows by number."""
+        return self.vectors[[int(text) for text in texts]]
+
+
+def clustered(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
+    """float32 (count, dimension) of the distribution above."""
+    random = np.random.default_rng(seed)
+    scale = (np.arange(1, dimension + 1) ** -0.5).astype(np.float32)
+    n_centres = max(1, count // 100)
+    centres = random.standard_normal((n_centres, dimension), dtype=np.float32)
+    noise = random.standard_normal((count, dimension), dtype=np.float32)
+    vectors = (centres[random.integers(n_centres, size=count)] + _SPREAD * noise) * scale
+    found: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return found
+
+
+def main() -> None:
+    """Build each kind, time it against exact search, print ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--vectors', type=int, default=100_000)
+    parser.add_argument('--dimension', type=int, default=384)
+    parser.add_argument('--queries', type=int, default=200)
+    parser.add_argument('--hits', type=int, default=1000)
+    parser.add_argument('--recall', type=float, default=0.98)
+    parser.add_argument('--kinds', nargs='+', default=['pq'], choices=('pq', 'hnsw', 'ivf'))
+    parser.add_argument('--threads', type=threads, default=os.cpu_count())
+    parser.add_argument('--rounds', type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    everything = clustered(options.vectors + options.queries, options.dimension)
+    vectors, queries = everything[: options.vectors], everything[options.vectors :]
+    n, k = len(queries), options.hits
+    print(f'{len(vectors):,} x {options.dimension}, top {k}, {options.threads} threads')
+    with tempfile.TemporaryDirectory() as place, faiss_threads(options.threads):
+        folder = Path(place) / 'bundle'
+        passages = (Passage(f'd{row}', str(row)) for row in range(len(vectors)))
+        encode_corpus(passages, Rows(vectors), folder)  # type: ignore[arg-type]
+        bundle = DenseBundle(folder)
+        truth = exact.search(bundle, queries, k)
+        for kind in options.kinds:
+            start = time.perf_counter()
+            record = build_ann(bundle, kind, options.recall, k, threads=options.threads, overwrite=True)
+            seconds = time.perf_counter() - start
+            index = AnnIndex(bundle)
+            contenders = {
+                'exact, one': lambda: exact.search(bundle, queries[:1], k),
+                'ann, one': lambda index=index: ann.search(bundle, index, queries[:1], k),
+                'exact, many': lambda: exact.search(bundle, queries, k),
+                'ann, many': lambda index=index: ann.search(bundle, index, queries, k),
+            }
+            if kind == 'pq':
+                refined = faiss.index_factory(
+                    options.dimension, f'{record.factory},Refine(SQfp16)', faiss.METRIC_INNER_PRODUCT
+                )
+                with faiss_threads(1):
+                    refined.train(vectors[:4096])
+                refined.add(vectors)
+                refined.k_factor = record.candidates / k
+                contenders['faiss refined, one'] = lambda refined=refined: refined.search(queries[:1], k)
+                contenders['faiss refined, many'] = lambda refined=refined: refined.search(queries, k)
+            times = best_times(contenders, options.rounds)
+            reached = mean_recall(truth, ann.search(bundle, index, queries, k), k)
+            size = (folder / 'ann' / 'index.faiss').stat().st_size
+            print(f'{record}; built and measured in {seconds:.0f} s, {size / len(vectors):.0f} bytes a vector')
+            for name, each in times.items():
+                print(f'  {name:20s} {1000 * each:9.1f} ms')
+            print(
+                f'{kind}: recall@{k} {reached:.4f} on {n} other queries; ratios: exact / ann, '
+                f'one query {times["exact, one"] / times["ann, one"]:.1f}, '
+                f'{n} queries {times["exact, many"] / times["ann, many"]:.1f}'
+            )
+
+
+if __name__ == '__main__':
+    main()

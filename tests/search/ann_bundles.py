@@ -1,0 +1,39 @@
+"""Bundles of vectors that a test chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyserini_repbert.encode import encode_corpus
+from pyserini_repbert.formats.passages import Passage
+
+DIMENSION = 16
+
+
+def clustered(count: int, seed: int = 5) -> np.ndarray:
+    """float32 (count, 16): twenty Gaussian clusters."""
+    random = np.random.default_rng(seed)
+    centres = random.standard_normal((20, DIMENSION))
+    return (centres[random.integers(20, size=count)] + 0.5 * random.standard_normal((count, DIMENSION))).astype('f4')
+
+
+class RowEncoder:
+    """A text is the number of a row of a matrix."""
+
+    name, weights_sha256, dimension, limit, precision = 'rows', '0' * 64, DIMENSION, 16, 'float32'
+
+    def __init__(self, vectors: np.ndarray) -> None:
+        self.vectors = vectors
+
+    def embed(self, texts, **_):
+        return self.vectors[[int(text) for text in texts]]
+
+    def encode(self, text):
+        return self.vectors[int(text)]
+
+
+def write_bundle(folder, vectors, **settings):
+    """A bundle of these vectors; the docid of row 7 is 'd7'."""
+    passages = [Passage(f'd{row}', str(row)) for row in range(len(vectors))]
+    encode_corpus(passages, RowEncoder(vectors), folder, **{'shard_size': 400} | settings)
+    return folder
