@@ -49,5 +49,5 @@ def run(options: argparse.Namespace) -> int:
             bar.update,
         )
     size = human_size((folder / ANN / INDEX).stat().st_size)
-    print(f'{folder / ANN}: {record}, {size}')
+    print(f'{options.index}: {record}, {size}')
     return 0
