@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.index.ann import AnnIndex
+from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.search.exact import TopRows
 
@@ -87,7 +87,8 @@ def _products(
     found = np.empty(rows.shape, np.float32)
     queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
     pointers = (engine.swig_ptr(array) for array in (found, queries, vectors, rows))
-    engine.fvec_inner_products_by_idx(*pointers, queries.shape[1], *rows.shape)
+    with faiss_threads(1 if len(queries) == 1 else 0):  # waking threads takes longer than one query's products
+        engine.fvec_inner_products_by_idx(*pointers, queries.shape[1], *rows.shape)
     return found
 
 
