@@ -84,7 +84,12 @@ class RepBertSearcher:
 
     @classmethod
     def from_prebuilt_index(
-        cls, name: str, query_encoder: str | Path | None = None, device: str = 'cpu', build: bool = False
+        cls,
+        name: str,
+        query_encoder: str | Path | None = None,
+        device: str = 'cpu',
+        build: bool = False,
+        ann: bool = False,
     ) -> RepBertSearcher:
         """A searcher for an index of the catalog; a small one ('demo') is built on first use, others with `build`.
 
@@ -92,6 +97,7 @@ class RepBertSearcher:
         ----------
         name : of the index
         query_encoder : catalog name or checkpoint folder; default: the one that the catalog says
+        ann : search its approximate index
 
         Raises
         ------
@@ -103,7 +109,7 @@ class RepBertSearcher:
         from pyserini_repbert.names.index_building import ready_folder
 
         encoder = None if query_encoder is None else str(query_encoder)
-        return cls(ready_folder(name, encoder, device, build), encoder, device)
+        return cls(ready_folder(name, encoder, device, build), encoder, device, ann=ann)
 
     def _check_encoder(self, built_with: str | None) -> None:
         encoder = self.query_encoder

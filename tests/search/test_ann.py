@@ -10,7 +10,9 @@ import pytest
 from ann_bundles import RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode_command
 from pyserini_repbert.commands.index import main as index_command
+from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
@@ -213,3 +215,26 @@ def test_hybrid_search_takes_it(built, vectors):
     plain = RepBertSearcher(built / 'pq', RowEncoder(vectors))
     hits = HybridSearcher(dense, plain, 'interleave').search('5', k=3)
     assert [hit.docid for hit in hits] == [hit.docid for hit in plain.search('5', 3)]
+
+
+def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_path, capsys):
+    index, topics = tmp_path / 'index', tmp_path / 'topics.tsv'
+    topics.write_text('1\tthe red cat\n2\ta dog ran\n')
+    arguments = ['--corpus', corpus_file(700), '--encoder', tiny_checkpoint(), '--output', index, '--quiet']
+    assert command.run(encode_command, [*map(str, arguments)]) == 0
+    search = ['--index', str(index), '--topics', str(topics), '--hits', '20', '--output']
+    assert command.run(search_command, [*search, str(tmp_path / 'a.txt'), '--ann']) == 2
+    assert 'no approximate index: build it with `index ann`' in capsys.readouterr().err
+    build = ['ann', '--index', str(index), '--topics', str(topics), '--recall', '1', '--hits', '20']
+    assert command.run(index_command, build) == 0
+    assert f'on 2 queries ({topics})' in capsys.readouterr().out
+    for name, ann in (('a.txt', ['--ann']), ('exact.txt', [])):
+        assert command.run(search_command, [*search, str(tmp_path / name), '--tag', 'x', *ann]) == 0
+    one, other = ((tmp_path / name).read_text().split() for name in ('a.txt', 'exact.txt'))
+    # passages with nearly equal scores may change places by the last digit
+    assert len(one) == len(other) == 2 * 20 * 6 and one[2::6][:3] == other[2::6][:3]
+    np.testing.assert_allclose(
+        [float(score) for score in one[4::6]], [float(score) for score in other[4::6]], rtol=1e-4
+    )
+    assert command.run(search_command, [*search, str(tmp_path / 'b.txt'), '--ann', '--sparse', 'bm25@x']) == 2
+    assert '--ann is for dense search' in capsys.readouterr().err
