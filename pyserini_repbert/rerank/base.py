@@ -101,11 +101,12 @@ class Reranker(ABC):
         if len(queries) != len(rankings):
             raise InputError(f'{len(queries)} queries and {len(rankings)} lists of candidates: give one list a query')
         for query, ranking in zip(queries, rankings, strict=True):
-            self._check(query, ranking)
+            self.check(query, ranking)
         scored = zip(rankings, self.score_lists(queries, rankings, on_progress), strict=True)
         return [rescored(ranking, scores) for ranking, scores in scored]
 
-    def _check(self, query: str, ranking: Ranking) -> None:
+    def check(self, query: str, ranking: Ranking) -> None:
+        """Raises InputError for a candidate without text (where the model needs it), or a docid that comes twice."""
         if len(set(ranking.docids)) < len(ranking):
             twice = next(docid for place, docid in enumerate(ranking.docids) if docid in ranking.docids[:place])
             raise InputError(f"candidate '{twice}' comes twice for query {query[:40]!r}: give it once")

@@ -121,7 +121,7 @@ class EpicReranker(Reranker):
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
         ranking = Ranking.of(candidates)
-        self._check('', ranking)
+        self.check('', ranking)
         return list(rescored(ranking, self._scores([query], [ranking], None)[0])[:k])
 
     def score_lists(

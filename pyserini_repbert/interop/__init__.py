@@ -1,0 +1,1 @@
+"""These systems under the interfaces of other packages."""

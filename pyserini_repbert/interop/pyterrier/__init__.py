@@ -1,0 +1,36 @@
+"""PyTerrier transformers for retrieval, fusion and reranking, and indexers; tested with python-terrier 1.0.
+
+That release is pyterrier 1.1.2, here with pandas 3.1.1 on Python 3.11. Scores are those of the searchers and rerankers
+that these classes wrap.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.lazy import exports
+
+if TYPE_CHECKING:
+    from pyserini_repbert.interop.pyterrier.indexers import EpicIndexer as EpicIndexer, RepBertIndexer as RepBertIndexer
+    from pyserini_repbert.interop.pyterrier.interleaving import Interleave as Interleave
+    from pyserini_repbert.interop.pyterrier.rerankers import (
+        Cedr as Cedr,
+        DuoBert as DuoBert,
+        Epic as Epic,
+        MonoBert as MonoBert,
+    )
+    from pyserini_repbert.interop.pyterrier.retrievers import (
+        HybridRetriever as HybridRetriever,
+        LuceneRetriever as LuceneRetriever,
+        RepBertRetriever as RepBertRetriever,
+    )
+    from pyserini_repbert.interop.pyterrier.texts import PassageText as PassageText
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        '.indexers': 'EpicIndexer RepBertIndexer',
+        '.interleaving': 'Interleave',
+        '.rerankers': 'Cedr DuoBert Epic MonoBert',
+        '.retrievers': 'HybridRetriever LuceneRetriever RepBertRetriever',
+        '.texts': 'PassageText',
+    },
+)

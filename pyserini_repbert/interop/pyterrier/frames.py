@@ -1,0 +1,98 @@
+"""PyTerrier's frames made of rankings, and rankings of frames; the one place that imports PyTerrier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.fusion.interleaving import provenance
+from pyserini_repbert.ranking import Ranking
+
+try:
+    import pandas as pd
+    import pyterrier as pt
+except ImportError as error:
+    raise MissingDependencyError.of(
+        'python-terrier', 'pyserini_repbert.interop.pyterrier', "'pyserini-repbert[pyterrier]'"
+    ) from error
+
+__all__ = ['Candidates', 'candidates_of', 'hits_frame', 'pd', 'pt', 'rank_columns', 'ranked_frame', 'ranked_rows']
+
+_OF_HITS = ['docno', 'docid', 'score', 'rank']  # of an earlier retrieval: a query that comes again loses them
+
+
+class Candidates(NamedTuple):
+    """A query's candidates.
+
+    Attributes
+    ----------
+    rows : of each candidate in the frame, counted from 0
+    ranking : in the order of the stage before; texts are None where the frame has none
+    """
+
+    query: str
+    rows: list[int]
+    ranking: Ranking
+
+
+def candidates_of(inp: Any) -> list[Candidates]:
+    """The candidates of each query of a result frame, queries in the order of their first rows."""
+    found = []
+    for (_, query), rows in ranked_rows(inp, ['qid', 'query']):
+        texts = rows['text'].tolist() if 'text' in rows else []
+        known = [text if isinstance(text, str) else None for text in texts]
+        scores = rows['score'].tolist() if 'score' in rows else [0.0] * len(rows)
+        found.append(Candidates(str(query), rows.index.tolist(), Ranking(map(str, rows['docno']), scores, known)))
+    return found
+
+
+def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """(key, rows) of each group of a result frame, rows by rank where the frame has ranks; their index is the place."""
+    for key, rows in inp.reset_index(drop=True).groupby(list(by), sort=False):
+        yield key, rows.sort_values('rank', kind='stable') if 'rank' in rows else rows
+
+
+def hits_frame(inp: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
+    """A result frame from a query frame and the ranking of each of its rows; `columns` has a value for each hit."""
+    places = np.repeat(np.arange(len(inp)), np.array([len(ranking) for ranking in rankings], dtype=np.int64))
+    out = inp.drop(columns=[*_OF_HITS, *columns], errors='ignore').iloc[places].reset_index(drop=True)
+    out['docno'] = pd.Series([docid for ranking in rankings for docid in ranking.docids], dtype=str)
+    return _scored(out, rankings, columns)
+
+
+def ranked_frame(inp: Any, rows: Sequence[int], rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
+    """These rows of a frame, in this order, which is that of the rankings, with their scores and new `columns`."""
+    out = inp.iloc[list(rows)].drop(columns=['score', 'rank', *columns], errors='ignore').reset_index(drop=True)
+    return _scored(out, rankings, columns)
+
+
+def rank_columns(names: Sequence[str], inputs: Sequence[Sequence[Ranking]], fused: Sequence[Ranking]) -> dict[str, Any]:
+    """Where fused hits come from: for each input a column 'rank_NAME', Int64, in PyTerrier's ranks, from 0.
+
+    Parameters
+    ----------
+    inputs : for each query its ranking in each input
+    fused : for each query its fused ranking
+    """
+    ranks = [
+        own
+        for rankings, ranking in zip(inputs, fused, strict=True)
+        for own in provenance([part.docids for part in rankings], ranking.docids)
+    ]
+    first = pt.model.FIRST_RANK
+    columns = {}
+    for number, name in enumerate(names):
+        own_ranks = [None if own[number] is None else own[number] - 1 + first for own in ranks]
+        columns[f'rank_{name}'] = pd.array(own_ranks, dtype='Int64')
+    return columns
+
+
+def _scored(out: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
+    scores = [score for ranking in rankings for score in ranking.scores]
+    out['score'] = np.array(scores, dtype=np.float64)
+    for name, values in columns.items():
+        out[name] = values
+    return pt.model.add_ranks(out)

@@ -1,0 +1,196 @@
+"""First stages: RepBERT, Lucene's sparse techniques, and both fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
+from pyserini_repbert.interop.pyterrier.frames import hits_frame, pt, rank_columns
+from pyserini_repbert.names.index_building import ready_folder
+from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.search.first_stage import FirstStage, open_sparse
+from pyserini_repbert.search.hybrid import DEPTH
+
+HITS = 1000  # of a query, as PyTerrier's own retrievers give
+
+
+class Retriever(pt.Transformer):  # type: ignore[misc]
+    """Base of the retrievers: a query frame in, its hits out, all queries searched together.
+
+    Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has no rows.
+
+    Attributes
+    ----------
+    stage : what is searched
+    num_results : hits of a query
+    threads : as of the searchers
+    """
+
+    stage: FirstStage
+    num_results: int
+    threads: int
+
+    @property
+    def name(self) -> str:
+        """What fusion calls it."""
+        return '+'.join(self.stage.names)
+
+    def transform(self, inp: Any) -> Any:
+        """Hits by (-score, docno). InputValidationError for a frame without 'qid' and 'query', or with 'docno'."""
+        pt.validate.query_frame(inp, extra_columns=['query'])
+        topics = [Query(str(place), str(query)) for place, query in enumerate(inp['query'])]
+        run, parts = self.stage.run(topics, self.num_results, self.threads) if topics else ({}, [])
+        rankings = [run[topic.qid] for topic in topics]
+        return hits_frame(inp, rankings, self._columns(run, parts))
+
+    def _columns(self, run: Run, parts: Sequence[Run]) -> dict[str, Any]:
+        return {}
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts where the index stores them, else None each."""
+        return self.stage.texts(docids)
+
+    def fuse_rank_cutoff(self, k: int) -> Any:
+        """The retriever that looks for k hits only: PyTerrier's compiler asks for it."""
+        return self if k >= self.num_results else self._cut(k)
+
+    def _cut(self, k: int) -> Retriever:
+        raise NotImplementedError
+
+
+class RepBertRetriever(Retriever):
+    """RepBERT: the passages with the greatest inner product.
+
+    Parameters
+    ----------
+    index : folder or catalog name of an index, or an open searcher
+    encoder : catalog name or checkpoint folder; default: the one that the index was built with
+    num_results : hits of a query
+    device : where queries are encoded and vectors multiplied
+    threads : CPU threads; 1 leaves PyTorch's own setting
+
+    Raises what `RepBertSearcher` raises.
+    """
+
+    def __init__(
+        self,
+        index: str | Path | RepBertSearcher,
+        encoder: str | Path | None = None,
+        num_results: int = HITS,
+        device: str = 'cpu',
+        threads: int = 1,
+    ) -> None:
+        self.index, self.encoder, self.device = index, encoder, device
+        self.num_results, self.threads = num_results, threads
+        if isinstance(index, RepBertSearcher):
+            if encoder is not None:
+                raise InputError(f"encoder '{encoder}' was given with an open searcher, which has its own: leave it out")
+            searcher = index
+        else:
+            given = None if encoder is None else str(encoder)
+            searcher = RepBertSearcher(ready_folder(str(index), given, device), given, device)
+        self.stage = FirstStage((searcher.index_dir.name,), (searcher,))
+
+    def _cut(self, k: int) -> Retriever:
+        return RepBertRetriever(self.stage.searchers[0], None, k, self.device, self.threads)
+
+
+class LuceneRetriever(Retriever):
+    """Sparse search in a Lucene index: BM25, query likelihood, RM3, SDM, or EPIC's impacts.
+
+    Parameters
+    ----------
+    spec : 'TECHNIQUE' ('bm25', 'bm25+rm3', …), 'TECHNIQUE@INDEX', the folder of a Lucene index, or an open searcher
+    index : what a technique without INDEX searches: a catalog name, the folder of a Lucene index, or a prebuilt one
+    num_results : hits of a query
+    threads : queries that Lucene answers at a time
+    download : fetch a prebuilt index that is not here
+    device : where the queries of an index of EPIC's impacts are encoded
+
+    Raises what `names.sparse.find_sparse` raises. Starts a Java virtual machine, and it is not PyTerrier's: do not
+    start that one in the same process.
+    """
+
+    def __init__(
+        self,
+        spec: Any,
+        index: str | Path | None = None,
+        num_results: int = HITS,
+        threads: int = 1,
+        download: bool = False,
+        device: str = 'cpu',
+    ) -> None:
+        self.spec, self.index, self.download, self.device = spec, index, download, device
+        self.num_results, self.threads = num_results, threads
+        if isinstance(spec, (str, Path)):
+            beside = None if index is None else str(index)
+            name = Path(str(spec).partition('@')[0]).name
+            self.stage = FirstStage((name,), (open_sparse(str(spec), beside, None, download, device),))
+        else:
+            self.stage = FirstStage((Path(spec.index).name if hasattr(spec, 'index') else 'sparse',), (spec,))
+
+    def _cut(self, k: int) -> Retriever:
+        cut = LuceneRetriever(self.stage.searchers[0], None, k, self.threads, self.download, self.device)
+        cut.stage = self.stage
+        return cut
+
+
+class HybridRetriever(Retriever):
+    """Several retrievers at the same time, their rankings fused: the query is encoded while Lucene works.
+
+    Parameters
+    ----------
+    retrievers : in the order in which they are fused: of RepBERT or Lucene
+    method : 'interleave', 'rrf' or 'interpolation', see `fusion.fuse`
+    num_results : hits of the fused ranking
+    alpha, rrf_k : as in `fusion.fuse`
+    depth : hits of each retriever that are fused; default: `num_results`, and for 'rrf' and 'interpolation' at least 1000
+    provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing where it lacks the hit
+    threads : as of the retrievers
+
+    Raises
+    ------
+    InputError
+        for settings that `fusion.fuse` refuses, or `provenance` of retrievers with one name
+    """
+
+    def __init__(
+        self,
+        retrievers: Sequence[Retriever],
+        method: FusionMethod | str = FusionMethod.INTERLEAVE,
+        num_results: int = HITS,
+        alpha: float = ALPHA,
+        rrf_k: float = RRF_K,
+        depth: int | None = None,
+        provenance: bool = False,
+        threads: int = 1,
+    ) -> None:
+        combiner(len(retrievers), method, None, alpha, rrf_k)  # refuses settings before anything is searched
+        self.retrievers, self.method = tuple(retrievers), FusionMethod(method)
+        self.num_results, self.alpha, self.rrf_k, self.threads = num_results, alpha, rrf_k, threads
+        least = 1 if self.method is FusionMethod.INTERLEAVE else DEPTH
+        self.depth = depth or max(num_results, least)
+        self.provenance = provenance
+        names = tuple(retriever.name for retriever in retrievers)
+        if provenance and len(set(names)) < len(names):
+            raise InputError(f'retrievers are called {", ".join(names)}: their ranks need names that differ')
+        searchers = tuple(searcher for retriever in retrievers for searcher in retriever.stage.searchers)
+        if len(searchers) != len(names):
+            raise InputError('a fused retriever was given to be fused again: give its retrievers themselves')
+        self.stage = FirstStage(names, searchers, self.method, alpha, rrf_k, self.depth)
+
+    def _columns(self, run: Run, parts: Sequence[Run]) -> dict[str, Any]:
+        if not self.provenance:
+            return {}
+        inputs = [[part[qid] for part in parts] for qid in run]
+        return rank_columns(self.stage.names, inputs, list(run.values()))
+
+    def _cut(self, k: int) -> Retriever:
+        """Fused as deeply as before: scores, and ranks in the inputs, stay what they were."""
+        return HybridRetriever(
+            self.retrievers, self.method, k, self.alpha, self.rrf_k, self.depth, self.provenance, self.threads
+        )
