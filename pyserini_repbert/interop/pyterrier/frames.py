@@ -85,7 +85,7 @@ def rank_columns(names: Sequence[str], inputs: Sequence[Sequence[Ranking]], fuse
     first = pt.model.FIRST_RANK
     columns = {}
     for number, name in enumerate(names):
-        own_ranks = [None if own[number] is None else own[number] - 1 + first for own in ranks]
+        own_ranks = [None if rank is None else rank - 1 + first for rank in (own[number] for own in ranks)]
         columns[f'rank_{name}'] = pd.array(own_ranks, dtype='Int64')
     return columns
 

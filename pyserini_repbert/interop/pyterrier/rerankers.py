@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class RerankTransformer(pt.Transformer):  # type: ignore[misc]
 
     reranker: Reranker
     reads_text = True
-    added: ClassVar[tuple[str, ...]] = ()
+    added: tuple[str, ...] = ()
 
     def transform(self, inp: Any) -> Any:
         """The frame reranked. InputValidationError without a column that is needed, InputError without a text."""
@@ -77,7 +77,7 @@ class DuoBert(RerankTransformer):
     Parameters
     ----------
     model : catalog name, checkpoint folder, or a DuoBertReranker
-    method : 'sum', 'binary', 'min', 'max', or 'sample' with `samples`
+    method : 'sum', 'binary', 'min', 'max', or 'sample' with `samples`; a DuoBertReranker has its own
     device, settings : as of `DuoBertReranker`, whose errors are raised
     matrix : add the column 'duobert_p': for each hit float64 (n,), p_ij against the query's hits in the order of 'rank',
         NaN for itself and for pairs that were not compared; stacked, a query's rows are the matrix
@@ -94,8 +94,9 @@ class DuoBert(RerankTransformer):
         **settings: Any,
     ) -> None:
         self.model, self.method, self.device, self.matrix, self.settings = model, method, device, matrix, settings
-        opened = isinstance(model, DuoBertReranker)
-        self.reranker = model if opened else DuoBertReranker(model, device, method, **settings)
+        if not isinstance(model, DuoBertReranker):
+            model = DuoBertReranker(model, device, method, **settings)
+        self.reranker = model
         self.added = (PAIRS,) if matrix else ()
 
     def _reranked(self, queries: list[str], rankings: list[Ranking]) -> tuple[list[Ranking], dict[str, list[Any]]]:

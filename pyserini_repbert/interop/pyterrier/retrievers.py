@@ -88,7 +88,7 @@ class RepBertRetriever(Retriever):
         self.num_results, self.threads = num_results, threads
         if isinstance(index, RepBertSearcher):
             if encoder is not None:
-                raise InputError(f"encoder '{encoder}' was given with an open searcher, which has its own: leave it out")
+                raise InputError(f"encoder '{encoder}' was given with an open searcher: leave it out")
             searcher = index
         else:
             given = None if encoder is None else str(encoder)
@@ -148,7 +148,7 @@ class HybridRetriever(Retriever):
     method : 'interleave', 'rrf' or 'interpolation', see `fusion.fuse`
     num_results : hits of the fused ranking
     alpha, rrf_k : as in `fusion.fuse`
-    depth : hits of each retriever that are fused; default: `num_results`, and for 'rrf' and 'interpolation' at least 1000
+    depth : hits of each retriever that are fused; default: `num_results`, at least 1000 but for 'interleave'
     provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing where it lacks the hit
     threads : as of the retrievers
 

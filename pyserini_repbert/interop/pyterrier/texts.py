@@ -17,7 +17,7 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
     Parameters
     ----------
     index : a dense or EPIC bundle with text, a Lucene index, the name of one, or a retriever of this package
-    corpus : instead of an index: a file, folder, ir_datasets:ID, or a collection of the catalog; it is read once for each
+    corpus : instead of an index: a file, folder, ir_datasets:ID, or a collection of the catalog; it is read once a
         frame
     corpus_format, fields : of the corpus, see `names.corpora.open_corpus`
     download : fetch a prebuilt Lucene index that is not here
@@ -40,8 +40,7 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         self.corpus_format, self.fields = corpus_format, tuple(fields)
         self._opened: PassageTexts | None = None
         if index is None or isinstance(index, (str, Path)) or corpus is not None:
-            named = [None if given is None else str(given) for given in (corpus, index)]
-            self._open = texts_opener(*named, corpus_format, fields, download)
+            self._open = texts_opener(_named(corpus), _named(index), corpus_format, fields, download)
         else:
             self._opened = index
 
@@ -55,3 +54,7 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
             opened = self._open(distinct) if self._opened is None else self._opened
             found = dict(zip(distinct, opened.texts(distinct), strict=True))
         return inp.assign(text=pd.Series([found[docid] for docid in docids], index=inp.index, dtype=object))
+
+
+def _named(place: object) -> str | None:
+    return None if place is None else str(place)
