@@ -8,6 +8,7 @@ from typing import Any
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, fuse
 from pyserini_repbert.interop.pyterrier.frames import pd, pt, rank_columns, ranked_frame, ranked_rows
+from pyserini_repbert.interop.pyterrier.retrievers import Retriever
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 
@@ -31,7 +32,7 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
 
     def __init__(self, *systems: Any, names: Sequence[str] | None = None, num_results: int = 1000) -> None:
         self.systems, self.num_results = systems, num_results
-        own = [str(getattr(system, 'name', number)) for number, system in enumerate(systems, 1)]
+        own = [system.name if isinstance(system, Retriever) else str(n) for n, system in enumerate(systems, 1)]
         self.names = tuple(own if names is None else names)
         if not systems or len(self.names) != len(systems) or len(set(self.names)) < len(systems):
             raise InputError(

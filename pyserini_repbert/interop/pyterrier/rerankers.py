@@ -79,7 +79,7 @@ class DuoBert(RerankTransformer):
     model : catalog name, checkpoint folder, or a DuoBertReranker
     method : 'sum', 'binary', 'min', 'max', or 'sample' with `samples`; a DuoBertReranker has its own
     device, settings : as of `DuoBertReranker`, whose errors are raised
-    matrix : add the column 'duobert_p': for each hit float64 (n,), p_ij against the query's hits in the order of 'rank',
+    matrix : add the column 'duobert_p': for each hit float64 (n,), p_ij against the query's hits in order of 'rank',
         NaN for itself and for pairs that were not compared; stacked, a query's rows are the matrix
     """
 
