@@ -281,8 +281,8 @@ def test_a_hybrid_retriever_fuses_as_our_own_fusion(bundle, method):
     dense = runs[1]['q1'].docids
     for row in found[found['qid'] == 'q1'].itertuples():
         assert pd.isna(row.rank_sparse) or row.docno == f'd{row.rank_sparse}'
-        assert pd.isna(row.rank_dense) == (row.docno not in dense)
-        assert pd.isna(row.rank_dense) or row.docno == dense[row.rank_dense]
+        assert pd.isna(row.rank_tiny) == (row.docno not in dense)
+        assert pd.isna(row.rank_tiny) or row.docno == dense[row.rank_tiny]
     pd.testing.assert_frame_equal((hybrid % 3).compile()(TOPICS), (hybrid % 3)(TOPICS))
     assert ours.PassageText(sparse)(found)['text'].iloc[0].startswith('text of d')
 
@@ -302,7 +302,7 @@ def test_empty_frames_and_what_inspection_sees(bundle, candidates, cross_encoder
     repbert = ours.RepBertRetriever(bundle, num_results=3)
     stub = ours.LuceneRetriever(Stub(['d1']))
     hybrid = ours.HybridRetriever([repbert, stub], provenance=True)
-    ranks = ['rank_dense', 'rank_sparse']
+    ranks = ['rank_tiny', 'rank_sparse']
     seen = [
         (repbert, TOPICS, HITS),
         (stub, TOPICS, HITS),
@@ -357,4 +357,4 @@ def test_lucene_gives_its_own_searchers_hits(bundle, tmp_path):
     assert len(bm25(TOPICS.assign(query='zebra'))) == 0
     assert list(ours.PassageText(bm25)(bm25(TOPICS)).columns) == [*HITS, 'text']
     hybrid = ours.HybridRetriever([ours.RepBertRetriever(bundle), bm25], num_results=4, provenance=True)
-    assert {'rank_dense', 'rank_bm25'} < set(hybrid(TOPICS).columns)
+    assert {'rank_tiny', 'rank_bm25'} < set(hybrid(TOPICS).columns)

@@ -36,7 +36,7 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
-        """What fusion calls it."""
+        """What fusion calls it: the encoder, or the sparse technique or index."""
         return '+'.join(self.stage.names)
 
     def transform(self, inp: Any) -> Any:
@@ -93,7 +93,8 @@ class RepBertRetriever(Retriever):
         else:
             given = None if encoder is None else str(encoder)
             searcher = RepBertSearcher(ready_folder(str(index), given, device), given, device)
-        self.stage = FirstStage((searcher.index_dir.name,), (searcher,))
+        called = getattr(searcher.query_encoder, 'name', type(searcher.query_encoder).__name__)
+        self.stage = FirstStage((Path(str(called)).name,), (searcher,))
 
     def _cut(self, k: int) -> Retriever:
         return RepBertRetriever(self.stage.searchers[0], None, k, self.device, self.threads)
