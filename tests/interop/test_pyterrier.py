@@ -12,7 +12,9 @@ import pytest
 import pyserini_repbert.interop.pyterrier as ours
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.fusion import fuse, interleave
+from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
@@ -337,6 +339,36 @@ def test_a_pipeline_in_an_experiment_without_java(bundle, cross_encoder):
     table = pt.Experiment([repbert, pipeline], TOPICS, qrels, ['recip_rank'], names=['repbert', 'mono'], batch_size=2)
     assert table['recip_rank'].tolist()[0] == 1
     assert not pt.java.started()
+
+
+@pytest.mark.parametrize('dtype', ['float32', 'float16'])
+def test_a_dense_bundle_as_a_flex_index(dtype, tiny_checkpoint, tmp_path):
+    """More docids than npids looks at before it chooses how to write them (256), of several forms."""
+    pytest.importorskip('npids')
+    docids = [*(f'd{n}' for n in range(300)), 'ä-1', '0007', '7', 'x' * 40, *(f'{n}' for n in range(500, 540))]
+    passages = [Passage(docid, f'cat {docid}') for docid in docids]
+    encode_corpus(passages, RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'in', dtype=dtype, shard_size=200)
+    bundle = DenseBundle(tmp_path / 'in')
+    ours.export_flex(bundle, tmp_path / 'flex')
+    ours.export_flex(bundle, tmp_path / 'again')
+    for file in ('vecs.f4', 'docnos.npids', 'pt_meta.json'):
+        assert (tmp_path / 'flex' / file).read_bytes() == (tmp_path / 'again' / file).read_bytes()
+    stored = np.concatenate([vectors for _, vectors in bundle.blocks(100)]).astype(np.float32)
+    vectors = np.fromfile(tmp_path / 'flex' / 'vecs.f4', dtype=np.float32)
+    assert (vectors.reshape(stored.shape) == stored).all()
+    with pytest.raises(InputError, match='exists'):
+        ours.export_flex(bundle, tmp_path / 'flex')
+    pyterrier_dr = pytest.importorskip('pyterrier_dr')
+    index = pyterrier_dr.FlexIndex(str(tmp_path / 'flex'), verbose=False)
+    assert [item['docno'] for item in index.get_corpus_iter()] == docids
+    searcher = RepBertSearcher(tmp_path / 'in')
+    topics = TOPICS.assign(query_vec=list(searcher.encode(list(QUERIES.values()))))
+    theirs = index.np_retriever(num_results=len(docids))(topics)
+    own = searcher.batch_search(list(QUERIES.values()), list(QUERIES), k=500)
+    for qid, hits in own.items():
+        found = theirs[theirs['qid'] == qid]
+        scores = dict(zip(found['docno'], found['score'], strict=True))
+        assert scores == pytest.approx({hit.docid: hit.score for hit in hits}, rel=1e-5)
 
 
 @pytest.mark.jvm

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
+    from pyserini_repbert.interop.pyterrier.flex import export_flex as export_flex
     from pyserini_repbert.interop.pyterrier.indexers import EpicIndexer as EpicIndexer, RepBertIndexer as RepBertIndexer
     from pyserini_repbert.interop.pyterrier.interleaving import Interleave as Interleave
     from pyserini_repbert.interop.pyterrier.rerankers import (
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
+        '.flex': 'export_flex',
         '.indexers': 'EpicIndexer RepBertIndexer',
         '.interleaving': 'Interleave',
         '.rerankers': 'Cedr DuoBert Epic MonoBert',
