@@ -112,8 +112,8 @@ class LuceneRetriever(Retriever):
     download : fetch a prebuilt index that is not here
     device : where the queries of an index of EPIC's impacts are encoded
 
-    Raises what `names.sparse.find_sparse` raises. Starts a Java virtual machine, and it is not PyTerrier's: do not
-    start that one in the same process.
+    Raises what `names.sparse.find_sparse` raises. It starts a Java virtual machine with Anserini's jars; a process has
+    only one, so that Terrier's own retrievers belong in another process.
     """
 
     def __init__(
