@@ -3,6 +3,7 @@
 #              or =no: as on a CPU that computes in bfloat16, or on one that does not
 # make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
+# make test-interop    what plugs us into other projects, with their packages, in an environment of its own
 # make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
@@ -18,11 +19,14 @@ DOCS_INSTALLED = $(VENV)/.installed-docs
 PYTHON2 ?= python3.12
 VENV2 ?= .venv-pyserini2
 
+VENV_INTEROP ?= .venv-interop
+INTEROP = pyterrier,rerankers,langchain,llama-index,mteb
+
 MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models names parity pipeline regression \
 	rerank search)
 
-.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 install install-docs install-pyserini2 \
-	lint docs regressions clean
+.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop install install-docs \
+	install-pyserini2 install-interop lint docs regressions clean
 
 install: $(INSTALLED)
 
@@ -66,6 +70,13 @@ install-pyserini2:
 test-pyserini2: install-pyserini2
 	$(MAKE) test-bridge demo VENV=$(VENV2)
 
+install-interop:
+	$(MAKE) install VENV=$(VENV_INTEROP)
+	$(VENV_INTEROP)/bin/python -m pip install --quiet -c constraints.txt -e '.[$(INTEROP)]'
+
+test-interop: install-interop
+	$(VENV_INTEROP)/bin/python -m pytest tests/interop
+
 test-docs: $(INSTALLED)
 	$(RUN) -m pytest tests/docs
 
@@ -84,4 +95,4 @@ regressions: $(INSTALLED)
 	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2
 
 clean:
-	rm -rf $(VENV) $(VENV2) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV2) $(VENV_INTEROP) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

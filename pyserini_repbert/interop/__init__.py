@@ -1,1 +1,1 @@
-"""These systems under the interfaces of other packages."""
+"""Our systems through other projects' own interfaces, one thin file each."""

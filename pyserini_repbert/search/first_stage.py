@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
 from pyserini_repbert.names.sparse import find_sparse
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher, run_of
+from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher, run_of, stored_texts
 
 if TYPE_CHECKING:
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
@@ -55,12 +55,7 @@ class FirstStage:
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts from the first searcher that stores any."""
-        found: list[str | None] = [None] * len(docids)
-        for searcher in self.searchers:
-            if any(found):
-                break
-            found = searcher.texts(docids)
-        return found
+        return stored_texts(self.searchers, docids)
 
 
 def open_sparse(

@@ -126,6 +126,10 @@ class HybridSearcher:
             waiting = [pool.submit(run_of, searcher, queries, q_ids, k0, threads) for searcher in searchers]
             return [found.result() for found in waiting]
 
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts from the first searcher that stores any, the dense one before the others."""
+        return stored_texts([self.dense_searcher, *self.sparse_searchers], docids)
+
     def fused(
         self,
         runs: Sequence[Run],
@@ -158,6 +162,17 @@ def run_of(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: i
     return {
         qid: Ranking((hit.docid for hit in hits), (float(hit.score) for hit in hits)) for qid, hits in lists.items()
     }
+
+
+def stored_texts(searchers: Sequence[Any], docids: Sequence[str]) -> list[str | None]:
+    """Passage texts from the first searcher that stores any; Pyserini's searchers give none."""
+    found: list[str | None] = [None] * len(docids)
+    for searcher in searchers:
+        if any(found):
+            break
+        if hasattr(searcher, 'texts'):
+            found = searcher.texts(docids)
+    return found
 
 
 def _pyserinis(

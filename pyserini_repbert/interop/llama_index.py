@@ -1,0 +1,82 @@
+"""Our searchers as LlamaIndex's retriever, our rerankers as its node postprocessor.
+
+A node's id is its docid. Tested with llama-index-core 0.14.25.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.formats.passages import PassageTexts
+from pyserini_repbert.interop.hits import hits_with_text, reranked
+from pyserini_repbert.rerank.base import Reranker
+
+try:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.bridge.pydantic import Field
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+except ModuleNotFoundError as error:
+    raise MissingDependencyError.of('llama-index-core', __name__, "'pyserini-repbert[llama-index]'") from error
+
+
+class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
+    """A `BaseRetriever`: text nodes with scores.
+
+    Parameters
+    ----------
+    searcher : any of ours or Pyserini's, or a `Pipeline`
+    k : hits
+    texts : gives passage text by docid; default: what the searcher itself stores
+    settings : of the base class
+
+    Raises
+    ------
+    InputError
+        by `retrieve`, for a hit whose text is not to be found
+    """
+
+    def __init__(self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.searcher, self.k, self.texts = searcher, k, texts
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = hits_with_text(self.searcher, query_bundle.query_str, self.k, self.texts)
+        return [NodeWithScore(node=TextNode(id_=hit.docid, text=hit.text), score=hit.score) for hit in hits]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
+    """A `BaseNodePostprocessor`: the nodes in a new order, with new scores; those given are not changed.
+
+    Parameters
+    ----------
+    reranker : monoBERT, duoBERT, EPIC or CEDR
+    k : how many nodes are left; default: all
+
+    Raises
+    ------
+    InputError
+        by `postprocess_nodes`, where no query is given, or a node comes twice
+    """
+
+    reranker: Reranker = Field(exclude=True)
+    k: int | None = None
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name that LlamaIndex shows."""
+        return 'RerankerPostprocessor'
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if query_bundle is None:
+            raise InputError('no query was given: a reranker needs one, give query_str or query_bundle')
+        texts, docids = [node.get_content() for node in nodes], [node.node_id for node in nodes]
+        ranked = reranked(self.reranker, query_bundle.query_str, texts, docids, self.k)
+        return [NodeWithScore(node=nodes[place].node, score=score) for place, score in ranked]

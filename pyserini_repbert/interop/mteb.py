@@ -1,0 +1,242 @@
+"""Our systems as models that `mteb.evaluate` takes. Tested with mteb 2.26.24.
+
+A search model indexes a task's corpus into a temporary folder, and searches that; on a task with candidates (a
+reranking task) it ranks those alone. Texts are as mteb joins them: a title leads its passage. Results are kept by mteb
+under a model's name and revision: the revision is a digest of everything that decides the scores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.encoders import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.formats.corpus import Corpus, Passage
+from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.index.lucene import build_lucene_index
+from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.search.hybrid import HybridSearcher, run_of
+
+try:
+    from mteb._create_dataloaders import create_dataloader
+    from mteb.models import ModelMeta
+    from mteb.models.abs_encoder import AbsEncoder
+    from mteb.models.model_meta import ScoringFunction
+    from mteb.types import PromptType
+except ModuleNotFoundError as error:
+    raise MissingDependencyError.of('mteb', __name__, "'pyserini-repbert[mteb]'") from error
+
+
+def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:
+    revision = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
+    own = {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision}
+    return ModelMeta.create_empty({**own, **fields})
+
+
+def _column(loader: Any, name: str) -> list[str]:
+    """A column of a data loader's batches; [] where they lack it."""
+    return [value for batch in loader for value in batch.get(name, ())]
+
+
+class _TaskCorpus(Corpus):
+    """A task's corpus."""
+
+    def __init__(self, name: str, docids: list[str], texts: list[str]) -> None:
+        super().__init__(name, keep_empty=True)
+        self._passages = list(map(Passage, docids, texts))
+
+    def _read(self) -> Iterator[tuple[str, Passage]]:
+        return ((f'{self.name}:{number}', passage) for number, passage in enumerate(self._passages, 1))
+
+
+class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
+    """mteb's `EncoderProtocol`: queries with token type 0, all other texts with type 1; similarity is inner product.
+
+    Parameters
+    ----------
+    model_name : catalog name or checkpoint folder
+    revision : not used, since checkpoints are known by their checksums
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    """
+
+    def __init__(
+        self,
+        model_name: str | Path,
+        revision: str | None = None,
+        *,
+        device: str | None = None,
+        precision: Precision | str = Precision.FLOAT32,
+        **_: Any,
+    ) -> None:
+        self.device = device or 'cpu'
+        self.queries = RepBertQueryEncoder(model_name, self.device, precision=precision)
+        self.passages = RepBertDocumentEncoder(model_name, self.device, precision=precision)
+        self.settings = {
+            'weights_sha256': self.queries.weights_sha256,
+            'limits': (self.queries.limit, self.passages.limit),
+            'precision': str(self.queries.precision),
+        }
+        self.mteb_model_meta = _meta(
+            self.queries.name,
+            self.settings,
+            embed_dim=self.queries.dimension,
+            similarity_fn_name=ScoringFunction.DOT_PRODUCT,
+        )
+
+    def encode(self, inputs: Any, *, prompt_type: PromptType | None = None, **_: Any) -> NDArray[np.float32]:
+        """Vectors of all texts of a data loader, float32 (n, d), in their order."""
+        encoder = self.queries if prompt_type == PromptType.query else self.passages
+        return encoder.embed(_column(inputs, 'text'))
+
+
+class _Search(ABC):
+    """What the search models share; subclasses build their searcher."""
+
+    def __init__(self, name: str, settings: Mapping[str, object]) -> None:
+        self.settings = settings
+        self.mteb_model_meta = _meta(name, settings)
+
+    @abstractmethod
+    def searcher(self, corpus: Corpus, folder: Path) -> Any:
+        """Index a corpus into a new folder, and open it."""
+
+    def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
+        """Index a task's corpus in place of the one before. Raises InputError for a docid with white space."""
+        loader = create_dataloader(
+            corpus, task_metadata=task_metadata, prompt_type=PromptType.document, num_proc=num_proc
+        )
+        texts = _column(loader, 'text')
+        self._size = len(texts)
+        self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
+        passages = _TaskCorpus(task_metadata.name, list(corpus['id']), texts)
+        self._searcher = self.searcher(passages, Path(self._folder.name) / 'index')
+
+    def search(
+        self,
+        queries: Any,
+        *,
+        task_metadata: Any,
+        top_k: int,
+        top_ranked: Mapping[str, Collection[str]] | None = None,
+        num_proc: int | None = None,
+        **_: Any,
+    ) -> dict[str, dict[str, float]]:
+        """{qid: {docid: score}}, best first, at most `top_k`; of `top_ranked[qid]` only, where that is given."""
+        loader = create_dataloader(
+            queries, task_metadata=task_metadata, prompt_type=PromptType.query, num_proc=num_proc
+        )
+        qids, texts = list(queries['id']), _column(loader, 'text')
+        if top_ranked is None:
+            run = run_of(self._searcher, texts, qids, top_k)
+        else:
+            asked = zip(qids, texts, strict=True)
+            run = {qid: self._among(text, top_ranked.get(qid, ()))[:top_k] for qid, text in asked}
+        return {qid: dict(zip(ranking.docids, ranking.scores, strict=True)) for qid, ranking in run.items()}
+
+    def _among(self, query: str, docids: Collection[str]) -> Ranking:
+        """The ranking of these passages."""
+        return _only(run_of(self._searcher, [query], [query], self._size)[query], docids)
+
+
+def _only(ranking: Ranking, docids: Collection[str]) -> Ranking:
+    wanted = set(docids)
+    kept = [hit for hit in ranking if hit.docid in wanted]
+    return Ranking((hit.docid for hit in kept), (hit.score for hit in kept))
+
+
+class DenseSearch(_Search):
+    """mteb's `SearchProtocol`: RepBERT's exact search. Parameters are those of `RepBertEncoder`."""
+
+    def __init__(
+        self, model_name: str | Path, device: str = 'cpu', precision: Precision | str = Precision.FLOAT32
+    ) -> None:
+        self.encoder = RepBertEncoder(model_name, device=device, precision=precision)
+        super().__init__(self.encoder.queries.name, self.encoder.settings)
+
+    def searcher(self, corpus: Corpus, folder: Path) -> RepBertSearcher:
+        """A searcher of a dense bundle."""
+        encode_corpus(corpus, self.encoder.passages, folder)
+        return RepBertSearcher(folder, self.encoder.queries, self.encoder.device, verify=False)
+
+
+class SparseSearch(_Search):
+    """mteb's `SearchProtocol`: Lucene's BM25, query likelihood, RM3 or SDM, by the settings; default: BM25."""
+
+    def __init__(self, settings: SparseSettings | None = None) -> None:
+        self.sparse_settings = settings or SparseSettings()
+        super().__init__(self.sparse_settings.model, asdict(self.sparse_settings))
+
+    def searcher(self, corpus: Corpus, folder: Path) -> LuceneSparseSearcher:
+        """A searcher of a Lucene index."""
+        build_lucene_index(corpus, folder)
+        return LuceneSparseSearcher(folder, self.sparse_settings)
+
+
+class HybridSearch(_Search):
+    """mteb's `SearchProtocol`: a dense and a sparse search, fused.
+
+    Parameters
+    ----------
+    dense, sparse : what is fused
+    method, settings : as of `search.HybridSearcher`
+    """
+
+    def __init__(
+        self, dense: DenseSearch, sparse: SparseSearch, method: str = FusionMethod.INTERLEAVE, **settings: Any
+    ) -> None:
+        self.dense, self.sparse, self.fusion = dense, sparse, {'method': str(method), **settings}
+        names = [Path(part.mteb_model_meta.name).name for part in (dense, sparse)]
+        super().__init__(
+            f'{names[0]}-{method}-{names[1]}', {'dense': dense.settings, 'sparse': sparse.settings, **self.fusion}
+        )
+
+    def searcher(self, corpus: Corpus, folder: Path) -> HybridSearcher:
+        """A searcher of both indexes."""
+        dense = self.dense.searcher(corpus, folder / 'dense')
+        return HybridSearcher(dense, self.sparse.searcher(corpus, folder / 'sparse'), **self.fusion)
+
+    def _among(self, query: str, docids: Collection[str]) -> Ranking:
+        runs = self._searcher.runs([query], [query], self._size)
+        fused = self._searcher.fused([{query: _only(run[query], docids)} for run in runs], None)
+        return fused[query]  # type: ignore[no-any-return]
+
+
+class RerankerCrossEncoder:
+    """mteb's `CrossEncoderProtocol` over any of our rerankers, for reranking tasks."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self.reranker = reranker
+        identity = reranker.identity()
+        self.mteb_model_meta = _meta(str(identity.get('name', identity['reranker'])), identity)
+
+    def predict(self, inputs1: Any, inputs2: Any, **_: Any) -> NDArray[np.floating]:
+        """Scores (n,) of pairs of a query (of `inputs1`) and a passage; a query's pairs follow one another.
+
+        duoBERT compares the passages of a query with each other.
+        """
+        texts, passages = _column(inputs1, 'text'), _column(inputs2, 'text')
+        qids, docids = _column(inputs1, 'id') or texts, _column(inputs2, 'id') or [*map(str, range(len(passages)))]
+        groups = [list(group) for _, group in groupby(range(len(texts)), lambda place: qids[place])]
+        lists = [
+            Ranking((docids[i] for i in group), (0.0 for _ in group), (passages[i] for i in group)) for group in groups
+        ]
+        scores = self.reranker.score_lists([texts[group[0]] for group in groups], lists)
+        return np.concatenate(scores) if scores else np.empty(0)

@@ -1,0 +1,57 @@
+"""Our rerankers as a ranker of the package `rerankers`. Tested with rerankers 0.10.0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.interop.hits import reranked
+from pyserini_repbert.rerank.base import Reranker
+
+try:
+    from rerankers.documents import Document
+    from rerankers.models.ranker import BaseRanker
+    from rerankers.results import RankedResults, Result
+    from rerankers.utils import prep_docs
+except ModuleNotFoundError as error:
+    raise MissingDependencyError.of('rerankers', __name__, "'pyserini-repbert[rerankers]'") from error
+
+
+class RerankerRanker(BaseRanker):  # type: ignore[misc]
+    """A `BaseRanker` over any of our rerankers.
+
+    Parameters
+    ----------
+    reranker : monoBERT, duoBERT, EPIC or CEDR
+    verbose : as the base class has it; nothing is printed
+    """
+
+    def __init__(self, reranker: Reranker, verbose: int = 0) -> None:
+        self.reranker, self.verbose = reranker, verbose
+
+    def score(self, query: str, doc: str) -> float:
+        """The score of one text, as if it were the only candidate."""
+        ((_, score),) = reranked(self.reranker, query, [doc], [None])
+        return score
+
+    def rank(
+        self,
+        query: str,
+        docs: str | Document | Sequence[str] | Sequence[Document],
+        doc_ids: Sequence[str] | Sequence[int] | None = None,
+    ) -> RankedResults:
+        """The documents by descending score, ranks from 1; equal scores keep the order that they came in.
+
+        Raises
+        ------
+        InputError
+            for a doc_id that comes twice
+        """
+        listed = docs if isinstance(docs, (str, Document)) else list(docs)
+        documents = prep_docs(listed, doc_ids) if listed else []
+        docids = [None if document.doc_id is None else str(document.doc_id) for document in documents]
+        ranked = reranked(self.reranker, query, [document.text for document in documents], docids)
+        results = [
+            Result(document=documents[place], score=score, rank=rank) for rank, (place, score) in enumerate(ranked, 1)
+        ]
+        return RankedResults(results=results, query=query, has_scores=True)

@@ -1,0 +1,53 @@
+"""A tiny index with its passages, and tiny rerankers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
+from pyserini_repbert.search import RepBertSearcher
+
+
+@pytest.fixture
+def bundle(
+    tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path
+) -> Callable[..., Path]:
+    """make(store_text=True) -> a dense bundle of 12 passages."""
+
+    def make(store_text: bool = True) -> Path:
+        folder = tmp_path / 'bundle'
+        encoder = RepBertDocumentEncoder(tiny_checkpoint())
+        encode_corpus(open_corpus(corpus_file(12)), encoder, folder, store_text=store_text)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def searcher(bundle: Callable[..., Path]) -> RepBertSearcher:
+    """Exact search of it."""
+    return RepBertSearcher(bundle())
+
+
+@pytest.fixture
+def mono(cross_encoder_folder: Callable[..., Path]) -> MonoBertReranker:
+    """A monoBERT with random weights."""
+    return MonoBertReranker(cross_encoder_folder('monobert'))
+
+
+@pytest.fixture
+def duo(cross_encoder_folder: Callable[..., Path]) -> DuoBertReranker:
+    """A duoBERT with random weights."""
+    return DuoBertReranker(cross_encoder_folder('duobert'))
+
+
+@pytest.fixture
+def scores() -> Callable[[Any], dict[str, float]]:
+    """{docid: score} of hits."""
+    return lambda hits: {hit.docid: hit.score for hit in hits}
