@@ -103,6 +103,9 @@ class RepBertRetriever(Retriever):
 class LuceneRetriever(Retriever):
     """Sparse search in a Lucene index: BM25, query likelihood, RM3, SDM, or EPIC's impacts.
 
+    Raises what `names.sparse.find_sparse` raises. It starts a Java virtual machine with Anserini's jars; a process has
+    only one, so that Terrier's own retrievers belong in another process.
+
     Parameters
     ----------
     spec : 'TECHNIQUE' ('bm25', 'bm25+rm3', …), 'TECHNIQUE@INDEX', the folder of a Lucene index, or an open searcher
@@ -111,9 +114,6 @@ class LuceneRetriever(Retriever):
     threads : queries that Lucene answers at a time
     download : fetch a prebuilt index that is not here
     device : where the queries of an index of EPIC's impacts are encoded
-
-    Raises what `names.sparse.find_sparse` raises. It starts a Java virtual machine with Anserini's jars; a process has
-    only one, so that Terrier's own retrievers belong in another process.
     """
 
     def __init__(
