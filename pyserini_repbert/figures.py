@@ -8,7 +8,7 @@ from pyserini_repbert.errors import MissingDependencyError
 from pyserini_repbert.files import StrPath, atomic_file
 
 
-def require_matplotlib(purpose: str = '--plot') -> None:
+def require_matplotlib(purpose: str = 'a plot') -> None:
     """Raises MissingDependencyError, before any work is done, where matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401

@@ -27,7 +27,7 @@ _CLEARED = '.shard-cleared-'  # a shard on its way out
 
 @dataclass(frozen=True)
 class Part:
-    """Which of the bundle's shards this process encodes: those whose number leaves `index` when divided by `of`."""
+    """Which of the bundle's shards this process encodes: shards with number % of == index."""
 
     index: int = 0
     of: int = 1
@@ -40,7 +40,8 @@ class Part:
             number = integer(of, 1)
             return cls(integer(index, 0, number - 1), number)
         except ValueError as error:
-            raise InputError(f"--shard '{text[:60]}': expected i/n with i from 0 to n-1, '0/4' say") from error
+            message = f"part '{text[:60]}': expected i/n with i from 0 to n-1, '0/4' say"
+            raise InputError(message, parameters=('shard',)) from error
 
     def has(self, number: int) -> bool:
         """Whether shard `number` is this process's."""
@@ -103,14 +104,18 @@ def _begin(folder: Path, settings: BundleSettings, part: Part, resume: bool, oth
     known = folder / SETTINGS
     begun = _is_begun(folder)
     if begun and not resume and (part.of == 1 or not known.is_file()):
-        raise InputError(f'output {folder} is not empty: pass --resume to go on with it, or --overwrite')
+        raise InputError(
+            f'output {folder} is not empty: resume it, or overwrite it', parameters=('resume', 'overwrite')
+        )
     before = None
     if (begun or others) and known.is_file():
         before = read_record(known, type(settings))
     elif begun and (folder / MANIFEST).is_file():
         before = read_manifest(folder, type(settings)).settings
     elif begun:
-        raise DamagedFileError(f'{known} is missing, what is begun cannot be resumed: begin anew with --overwrite')
+        raise DamagedFileError(
+            f'{known} is missing, what is begun cannot be resumed: begin anew', parameters=('overwrite',)
+        )
     if before is not None and before != settings:
         old, new = _values(before), _values(settings)
         name = next(key for key in new if old[key] != new[key])

@@ -83,7 +83,8 @@ def build_bundle(
                         pass
         except PyseriniRepbertError as error:
             if not resume and any(folder.glob('shard-*')):
-                raise type(error)(f'{error}; what was encoded before is kept in {folder}: add --resume') from error
+                message = f'{error}; what was encoded before is kept in {folder}: resume it'
+                raise type(error)(message, parameters=(*error.parameters, 'resume')) from error
             raise
         return _finish(folder, settings, total)
 
@@ -123,7 +124,8 @@ def _compare(
     same = (record.folder, record.count, rendered(record).encode()) == (target.name, count, path.read_bytes())
     if wrong or not same:
         raise DamagedFileError(
-            f'{path} {wrong or "is not as it was written"}: remove {target}, and it is encoded again with --resume'
+            f'{path} {wrong or "is not as it was written"}: remove {target}, and resume: it is encoded again',
+            parameters=('resume',),
         )
     if verify:
         verify_files(target, record, remembered=False)
@@ -138,7 +140,9 @@ def _finish(folder: Path, settings: _Settings, total: int) -> Manifest[_Settings
     if not all(path.is_file() for path in paths):
         return None
     if read_record(folder / SETTINGS, type(settings)) != settings:
-        raise MismatchError(f'{folder / SETTINGS} was changed by another process meanwhile: encode again, --overwrite')
+        raise MismatchError(
+            f'{folder / SETTINGS} was changed by another process meanwhile: encode again', parameters=('overwrite',)
+        )
     shards = tuple(read_record(path, ShardRecord) for path in paths)
     manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
     write_manifest(folder, manifest)

@@ -87,7 +87,9 @@ def explain_indexed(
     check_fits(index, encoder)
     row = int(index.rows([docid])[0])
     if row < 0:
-        raise MissingResourceError(f"index {index.folder} has no passage '{docid}': check the docid, or give --passage")
+        raise MissingResourceError(
+            f"index {index.folder} has no passage '{docid}': check the docid, or give its text", parameters=('passage',)
+        )
     return _explained(encoder, query, index.vector(row), text or index.texts([docid])[0], top)
 
 

@@ -117,7 +117,9 @@ class Corpus(ABC):
                     continue
                 problem = f"docid '{item.docid}' was used before, at {repeated[item.docid]}"
             if self.on_error is OnError.REFUSE:
-                raise InputError(f'{place}: {problem}: mend the corpus, or pass --on-error skip')
+                raise InputError(
+                    f'{place}: {problem}: mend the corpus, or skip what cannot be used', parameters=('on_error',)
+                )
             self.skipped += 1
             logger.warning('%s: skipped: %s', place, problem)
 

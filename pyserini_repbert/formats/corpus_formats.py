@@ -81,7 +81,7 @@ class JsonlCorpus(_LinesCorpus):
                 raise BadPassage(f"field '{field}' of passage '{docid[:60]}' is no text: put it in quotes")
             texts += [] if text is None else [text]
         if not texts:
-            raise BadPassage(f"no 'contents' in passage '{docid[:60]}': name the text fields with --fields")
+            raise BadPassage(f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text")
         return Passage(docid, ' '.join(text for text in texts if text))
 
 

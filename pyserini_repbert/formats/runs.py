@@ -40,7 +40,7 @@ _GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38, and a long list of ties n
 
 
 class RunFormat(StrEnum):
-    """The two formats of a run file; the values are those of Pyserini's `--output-format`."""
+    """The two formats of a run file; the values are those that Pyserini takes for output formats."""
 
     TREC = 'trec'
     MSMARCO = 'msmarco'

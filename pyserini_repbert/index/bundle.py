@@ -132,6 +132,6 @@ class Bundle(Generic[_Settings, _Shard]):
     def passages(self) -> Iterator[Passage]:
         """All passages, in order. Raises DamagedFileError where no texts are stored."""
         if not self.has_texts:
-            raise DamagedFileError(f'index {self.folder} holds no texts: build it with --store-text')
+            raise DamagedFileError(f'index {self.folder} holds no texts: store them', parameters=('store_text',))
         for shard in self.shards:
             yield from shard.passages()

@@ -91,7 +91,7 @@ def build_impact_index(
     """
     target = Path(output)
     if target.exists():
-        raise InputError(f'{target} exists already: delete it, or give another --output')
+        raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
     if levels < 1:
         raise InputError(f'{levels} levels were given, expected at least 1')
     step = impact_step(bundle, levels)

@@ -77,7 +77,7 @@ def build_lucene_index(
     kind = _checked(variant, predictions, weights, topk, sqrt)
     target = Path(output)
     if target.exists():
-        raise InputError(f'{target} exists already: delete it, or give another --output')
+        raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
     additions = _additions(kind, corpus, predictions, weights, topk, sqrt)
     count = 0
     with atomic_folder(target) as folder:
@@ -101,19 +101,22 @@ def _checked(variant: str, predictions: object, weights: object, topk: int | Non
         raise InputError(f"variant '{variant}' is unknown: expected one of {', '.join(Variant)}") from error
     expanding = kind in (Variant.DOC2QUERY, Variant.DOCTTTTTQUERY)
     if expanding and predictions is None:
-        raise InputError(f'variant {kind} needs the predicted queries: give --predictions FILE')
+        raise InputError(f'variant {kind} needs the predicted queries', parameters=('predictions',))
     if kind is Variant.DEEPCT and weights is None:
-        raise InputError('variant deepct needs the term weights: give --weights FILE')
-    for flag, given, fits in (
-        ('--predictions', predictions is not None, expanding),
-        ('--topk', topk is not None, expanding),
-        ('--weights', weights is not None, kind is Variant.DEEPCT),
-        ('--sqrt', sqrt, kind is Variant.DEEPCT),
+        raise InputError('variant deepct needs the term weights', parameters=('weights',))
+    for name, given, fits in (
+        ('predictions', predictions is not None, expanding),
+        ('topk', topk is not None, expanding),
+        ('weights', weights is not None, kind is Variant.DEEPCT),
+        ('sqrt', sqrt, kind is Variant.DEEPCT),
     ):
         if given and not fits:
-            raise InputError(f'{flag} does not belong to variant {kind}: leave it out, or choose another --variant')
+            raise InputError(
+                f'{name} does not belong to variant {kind}: leave it out, or choose another variant',
+                parameters=(name, 'variant'),
+            )
     if topk is not None and topk < 1:
-        raise InputError(f'--topk {topk}: expected at least 1')
+        raise InputError(f'topk is {topk}: expected at least 1', parameters=('topk',))
     return kind
 
 

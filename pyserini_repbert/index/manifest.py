@@ -90,7 +90,9 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     if not path.is_file():
         unfinished = any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file()
         if unfinished:
-            raise InputError(f'index {folder} is not finished: run the command that began it again, with --resume')
+            raise InputError(
+                f'index {folder} is not finished: resume it with the command that began it', parameters=('resume',)
+            )
         raise InputError(f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and 'docid'")
     raw = _bytes(path)
     values = _load(raw, path)
@@ -120,7 +122,7 @@ def _warn_of_version_1(path: Path) -> None:
     """Once a process."""
     logger.warning(
         '%s has no checksum of itself, it was written by an earlier release: '
-        'the command that built it adds one when called with --resume',
+        'the command that built it adds one when it resumes',
         path,
     )
 

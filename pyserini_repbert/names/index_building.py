@@ -48,7 +48,8 @@ def missing(named: NamedIndex, device: str, precision: str = 'float32') -> Missi
     """The error for an index that is not there and was not asked to be built."""
     return MissingResourceError(
         f"index '{named.entry.name}' for encoder '{named.encoder}' is not at {named.folder}; building it takes "
-        f'{requirements(named, device, precision)}: run the command again with --build'
+        f'{requirements(named, device, precision)}: ask for it to be built',
+        parameters=('build',),
     )
 
 
@@ -117,12 +118,15 @@ def ready_folder(
     found = locate(index, encoder)
     if isinstance(found, Path):
         if asked_to_build:
-            raise InputError(f"--build is for the catalog's indexes; '{index}' is a folder: use the encode command")
+            raise InputError(
+                f"only the catalog's indexes can be built here; '{index}' is a folder: use the encode command",
+                parameters=('build',),
+            )
         return found
     if not found.is_built:
         if not (found.builds_itself or asked_to_build):
             raise missing(found, device, precision)
-        own = corpus if asked_to_build else None  # without --build it names the passages to rerank
+        own = corpus if asked_to_build else None  # otherwise it names the passages to rerank
         build(found, device, own, precision, on_build(found) if on_build else None)
     found.check()
     return found.folder

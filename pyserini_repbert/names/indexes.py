@@ -47,7 +47,8 @@ class NamedIndex:
         if wrong := self.difference(manifest.count, digest):
             raise MismatchError(
                 f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': move it to a folder of "
-                f"your own and search it there with --index FOLDER, then build '{self.entry.name}' again"
+                f"your own and search it there, then build '{self.entry.name}' again",
+                parameters=('index',),
             )
 
     def check_corpus(self, corpus: Corpus) -> None:

@@ -98,7 +98,7 @@ def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path
 def _how(entry: catalog.Entry) -> str:
     needs = entry.values.get('needs')
     return (
-        f'build one with python -m pyserini_repbert.index lucene --variant {entry.values["variant"]}'
+        f'build one of variant {entry.values["variant"]} with the command `index lucene`'
         f'{f" from {needs}" if needs else ""}'
     )
 

@@ -101,7 +101,10 @@ class PartFile:
 
     def _go_on(self) -> None:
         if not (self._resume or self._overwrite):
-            raise InputError(f'{self.path} is there, of a reranking that was stopped: pass --resume, or --overwrite')
+            raise InputError(
+                f'{self.path} is there, of a reranking that was stopped: resume it, or overwrite it',
+                parameters=('resume', 'overwrite'),
+            )
         if self._resume and (whole := self._read()):
             os.truncate(self.path, whole)
             self._begun = True
@@ -132,7 +135,8 @@ class PartFile:
                 sha256, _, text = line[:-1].partition(b' ')
                 if sha256 != hashlib.sha256(text).hexdigest().encode():
                     raise DamagedFileError(
-                        f'{self.path}:{number}: not as it was written, or by another release: pass --overwrite'
+                        f'{self.path}:{number}: not as it was written, or by another release: begin anew',
+                        parameters=('overwrite',),
                     )
                 if number == 1:
                     _compare(self.path, json.loads(text), json.loads(self._header))
@@ -166,7 +170,8 @@ def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
             old, new = (json.dumps(values.get(key))[:120] for values in (before, now))
             raise MismatchError(
                 f'{path} was begun with other settings: {key} was {old}, now it is {new}: '
-                'resume with the same, or pass --overwrite'
+                'resume with the same, or begin anew',
+                parameters=('overwrite',),
             )
 
 

@@ -113,7 +113,7 @@ def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
     source = Path(folder)
     missing = [file for file in FAISS_FILES if not (source / file).is_file()]
     if missing:
-        raise InputError(f"{source} has no file '{missing[0]}': export the index with `index export --to-faiss` first")
+        raise InputError(f"{source} has no file '{missing[0]}': export the index to FAISS's format first")
     if not name or Path(name).name != name or len(name.split()) != 1:
         raise InputError(f"'{name}' cannot name an index: use letters, digits, dots and dashes")
     md5 = digest(source / 'index', 'md5')

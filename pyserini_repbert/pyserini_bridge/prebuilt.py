@@ -45,7 +45,10 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
         by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
         if is_offline() or not download:
             why = 'downloads are off' if is_offline() else 'it has to be downloaded first'
-            raise MissingResourceError(f"prebuilt index '{name}' is not here and {why}: pass --download, or {by_hand}")
+            raise MissingResourceError(
+                f"prebuilt index '{name}' is not here and {why}: have it downloaded, or {by_hand}",
+                parameters=('download',),
+            )
         try:
             return Path(util.download_prebuilt_index(name, verbose=False))
         except Exception as error:  # Pyserini raises ValueError, AssertionError (checksum) and what its libraries raise

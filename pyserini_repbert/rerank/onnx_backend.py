@@ -46,7 +46,7 @@ class OnnxForward:
         try:
             import onnxruntime
         except ImportError as error:
-            raise MissingDependencyError.of('onnxruntime', '--backend onnx') from error
+            raise MissingDependencyError.of('onnxruntime', 'the backend onnx') from error
         kind = 'int8' if int8 else 'float32'
         name = f'{type(model).__name__.lower()}-{weights_sha256[:16]}-{_FORMAT}-{kind}.onnx'
         path = cache_folder() / 'onnx' / name

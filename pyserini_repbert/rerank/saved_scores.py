@@ -175,7 +175,9 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
             scores, differences = np.asarray(arrays['scores']), np.asarray(arrays['differences'])
     except Exception as error:  # numpy and zipfile raise nearly anything for what is no .npz, or no longer one
         why = ' '.join(str(error).split())[:120] or type(error).__name__
-        raise InputError(f'{found} holds no saved scores ({why}): write it with `rerank --pairs`') from error
+        raise InputError(
+            f'{found} holds no saved scores ({why}): the rerank command writes them', parameters=('pairs',)
+        ) from error
     damaged = f'{found} is damaged: write it again'
     if isinstance(content, dict) and content.get('format') != _FORMAT:
         raise InputError(f'{found} has format {content.get("format")!r}, this version reads {_FORMAT}: write it again')

@@ -90,7 +90,7 @@ class RecipeFile:
         value = own.get(name)
         found = os.environ.get(name) if value is None else str(value)
         if found is None:
-            message = f'${{{name}}} has no value: pass --set variables.{name}=VALUE, or set it in the environment'
+            message = f'${{{name}}} has no value: set variables.{name}, or {name} in the environment'
             raise self.error(message, *keys)
         return found
 

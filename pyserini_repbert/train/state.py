@@ -65,10 +65,12 @@ def standing(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Sta
             verify_checksums(target, required=())
             return Standing.DONE
         if is_first():
-            raise InputError(f'{target} is there already: give another --output, or --overwrite')
+            raise InputError(
+                f'{target} is there already: give another output, or overwrite it', parameters=('output', 'overwrite')
+            )
     if overwrite or not work.exists():
         if resume and is_first():
-            raise InputError(f'{work} is not there: nothing to resume, leave out --resume')
+            raise InputError(f'{work} is not there: there is nothing to resume', parameters=('resume',))
         return Standing.NEW
     before = _recipe_in(work)
     if before is None:
@@ -76,10 +78,13 @@ def standing(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Sta
             raise InputError(f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped')
         return Standing.NEW  # stopped before it began
     if not resume:
-        raise InputError(f'{work} holds a training that was stopped: pass --resume, or --overwrite')
+        raise InputError(
+            f'{work} holds a training that was stopped: resume it, or overwrite it', parameters=('resume', 'overwrite')
+        )
     if before != recipe.text:
         raise MismatchError(
-            f'{work} holds a training of another recipe or other settings: give the same, or --overwrite'
+            f'{work} holds a training of another recipe or other settings: give the same, or begin anew',
+            parameters=('overwrite',),
         )
     return Standing.BEGUN
 
@@ -133,7 +138,10 @@ def _ready(recipe: Recipe, work: Path) -> Path | None:
         try:
             verify_checksums(newest, summed_names(newest))
         except DamagedFileError as error:
-            raise DamagedFileError(f'{error}; without {newest}, --resume goes on from the checkpoint before') from error
+            raise DamagedFileError(
+                f'{error}; without {newest}, a resumed training goes on from the checkpoint before',
+                parameters=('resume',),
+            ) from error
     return newest
 
 

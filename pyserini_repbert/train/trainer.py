@@ -141,7 +141,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             return None
         found = Path(self.args.output_dir) / Path(state.best_model_checkpoint).name
         if not (found / TRAINER_STATE_NAME).is_file():
-            raise DamagedFileError(f'{found}, the best model so far, is missing: begin again with --overwrite')
+            raise DamagedFileError(f'{found}, the best model so far, is missing: begin anew', parameters=('overwrite',))
         if (found / CHECKSUMS).is_file():
             verify_checksums(found, summed_names(found))
         return found

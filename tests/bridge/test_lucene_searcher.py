@@ -209,7 +209,7 @@ def test_prebuilt_names(monkeypatch):
     with pytest.raises(UnknownNameError, match='did you mean msmarco-v1-passage'):
         prebuilt.prebuilt_index('msmarco-passage')
     util.here = False
-    with pytest.raises(MissingResourceError, match=r'--download, or fetch https://host/x\.tar\.gz \(2\.2 GB\)'):
+    with pytest.raises(MissingResourceError, match=r'have it downloaded, or fetch https://host/x\.tar\.gz \(2\.2 GB\)'):
         prebuilt.prebuilt_index('msmarco-v1-passage')
     entry |= {'size compressed (bytes)': None, 'size': -1}
     with pytest.raises(MissingResourceError, match=r'x\.tar\.gz \(size unknown\)'):
@@ -229,8 +229,11 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
     monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
     entry = prebuilt_tables()['sparse']['cacm']
-    with pytest.raises(MissingResourceError, match=r'pass --download, or fetch .*cacm.* \(2\.3 MB\) and unpack it'):
+    with pytest.raises(
+        MissingResourceError, match=r'have it downloaded, or fetch .*cacm.* \(2\.3 MB\) and unpack it'
+    ) as refused:
         prebuilt.prebuilt_index('cacm')
+    assert refused.value.parameters == ('download',)
     folder = tmp_path / 'indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
     folder.mkdir(parents=True)
     assert prebuilt.prebuilt_index('cacm') == folder

@@ -67,8 +67,9 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(encoder, corpus_file, tmp_path)
         encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, on_progress=stop_at_17, token_budget=40)
     (tmp_path / 'stopped' / '.shard-00002.killed').mkdir()
     assert not (tmp_path / 'stopped' / 'manifest.json').exists()
-    with pytest.raises(InputError, match='not finished.*--resume'):
+    with pytest.raises(InputError, match='not finished: resume it') as refused:
         DenseBundle(tmp_path / 'stopped')
+    assert refused.value.parameters == ('resume',)
     shutil.rmtree(tmp_path / 'at once')
     encode_corpus(corpus, encoder, tmp_path / 'at once', **options, token_budget=40)
     before = (tmp_path / 'stopped' / 'shard-00000' / 'vectors.npy').stat().st_mtime_ns
@@ -98,8 +99,9 @@ def test_resuming_refuses_what_differs(encoder, tiny_checkpoint, corpus_file, tm
     corpus = corpus_file(12)
     encode_corpus(open_corpus(corpus), encoder, output, shard_size=5)
     before = _bytes(output)
-    with pytest.raises(InputError, match='--resume'):
+    with pytest.raises(InputError, match='is not empty: resume it') as refused:
         encode_corpus(open_corpus(corpus), encoder, output, shard_size=5)
+    assert refused.value.parameters == ('resume', 'overwrite')
     other = RepBertDocumentEncoder(tiny_checkpoint('other', seed=1))
     with pytest.raises(MismatchError, match='begun with encoder'):
         encode_corpus(open_corpus(corpus), other, output, shard_size=5, resume=True)

@@ -66,7 +66,7 @@ def test_a_refused_encoding_leaves_nothing_and_its_advice_works(tiny_checkpoint,
     output = tmp_path / 'index'
     arguments = ['--corpus', str(corpus), '--encoder', str(tiny_checkpoint()), '--output', str(output), '--quiet']
     assert command.run(main, arguments) == 2
-    assert 'pass --on-error skip' in capsys.readouterr().err
+    assert 'or skip what cannot be used (--on-error)\n' in capsys.readouterr().err
     assert not output.exists()
     assert command.run(main, [*arguments, '--on-error', 'skip']) == 0
     assert len(DenseBundle(output)) == 2
@@ -84,11 +84,13 @@ def test_a_refusal_before_a_shard_is_whole_leaves_the_folder_as_it_was(tmp_path)
 
 def test_a_refusal_after_a_whole_shard_says_how_to_go_on(tmp_path):
     folder = tmp_path / 'index'
-    with pytest.raises(InputError, match=r'no more; what was encoded before is kept in .*index: add --resume'):
+    with pytest.raises(InputError, match=r'no more; what was encoded before is kept in .*index: resume it') as refused:
         build(folder, encode=failing_after(1))
+    assert refused.value.parameters == ('resume',)
     assert sorted(path.name for path in folder.iterdir()) == ['encoding.json', 'shard-00000']
-    with pytest.raises(InputError, match='--resume'):
+    with pytest.raises(InputError, match='is not empty: resume it') as refused:
         build(folder)
+    assert refused.value.parameters == ('resume', 'overwrite')
     build(folder, resume=True)
     assert len(DenseBundle(folder)) == 5
 
@@ -138,8 +140,9 @@ def test_resuming_without_the_record_of_the_settings(tmp_path):
     with pytest.raises(MismatchError, match="begun with encoder 'tiny', now it is 'other'"):
         build(tmp_path / 'index', settings=other, resume=True)
     (tmp_path / 'index' / 'manifest.json').unlink()
-    with pytest.raises(DamagedFileError, match='encoding.json is missing.*--overwrite'):
+    with pytest.raises(DamagedFileError, match='encoding.json is missing.*begin anew') as refused:
         build(tmp_path / 'index', resume=True)
+    assert refused.value.parameters == ('overwrite',)
 
 
 def test_resuming_notices_a_damaged_shard(tmp_path):

@@ -115,8 +115,9 @@ def test_a_stopped_pruning_goes_on(bundle, tmp_path):
     expected = prune_epic_bundle(bundle, tmp_path / 'at once', 7, 'float16', 8).folder
     with pytest.raises(KeyboardInterrupt):
         prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8, stop)
-    with pytest.raises(InputError, match='--resume'):
+    with pytest.raises(InputError, match='is not empty: resume it') as refused:
         prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8)
+    assert refused.value.parameters == ('resume', 'overwrite')
     done.clear()
     again = prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8, done.append, resume=True).folder
     assert sum(done) == 30

@@ -15,7 +15,7 @@ def test_a_corpus_becomes_a_bundle_that_checks_out(tiny_epic, corpus_file, tmp_p
     assert command.run(main, [*arguments, '--prune', '10', '--weights', 'uint8', '--fp32']) == 0
     assert '20 passages x 10 terms' in capsys.readouterr().out
     assert command.run(main, [*arguments, '--prune', '10']) == 2
-    assert 'not empty: pass --resume' in capsys.readouterr().err
+    assert 'not empty: resume it, or overwrite it (--resume, --overwrite)' in capsys.readouterr().err
     assert command.run(main, [*arguments, '--prune', '0', '--overwrite', '--store-text', '--fp32']) == 0
     assert '20 passages x all terms' in capsys.readouterr().out
     assert command.run(main, ['check', '--index', output]) == 0
@@ -47,7 +47,10 @@ def test_one_line_for_what_cannot_be(tiny_epic, tiny_checkpoint, corpus_file, tm
         (['--encoder', 'epic'], 'downloads are off: fetch epic.p (510 MB)'),
         (['--encoder', str(tiny_checkpoint())], "system 'repbert', 'epic' was expected"),
         (['--encoder', str(tiny_epic()), '--prune', '-3'], "'-3' is not a whole number"),
-        (['--encoder', str(tiny_epic('b')), '--shard', '2/2'], "--shard '2/2'"),
+        (
+            ['--encoder', str(tiny_epic('b')), '--shard', '2/2'],
+            "part '2/2': expected i/n with i from 0 to n-1, '0/4' say (--shard)",
+        ),
     ):
         given = ['epic', '--corpus', corpus, '--output', str(tmp_path / 'index'), *arguments]
         assert command.run(main, given) == 2

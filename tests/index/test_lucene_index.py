@@ -110,20 +110,25 @@ def test_existing_output_is_refused(corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('options', 'message'),
+    ('options', 'message', 'parameters'),
     [
-        ({'variant': 'splade'}, "variant 'splade' is unknown: expected one of bm25, doc2query"),
-        ({'variant': 'doc2query'}, 'give --predictions'),
-        ({'variant': 'deepct'}, 'give --weights'),
-        ({'variant': 'bm25', 'weights': 'w'}, '--weights does not belong to variant bm25'),
-        ({'variant': 'deepct', 'weights': 'w', 'predictions': 'p'}, '--predictions does not belong to variant deepct'),
-        ({'variant': 'doc2query', 'predictions': 'p', 'sqrt': True}, '--sqrt does not belong'),
-        ({'variant': 'doc2query', 'predictions': 'p', 'topk': 0}, 'expected at least 1'),
+        ({'variant': 'splade'}, "variant 'splade' is unknown: expected one of bm25, doc2query", ()),
+        ({'variant': 'doc2query'}, 'needs the predicted queries', ('predictions',)),
+        ({'variant': 'deepct'}, 'needs the term weights', ('weights',)),
+        ({'variant': 'bm25', 'weights': 'w'}, 'weights does not belong to variant bm25', ('weights', 'variant')),
+        (
+            {'variant': 'deepct', 'weights': 'w', 'predictions': 'p'},
+            'predictions does not belong to variant deepct',
+            ('predictions', 'variant'),
+        ),
+        ({'variant': 'doc2query', 'predictions': 'p', 'sqrt': True}, 'sqrt does not belong', ('sqrt', 'variant')),
+        ({'variant': 'doc2query', 'predictions': 'p', 'topk': 0}, 'topk is 0: expected at least 1', ('topk',)),
     ],
 )
-def test_options_that_do_not_fit(corpus, tmp_path, options, message):
-    with pytest.raises(InputError, match=message):
+def test_options_that_do_not_fit(corpus, tmp_path, options, message, parameters):
+    with pytest.raises(InputError, match=message) as refused:
         build_lucene_index(corpus, tmp_path / 'out', **options)
+    assert refused.value.parameters == parameters
     assert not (tmp_path / 'out').exists()
 
 

@@ -21,7 +21,7 @@ def test_what_cannot_be_had_says_how_to_get_it():
         open_sparse('doc2qery', 'demo')
     with pytest.raises(MissingResourceError, match='bm25@FOLDER'):
         open_sparse('bm25')
-    with pytest.raises(MissingResourceError, match='--variant deepct from DeepCT'):
+    with pytest.raises(MissingResourceError, match='of variant deepct with the command `index lucene` from DeepCT'):
         open_sparse('deepct', 'msmarco-v1-passage')
     with pytest.raises(MissingResourceError, match='764 MB'):
         open_sparse('doc2query', 'demo')

@@ -60,8 +60,9 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
     assert len(part.read_text().splitlines()) == 2
     with open(part, 'a') as stream:
         stream.write('{"window": 1, "rank')  # cut while it was written
-    with pytest.raises(InputError, match='pass --resume, or --overwrite'):
+    with pytest.raises(InputError, match='resume it, or overwrite it') as refused:
         run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
+    assert refused.value.parameters == ('resume', 'overwrite')
     resumed = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output, resume=True)
     assert len(calls) == 4  # one before the kill, and not again
     assert resumed.run == whole.run

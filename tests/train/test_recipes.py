@@ -81,7 +81,7 @@ def test_settings_replace_values(recipe_file, world):
 
 def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, monkeypatch):
     path = recipe_file('repbert', variables={'WHERE': 'here'}, description='${WHERE} ${ELSEWHERE}')
-    with pytest.raises(InputError, match=r'\$\{ELSEWHERE\} has no value: pass --set variables.ELSEWHERE='):
+    with pytest.raises(InputError, match=r'\$\{ELSEWHERE\} has no value: set variables.ELSEWHERE, or ELSEWHERE in'):
         read_recipe(path)
     monkeypatch.setenv('ELSEWHERE', 'there')
     assert read_recipe(path).description == 'here there'

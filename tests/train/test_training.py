@@ -98,8 +98,9 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
         train(recipe, tmp_path / 'resumed', device='cpu')
     monkeypatch.undo()
     assert not (tmp_path / 'resumed').exists()
-    with pytest.raises(InputError, match='pass --resume'):
+    with pytest.raises(InputError, match='resume it, or overwrite it') as refused:
         train(recipe, tmp_path / 'resumed', device='cpu')
+    assert refused.value.parameters == ('resume', 'overwrite')
     done = train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
     assert (done.cutoff, done.at_cutoff, done.best) == pytest.approx((first.cutoff, first.at_cutoff, first.best))
     whole, resumed = (read_log(tmp_path / name / 'log.csv') for name in ('whole', 'resumed'))

@@ -61,7 +61,8 @@ def convert_epic(
     if n_pieces != config['vocab_size']:
         raise DamagedFileError(
             f'{source} has a vocabulary of {config["vocab_size"]}, {pieces} has {n_pieces} wordpieces: give the '
-            'vocab.txt of its BERT with --vocabulary'
+            'vocab.txt of its BERT',
+            parameters=('vocabulary',),
         )
     with atomic_folder(target) as made:
         shutil.copyfile(pieces, made / 'vocab.txt')

@@ -76,4 +76,6 @@ def uncased_vocabulary() -> Path:
     try:
         return catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
     except MissingResourceError as error:
-        raise MissingResourceError(f'the checkpoint has no vocab.txt: give --vocabulary, or {error}') from error
+        raise MissingResourceError(
+            f'the checkpoint has no vocab.txt: give one, or {error}', parameters=('vocabulary',)
+        ) from error

@@ -115,7 +115,8 @@ def _prefix(source: Path, checkpoint: str | None) -> Path:
     if len(found) != 1:
         raise InputError(
             f'{source} has {len(names)} TensorFlow checkpoints{": " if names else ""}{", ".join(names)}: '
-            'expected one, or its name with --checkpoint'
+            'expected one, or its name',
+            parameters=('checkpoint',),
         )
     return found[0]
 
