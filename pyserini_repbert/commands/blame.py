@@ -1,4 +1,4 @@
-"""`regression blame A.json B.json`: what differs between two reports; with `--probe`, which suspects move a score."""
+"""`regression blame A.json B.json`: what differs between two reports; with `--probe`, which factors move a score."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyserini_repbert.commands.regression_folders import add_folders
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import StrPath, existing_file
 from pyserini_repbert.formats.json_values import checked, parse_json
-from pyserini_repbert.regression.blame.variants import SUSPECTS as TESTABLE
+from pyserini_repbert.regression.blame.variants import FACTORS as TESTABLE
 from pyserini_repbert.regression.schema import FOLDER
 
-# What a suspect can move, the most telling first; a difference in another name comes after these.
-SUSPECTS = (
+# What can move a score, the most telling first; other differences come after these.
+FACTORS = (
     'code',
     'pyserini',
     'anserini',
@@ -63,14 +63,14 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('reports', nargs=2, metavar='REPORT.json', help='reports that regression --report wrote')
     made.add_argument('--probe', action='store_true', help='test what can be tested here, on conditions that moved')
     made.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
-    made.add_argument('--suspect', action='append', choices=TESTABLE, help='with --probe: only this one; repeatable')
+    made.add_argument('--factor', action='append', choices=TESTABLE, help='with --probe: only this one; repeatable')
     made.add_argument(
         '--files', nargs='+', metavar='FILE', help=f"with --probe: the reports' YAML files, if not in {FOLDER}/"
     )
     add_folders(made)
     options = made.parse_args(arguments)
-    if not options.probe and (options.suspect or options.files):
-        raise InputError('--suspect and --files go with --probe (see --help)')
+    if not options.probe and (options.factor or options.files):
+        raise InputError('--factor and --files go with --probe (see --help)')
     first, second = (read_report(path) for path in options.reports)
     from pyserini_repbert.evaluate.tables import markdown
 
@@ -80,9 +80,9 @@ def main(arguments: Sequence[str]) -> int | None:
         if name not in (known := [condition for _, condition in names]):
             raise UnknownNameError(f"'{name}' is no condition of these reports{did_you_mean(name, known)}")
     chosen = [name for name in names if not options.condition or name[1] in options.condition]
-    suspects = differing(first['environment'], second['environment'])
-    if suspects:
-        print(markdown(['suspect', *options.reports], [list(row) for row in suspects]))
+    factors = differing(first['environment'], second['environment'])
+    if factors:
+        print(markdown(['factor', *options.reports], [list(row) for row in factors]))
     else:
         print('The environments are the same.')
     changes = {name: differences(*(conditions.get(name, {}) for conditions in both)) for name in chosen}
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str]) -> int | None:
         from pyserini_repbert.regression.blame.probe_report import probe_all
 
         own = [(name, [measured(conditions.get(name, {})) for conditions in both]) for name in by_move]
-        probe_all(options, [pair for pair in own if options.condition or pair[0] in moved], suspects)
+        probe_all(options, [pair for pair in own if options.condition or pair[0] in moved], factors)
     return None
 
 
@@ -112,8 +112,8 @@ def read_report(path: StrPath) -> dict[str, Any]:
 
 
 def differing(first: dict[str, str], second: dict[str, str]) -> list[tuple[str, str, str]]:
-    """(name, in the first, in the second) of all that differs, the usual suspects first."""
-    names = sorted({*first, *second}, key=lambda name: (SUSPECTS.index(name) if name in SUSPECTS else 99, name))
+    """(name, in the first, in the second) of all that differs, the most telling first."""
+    names = sorted({*first, *second}, key=lambda name: (FACTORS.index(name) if name in FACTORS else 99, name))
     pairs = [(name, first.get(name, 'absent'), second.get(name, 'absent')) for name in names]
     return [pair for pair in pairs if pair[1] != pair[2]]
 

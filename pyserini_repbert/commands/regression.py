@@ -18,9 +18,9 @@ from pyserini_repbert.regression.schema import FOLDER
 if TYPE_CHECKING:
     from pyserini_repbert.regression.runner import Outcome
     from pyserini_repbert.regression.schema import Condition, Regression
-    from pyserini_repbert.regression.workspace import Workshop
+    from pyserini_repbert.regression.workspace import Workspace
 
-    Work = list[tuple[Regression, list[tuple[Condition, Workshop]]]]
+    Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
 
 EXIT_FAIL = 1
 
@@ -55,17 +55,17 @@ def main(arguments: list[str]) -> int | None:
 def _work(paths: Sequence[str], options: argparse.Namespace, version: str) -> Work:
     from pyserini_repbert.catalog import did_you_mean
     from pyserini_repbert.regression.reading import read_regression
-    from pyserini_repbert.regression.workspace import Workshop
+    from pyserini_repbert.regression.workspace import Workspace
 
     work: Work = []
     names: list[str] = []
     for path in paths:
         regression = read_regression(path)
         names += [condition.name for condition in regression.conditions]
-        workshop = Workshop(regression, Path(options.work), options.data, version)
+        workspace = Workspace(regression, Path(options.work), options.data, version)
         chosen = [own for own in regression.conditions if not options.condition or own.name in options.condition]
         if chosen:
-            work.append((regression, [(condition, workshop) for condition in chosen]))
+            work.append((regression, [(condition, workspace) for condition in chosen]))
     for name in options.condition:
         if name not in names:
             raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
@@ -85,13 +85,13 @@ def _dry_run(work: Work) -> None:
     from pyserini_repbert.regression.runner import commands_of
 
     for _, pairs in work:
-        for condition, workshop in pairs:
-            print(f'# {workshop.regression.name} {condition.name}')
-            for name in workshop.needed(condition.needs):
-                absent = resources.missing(workshop.regression.resources[name], workshop.places)
+        for condition, workspace in pairs:
+            print(f'# {workspace.regression.name} {condition.name}')
+            for name in workspace.needed(condition.needs):
+                absent = resources.missing(workspace.regression.resources[name], workspace.places)
                 if absent is not None:
                     print(f'# missing: {absent.what}{f" ({absent.size})" if absent.size else ""}: {absent.get}')
-            print(*(commands_of(condition, workshop) if condition.expected else []), sep='\n')
+            print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
 
 
 def _run(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
@@ -115,11 +115,11 @@ def _run(work: Work, options: argparse.Namespace, environment: dict[str, str]) -
     return EXIT_FAIL if conditions[Status.FAIL] else 0
 
 
-def _show(workshop: Workshop, outcome: Outcome) -> None:
+def _show(workspace: Workspace, outcome: Outcome) -> None:
     from pyserini_repbert.regression.report import measure_text
     from pyserini_repbert.regression.runner import Status
 
-    lines = [f'{outcome.status} {workshop.regression.name} {outcome.condition.name}']
+    lines = [f'{outcome.status} {workspace.regression.name} {outcome.condition.name}']
     lines[0] += f': {outcome.why}' if outcome.why else ''
     lines[0] += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})' if outcome.seconds else ''
     lines += [f'  missing: {one.what}{f" ({one.size})" if one.size else ""}: {one.get}' for one in outcome.missing]
@@ -131,11 +131,11 @@ def _show(workshop: Workshop, outcome: Outcome) -> None:
     print('\n'.join(lines), flush=True)
 
 
-def _show_failures(workshop: Workshop, outcome: Outcome) -> None:
+def _show_failures(workspace: Workspace, outcome: Outcome) -> None:
     from pyserini_repbert.regression.runner import Status
 
     if outcome.status is Status.FAIL:
-        _show(workshop, outcome)
+        _show(workspace, outcome)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ from pyserini_repbert.regression import resources
 from pyserini_repbert.regression.checkpoints import condition_fingerprint
 from pyserini_repbert.regression.resources import Missing
 from pyserini_repbert.regression.schema import Condition, Expected
-from pyserini_repbert.regression.workspace import CommandFailedError, Workshop, remember, remembered
+from pyserini_repbert.regression.workspace import CommandFailedError, Workspace, remember, remembered
 
 _SLACK = 1e-9  # of floating point, beside the published digits
 
@@ -80,19 +80,19 @@ def judge(expected: Expected, measured: float) -> Status:
     return Status.WITHIN if difference <= tolerance + _SLACK else Status.FAIL
 
 
-def commands_of(condition: Condition, workshop: Workshop) -> list[str]:
+def commands_of(condition: Condition, workspace: Workspace) -> list[str]:
     """Every command of a condition, as a user would type it: its builds', its own, and the evaluation."""
-    listed = [*_own_commands(condition, workshop), *_evaluation(condition)]
-    return [workshop.shown(command) for command in listed]
+    listed = [*_own_commands(condition, workspace), *_evaluation(condition)]
+    return [workspace.shown(command) for command in listed]
 
 
-def _own_commands(condition: Condition, workshop: Workshop) -> list[str]:
-    return [own for build in workshop.builds(condition.needs) for own in build.commands] + [*condition.commands]
+def _own_commands(condition: Condition, workspace: Workspace) -> list[str]:
+    return [own for build in workspace.builds(condition.needs) for own in build.commands] + [*condition.commands]
 
 
-def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = False) -> Outcome:
+def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = False) -> Outcome:
     """Run a condition, or say what is missing; a failure of its commands is its outcome, never raised."""
-    commands = commands_of(condition, workshop)
+    commands = commands_of(condition, workspace)
     recorded = [Score(own, Status.RECORDED) for own in condition.recorded]
 
     def outcome(status: Status, why: str = '', absent: Sequence[Missing] = ()) -> Outcome:
@@ -101,8 +101,8 @@ def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = Fa
 
     if not condition.expected:
         return outcome(Status.RECORDED)
-    needed = [workshop.regression.resources[name] for name in workshop.needed(condition.needs)]
-    found = [resources.missing(resource, workshop.places) for resource in needed]
+    needed = [workspace.regression.resources[name] for name in workspace.needed(condition.needs)]
+    found = [resources.missing(resource, workspace.places) for resource in needed]
     absent = [one for one in found if one is not None]
     if absent:
         return outcome(Status.NOT_RUN, absent=absent)
@@ -110,7 +110,7 @@ def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = Fa
         return outcome(Status.NOT_RUN, f'takes {condition.heavy}: --all runs it')
     start = time.perf_counter()
     try:
-        measured, seconds, fingerprint = _measured(condition, workshop)
+        measured, seconds, fingerprint = _measured(condition, workspace)
     except PyseriniRepbertError as error:
         return outcome(Status.FAIL, str(error))
     scores = []
@@ -124,14 +124,14 @@ def run_condition(condition: Condition, workshop: Workshop, heavy_too: bool = Fa
 
 
 def run_all(
-    work: Sequence[tuple[Condition, Workshop]],
+    work: Sequence[tuple[Condition, Workspace]],
     jobs: int = 1,
     heavy_too: bool = False,
-    on_outcome: Callable[[Workshop, Outcome], object] | None = None,
+    on_outcome: Callable[[Workspace, Outcome], object] | None = None,
 ) -> list[Outcome]:
     """The outcomes of conditions in their order, `jobs` of them at a time."""
 
-    def one(pair: tuple[Condition, Workshop]) -> Outcome:
+    def one(pair: tuple[Condition, Workspace]) -> Outcome:
         outcome = run_condition(*pair, heavy_too)
         if on_outcome is not None:
             on_outcome(pair[1], outcome)
@@ -151,31 +151,31 @@ def _evaluation(condition: Condition) -> list[str]:
     ]
 
 
-def _measured(condition: Condition, workshop: Workshop) -> tuple[list[float | None], float | None, Mapping[str, str]]:
+def _measured(condition: Condition, workspace: Workspace) -> tuple[list[float | None], float | None, Mapping[str, str]]:
     """The measured scores, in the order of the expected ones; the seconds of a remembered result, else None; and the
     fingerprint of what was run.
     """
     evaluation = _evaluation(condition)
     wanted = [[own.measure, sorted(own.where.items())] for own in condition.expected]
     asked = [*condition.commands, *evaluation, condition.table, json.dumps(wanted)]
-    key = workshop.key(asked, condition.needs)
-    note = workshop.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
+    key = workspace.key(asked, condition.needs)
+    note = workspace.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
     known = remembered(note)
     if known and known.get('key') == key and 'fingerprint' in known:
         return known['measured'], known['seconds'], known['fingerprint']
     start = time.perf_counter()
     for name in condition.needs:
-        if name in workshop.regression.builds:
-            workshop.build(name)
+        if name in workspace.regression.builds:
+            workspace.build(name)
     for command in condition.commands:
-        workshop.run(command)
+        workspace.run(command)
     if condition.run:
-        means = _means(workshop.run(evaluation[0]), evaluation[0])
+        means = _means(workspace.run(evaluation[0]), evaluation[0])
         measured = [_number(means.get(expected.measure)) for expected in condition.expected]
     else:
-        measured = [_looked_up(Path(workshop.words(condition.table)[0]), own) for own in condition.expected]
+        measured = [_looked_up(Path(workspace.words(condition.table)[0]), own) for own in condition.expected]
     seconds = time.perf_counter() - start
-    fingerprint = condition_fingerprint([workshop.words(own) for own in _own_commands(condition, workshop)])
+    fingerprint = condition_fingerprint([workspace.words(own) for own in _own_commands(condition, workspace)])
     if None not in measured:
         remember(note, {'key': key, 'measured': measured, 'seconds': seconds, 'fingerprint': fingerprint})
     return measured, None, fingerprint

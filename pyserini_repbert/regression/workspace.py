@@ -38,7 +38,7 @@ def _lock(target: str) -> threading.Lock:
         return _locks.setdefault(target, threading.Lock())
 
 
-class Workshop:
+class Workspace:
     """Where one regression's commands run.
 
     Parameters

@@ -4,7 +4,7 @@
 
 JOB is an object: `command` (the package's module), `arguments`, `work` (the folder that the command writes under),
 `every` (look at each n-th kill point), `before` (arguments of a command that has filled the folder already, or null)
-and `windows` (for rerank: end a window after each query). Prints {'points': …, 'looked': …, 'failures': [...]}.
+and `small_batches` (for rerank: query batches of one query each). Prints {'points': …, 'looked': …, 'failures': [...]}.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
-    if job['windows']:
-        _many_windows()
+    if job['small_batches']:
+        _small_batches()
     scenario = Scenario(job)
     begin = ['--overwrite'] if scenario.began_full else []
     scenario.restore(scenario.start)
@@ -117,13 +117,13 @@ def main() -> None:
     print(json.dumps({'points': len(points), 'looked': len(looked), 'failures': scenario.failures}))
 
 
-def _many_windows() -> None:
-    """A reranking whose windows end after each query, and whose clock stands still."""
-    from pyserini_repbert.pipeline import query_batches as windows, reranking, stages
+def _small_batches() -> None:
+    """A reranking whose query batches hold one query each, and whose clock stands still."""
+    from pyserini_repbert.pipeline import query_batches, reranking, stages
 
     cut = reranking.cut_batches
     reranking.cut_batches = lambda planned, size: cut(planned, 1)
-    for module in (stages, windows):
+    for module in (stages, query_batches):
         module.time = type('Clock', (), {'perf_counter': staticmethod(lambda: 0.0)})
 
 

@@ -154,12 +154,12 @@ def test_flipped_bits_of_saved_scores_are_refused_or_change_nothing(every, tmp_p
 
 
 @pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])
-def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_window(every, tmp_path):
+def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_batch(every, tmp_path):
     output, settings = tmp_path / 'part' / 'out.txt', {'run': 'x', 'stages': [1]}
-    windows = [BatchResult(((f'q{n}', Ranking(['a', 'b'], [2.0, float(n)])),), ()) for n in range(3)]
+    batches = [BatchResult(((f'q{n}', Ranking(['a', 'b'], [2.0, float(n)])),), ()) for n in range(3)]
     with PartFile(output, settings) as part:
-        for number, window in enumerate(windows):
-            part.append(number, window)
+        for number, batch in enumerate(batches):
+            part.append(number, batch)
     path = output.with_name('out.txt.part')
     whole = path.read_bytes()
     failures, cases = [], 0
@@ -168,10 +168,10 @@ def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_window(every, tmp_pat
         flipped(path, place, bit)
         try:
             with PartFile(output, settings, resume=True) as part:
-                if any(part.done[number] != windows[number] for number in part.done):
+                if any(part.done[number] != batches[number] for number in part.done):
                     failures.append(f'{place}.{bit}: other scores')
                 if len(part.done) < 2:
-                    failures.append(f'{place}.{bit}: {len(part.done)} windows are left')
+                    failures.append(f'{place}.{bit}: {len(part.done)} batches are left')
         except PyseriniRepbertError as error:
             failures += [] if 'out.txt.part' in str(error) else [f'{place}.{bit}: {error}']
         except BaseException as error:

@@ -18,10 +18,10 @@ SCRIPT = Path(__file__).with_name('kill_commands.py')
 QUICK = 12  # each twelfth kill point in the quick test
 
 
-def attacked(tmp_path, command, arguments, every, first=0, before=None, windows=False):
+def attacked(tmp_path, command, arguments, every, first=0, before=None, small_batches=False):
     """Run the script; its figures."""
     job = {'command': command, 'arguments': [*map(str, arguments)], 'work': str(tmp_path / 'work'), 'every': every}
-    job |= {'before': before and [*map(str, before)], 'windows': windows, 'first': first}
+    job |= {'before': before and [*map(str, before)], 'small_batches': small_batches, 'first': first}
     (tmp_path / 'job.json').write_text(json.dumps(job))
     found = kill_at.fresh(SCRIPT, tmp_path / 'job.json', timeout=3600)  # two minutes on an idle machine
     print(f'{command}: {found["points"]} kill points, {found["looked"]} tried, {len(found["failures"])} failures')
@@ -89,4 +89,4 @@ def test_every_kill_of_rerank(world, tmp_path):
     given = ['--run', world.run_file, '--topics', world.topics, '--corpus', world.corpus, '--output', work / 'out.txt']
     given += ['--reranker', f'{world.mono}@10', '--reranker', f'{world.duo}@4', '--quiet', '--fp32']
     given += ['--pairs', work / 'pairs.npz', '--cost', work / 'cost.json']
-    attacked(tmp_path, 'rerank', given, 1, windows=True)
+    attacked(tmp_path, 'rerank', given, 1, small_batches=True)

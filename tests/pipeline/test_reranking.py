@@ -59,7 +59,7 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
     part = tmp_path / 'out.txt.part'
     assert len(part.read_text().splitlines()) == 2
     with open(part, 'a') as stream:
-        stream.write('{"window": 1, "rank')  # cut while it was written
+        stream.write('{"batch": 1, "rank')  # cut while it was written
     with pytest.raises(InputError, match='resume it, or overwrite it') as refused:
         run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
     assert refused.value.parameters == ('resume', 'overwrite')

@@ -18,7 +18,7 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.workspace import CommandFailedError, Workshop
+from pyserini_repbert.regression.workspace import CommandFailedError, Workspace
 
 TEXT = """\
 name: small
@@ -99,11 +99,11 @@ def regression_file(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, data: Path) -> Callable[..., Workshop]:
+def workspace(tmp_path: Path, data: Path) -> Callable[..., Workspace]:
     """make(path, version='1') -> where a regression's commands run."""
 
-    def make(path: Path, version: str = '1') -> Workshop:
-        return Workshop(read_regression(path), tmp_path / 'work', str(data), version)
+    def make(path: Path, version: str = '1') -> Workspace:
+        return Workspace(read_regression(path), tmp_path / 'work', str(data), version)
 
     return make
 
@@ -142,17 +142,17 @@ class World:
 
     @staticmethod
     def rows(printed: str) -> list[list[str]]:
-        """The cells of the table of suspects."""
+        """The cells of the table of factors."""
         lines = printed.partition('of the difference |')[2].partition('\n\n')[0].splitlines()[2:]
         return [[cell.strip() for cell in line.strip('| ').split('|')] for line in lines]
 
     @staticmethod
-    def run_here(workshop: Workshop, command: str) -> str:
-        """`Workshop.run` without a process of its own."""
-        words = workshop.words(command)
+    def run_here(workspace: Workspace, command: str) -> str:
+        """`Workspace.run` without a process of its own."""
+        words = workspace.words(command)
         printed = io.StringIO()
         module = importlib.import_module(f'{words[2]}.__main__')
-        with mock.patch.dict(os.environ, workshop._environment), contextlib.redirect_stdout(printed):
+        with mock.patch.dict(os.environ, workspace._environment), contextlib.redirect_stdout(printed):
             status = run(module.main, [*words[3:], '--quiet'])
         if status:
             raise CommandFailedError(f"'{command}' ended with status {status}")
@@ -171,7 +171,7 @@ def dense_world(
     capsys: pytest.CaptureFixture[str],
 ) -> World:
     """Sixty passages and twelve questions, half their words capitals; every fifth passage is relevant."""
-    monkeypatch.setattr(Workshop, 'run', World.run_here)
+    monkeypatch.setattr(Workspace, 'run', World.run_here)
     monkeypatch.setenv('OMP_NUM_THREADS', '1')
     tiny_checkpoint()
     corpus = corpus_file(60)

@@ -1,4 +1,4 @@
-"""`blame --probe` finds the suspect that moved a score, puts it first, and says what it could not test."""
+"""`blame --probe` finds the factor that moved a score, puts it first, and says what it could not test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 from pyserini_repbert.models import batching
-from pyserini_repbert.regression.workspace import CommandFailedError, Workshop
+from pyserini_repbert.regression.workspace import CommandFailedError, Workspace
 
 
 def test_the_precision_of_another_report_is_found(dense_world: Any) -> None:
@@ -24,7 +24,7 @@ def test_the_precision_of_another_report_is_found(dense_world: Any) -> None:
     second = dense_world.report('b')
     assert dense_world.score(first) != dense_world.score(second)
     dense_world.file.write_text(text, encoding='utf-8')
-    printed = dense_world.blame('--suspect', 'precision')
+    printed = dense_world.blame('--factor', 'precision')
     assert re.search(r'\| encode precision +\| +float32 \| +bfloat16 \|', printed)
     found = dense_world.rows(printed)
     assert [row[0] for row in found] == ['precision: --bf16', 'precision: --fp16']
@@ -39,7 +39,7 @@ def test_scores_that_depend_on_their_batch_are_found(dense_world: Any, monkeypat
     monkeypatch.setattr(batching, 'collate', lambda *given: (*whole(*given)[:2], None))  # padding is attended to
     wrong = dense_world.report('b')
     assert dense_world.score(right) != dense_world.score(wrong)
-    printed = dense_world.blame('--suspect', 'precision', '--suspect', 'batch')
+    printed = dense_world.blame('--factor', 'precision', '--factor', 'batch')
     assert f'here {dense_world.score(wrong):.4f}' in printed
     assert dense_world.rows(printed)[0][0] == 'batch: one at a time' and dense_world.rows(printed)[0][3] == '100%'
 
@@ -51,7 +51,7 @@ def test_another_tokenizer_is_found(dense_world: Any) -> None:
     second = dense_world.report('b')
     settings.unlink()
     assert dense_world.score(first) != dense_world.score(second)
-    printed = dense_world.blame('--suspect', 'tokenizer')
+    printed = dense_world.blame('--factor', 'tokenizer')
     assert '| $DATA/tiny tokenizer |' in printed and '$DATA/tiny weights' not in printed
     assert dense_world.rows(printed)[0][0] == 'tokenizer: other case' and dense_world.rows(printed)[0][3] == '100%'
     assert 'tokenizer could not be tested: vocab.txt: checkpoint' in printed
@@ -77,21 +77,21 @@ def test_ties_are_found_and_a_run_without_a_model_says_so(
         ['ties: all for the best', '1.0000', '+0.5000', '100%'],
         ['ties: all for the worst', '0.5000', '+0.0000', '0%'],
     ]
-    for suspect in ('precision', 'batch', 'threads', 'tokenizer'):
-        assert f'- {suspect} could not be tested: no command of this condition runs a model' in printed
+    for factor in ('precision', 'batch', 'threads', 'tokenizer'):
+        assert f'- {factor} could not be tested: no command of this condition runs a model' in printed
 
 
 def test_a_variant_that_fails_is_a_line(dense_world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     dense_world.report('a')
     dense_world.report('b', AP=0.125)
 
-    def broken(workshop: Workshop, command: str) -> str:
+    def broken(workspace: Workspace, command: str) -> str:
         if '--fp16' in command:
             raise CommandFailedError('no half precision here')
-        return dense_world.run_here(workshop, command)
+        return dense_world.run_here(workspace, command)
 
-    monkeypatch.setattr(Workshop, 'run', broken)
-    printed = dense_world.blame('--suspect', 'precision', '--suspect', 'ties')
+    monkeypatch.setattr(Workspace, 'run', broken)
+    printed = dense_world.blame('--factor', 'precision', '--factor', 'ties')
     assert '- precision: --fp16 failed: no half precision here' in printed
     assert dense_world.rows(printed)[0][0] == 'precision: --bf16'
     assert 'None of these accounts for half of the difference.' in printed
@@ -102,13 +102,13 @@ def test_originals_are_not_touched_and_variants_are_remembered(
 ) -> None:
     dense_world.report('a')
     dense_world.report('b', AP=0.125)
-    once = dense_world.blame('--suspect', 'precision')
+    once = dense_world.blame('--factor', 'precision')
     work = dense_world.folder / 'work-probed'
     before = {path: path.stat().st_mtime_ns for path in work.rglob('*') if path.is_file()}
     originals = [path for path in before if 'probe' not in path.relative_to(work).parts]
     assert [path.name for path in originals if path.parent == work / 'dense'] == ['dense.txt']
-    monkeypatch.setattr(Workshop, 'run', lambda *_: pytest.fail('a remembered variant was run again'))
-    assert dense_world.blame('--suspect', 'precision') == once
+    monkeypatch.setattr(Workspace, 'run', lambda *_: pytest.fail('a remembered variant was run again'))
+    assert dense_world.blame('--factor', 'precision') == once
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
@@ -124,4 +124,4 @@ def test_a_condition_that_the_file_lacks_is_refused(dense_world: Any, capsys: py
     assert "dense.yaml has no condition 'sparse'" in capsys.readouterr().err
     assert run(main, ['blame', *reports, '--condition', 'sparce']) == 2
     assert "did you mean 'sparse'" in capsys.readouterr().err
-    assert run(main, ['blame', *reports, '--suspect', 'ties']) == 2
+    assert run(main, ['blame', *reports, '--factor', 'ties']) == 2

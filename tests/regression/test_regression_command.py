@@ -95,7 +95,7 @@ def test_unknown_conditions_are_refused(regression_file: Make, data: Path, capsy
     assert "did you mean 'a+b'" in capsys.readouterr().err
 
 
-def test_blame_names_suspects_and_moves(
+def test_blame_names_factors_and_moves(
     regression_file: Make, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / 'first.json', tmp_path / 'second.json'

@@ -10,14 +10,14 @@ import pytest
 
 from pyserini_repbert.regression.runner import Outcome, Status, judge, run_condition
 from pyserini_repbert.regression.schema import Expected, Source, Tolerance
-from pyserini_repbert.regression.workspace import Workshop
+from pyserini_repbert.regression.workspace import Workspace
 
 Make = Callable[..., Path]
-MakeWorkshop = Callable[..., Workshop]
+MakeWorkspace = Callable[..., Workspace]
 
 
-def run(workshop: Workshop, number: int = 0, heavy_too: bool = False) -> Outcome:
-    return run_condition(workshop.regression.conditions[number], workshop, heavy_too)
+def run(workspace: Workspace, number: int = 0, heavy_too: bool = False) -> Outcome:
+    return run_condition(workspace.regression.conditions[number], workspace, heavy_too)
 
 
 def expected(text: str, tolerance: float = 0.0) -> Expected:
@@ -42,16 +42,16 @@ def test_judging(text: str, tolerance: float, measured: float, status: Status) -
     assert judge(expected(text, tolerance), measured) is status
 
 
-def test_conditions_pass(regression_file: Make, workshop: MakeWorkshop) -> None:
-    shop = workshop(regression_file())
-    outcomes = [run(shop, 0), run(shop, 1)]
+def test_conditions_pass(regression_file: Make, workspace: MakeWorkspace) -> None:
+    place = workspace(regression_file())
+    outcomes = [run(place, 0), run(place, 1)]
     assert [one.condition.name for one in outcomes] == ['a+b', 'b+a']
     assert [one.status for one in outcomes] == [Status.PASS, Status.PASS]
     assert outcomes[0].scores[0].measured == pytest.approx(1 / 3)
 
 
 def test_a_broken_fusion_is_red(
-    regression_file: Make, workshop: MakeWorkshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    regression_file: Make, workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / 'broken').mkdir()
     (tmp_path / 'broken' / 'sitecustomize.py').write_text(
@@ -61,14 +61,14 @@ def test_a_broken_fusion_is_red(
         encoding='utf-8',
     )
     monkeypatch.setenv('PYTHONPATH', str(tmp_path / 'broken'))
-    outcome = run(workshop(regression_file()))
+    outcome = run(workspace(regression_file()))
     assert outcome.status is Status.FAIL
     assert outcome.scores[0].measured == pytest.approx(0.5)  # the first run alone
 
 
 @pytest.mark.jvm
 def test_a_wrong_bm25_parameter_is_red(
-    regression_file: Make, workshop: MakeWorkshop, data: Path, tmp_path: Path
+    regression_file: Make, workspace: MakeWorkspace, data: Path, tmp_path: Path
 ) -> None:
     long = 'cat cat cat ' + ' '.join(f'word{number}' for number in range(57))
     corpus = f'{{"id": "long", "contents": "{long}"}}\n{{"id": "short", "contents": "cat dog"}}\n'
@@ -94,10 +94,10 @@ def test_a_wrong_bm25_parameter_is_red(
             '    qrels: "{qrels}"\n    expected: [{measure: RR@10, value: 1.000, source: here, tolerance: none}]\n',
             encoding='utf-8',
         )
-        assert run(workshop(path)).status is status
+        assert run(workspace(path)).status is status
 
 
-def test_a_missing_score_is_red(regression_file: Make, workshop: MakeWorkshop) -> None:
+def test_a_missing_score_is_red(regression_file: Make, workspace: MakeWorkspace) -> None:
     path = regression_file()
     head = path.read_text(encoding='utf-8').partition('conditions:')[0]
     command = (
@@ -110,54 +110,56 @@ def test_a_missing_score_is_red(regression_file: Make, workshop: MakeWorkshop) -
         f'      - {{measure: RR@10, where: {where}, value: 0.3333, source: here, tolerance: none}}\n'
     )
     path.write_text(head + body.replace('SECOND', 'B'), encoding='utf-8')
-    assert run(workshop(path)).status is Status.PASS
+    assert run(workspace(path)).status is Status.PASS
     path.write_text(head + body.replace('SECOND', 'C'), encoding='utf-8')
-    outcome = run(workshop(path))
+    outcome = run(workspace(path))
     assert (outcome.status, outcome.scores[0].measured) == (Status.FAIL, None)
     assert outcome.why == 'no score was measured'
 
 
-def test_a_failed_command_is_red_with_its_last_lines(regression_file: Make, workshop: MakeWorkshop, data: Path) -> None:
+def test_a_failed_command_is_red_with_its_last_lines(
+    regression_file: Make, workspace: MakeWorkspace, data: Path
+) -> None:
     (data / 'a.txt').write_text('1 Q0 x one 9 a\n', encoding='utf-8')
-    outcome = run(workshop(regression_file()))
+    outcome = run(workspace(regression_file()))
     assert outcome.status is Status.FAIL
     assert outcome.scores[0].measured is None
     assert 'a.txt:1' in outcome.why and 'status 2' in outcome.why
 
 
 def test_what_is_missing_is_named_with_size_and_command(
-    regression_file: Make, workshop: MakeWorkshop, data: Path
+    regression_file: Make, workspace: MakeWorkspace, data: Path
 ) -> None:
     (data / 'a.txt').unlink()
-    outcome = run(workshop(regression_file()))
+    outcome = run(workspace(regression_file()))
     assert outcome.status is Status.NOT_RUN
     assert [(one.name, one.size) for one in outcome.missing] == [('a', '60 B')]
     assert outcome.missing[0].get == f"curl -L --create-dirs -o {data / 'a.txt'} 'https://example.org/a.txt'"
 
 
-def test_a_damaged_resource_is_red(regression_file: Make, workshop: MakeWorkshop, data: Path) -> None:
+def test_a_damaged_resource_is_red(regression_file: Make, workspace: MakeWorkspace, data: Path) -> None:
     right = hashlib.md5((data / 'a.txt').read_bytes()).hexdigest()
-    assert run(workshop(regression_file('size: 60 B', f'md5: {right}'))).status is Status.PASS
-    outcome = run(workshop(regression_file('size: 60 B', f'md5: {right[::-1]}')))
+    assert run(workspace(regression_file('size: 60 B', f'md5: {right}'))).status is Status.PASS
+    outcome = run(workspace(regression_file('size: 60 B', f'md5: {right[::-1]}')))
     assert outcome.status is Status.FAIL and 'expected' in outcome.why
 
 
 def test_results_are_remembered_for_the_same_commands_code_and_resources(
-    regression_file: Make, workshop: MakeWorkshop, data: Path
+    regression_file: Make, workspace: MakeWorkspace, data: Path
 ) -> None:
     path = regression_file()
-    assert not run(workshop(path)).remembered
-    assert run(workshop(path)).remembered
-    assert not run(workshop(path, version='2')).remembered
+    assert not run(workspace(path)).remembered
+    assert run(workspace(path)).remembered
+    assert not run(workspace(path, version='2')).remembered
     (data / 'b.txt').write_text('1 Q0 w 1 9 b\n1 Q0 y 2 8 b\n', encoding='utf-8')
-    outcome = run(workshop(path, version='2'))
+    outcome = run(workspace(path, version='2'))
     assert not outcome.remembered and outcome.status is Status.PASS
     path.write_text(path.read_text(encoding='utf-8').replace('--output', '--depth 1 --output'), encoding='utf-8')
-    assert run(workshop(path, version='2')).status is Status.FAIL
+    assert run(workspace(path, version='2')).status is Status.FAIL
 
 
-def test_heavy_conditions_wait_until_asked_for(regression_file: Make, workshop: MakeWorkshop) -> None:
-    shop = workshop(regression_file('    only: different\n', '    only: different\n    heavy: an hour of CPU\n'))
-    outcome = run(shop)
+def test_heavy_conditions_wait_until_asked_for(regression_file: Make, workspace: MakeWorkspace) -> None:
+    place = workspace(regression_file('    only: different\n', '    only: different\n    heavy: an hour of CPU\n'))
+    outcome = run(place)
     assert (outcome.status, outcome.why) == (Status.NOT_RUN, 'takes an hour of CPU: --all runs it')
-    assert run(shop, heavy_too=True).status is Status.PASS
+    assert run(place, heavy_too=True).status is Status.PASS

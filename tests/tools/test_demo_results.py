@@ -139,14 +139,14 @@ def test_other_weights_make_what_rests_on_them_again(workshop, checkpoints):
 
 @pytest.fixture
 def stopped(workshop, monkeypatch):
-    """A workshop whose monoBERT was killed after its first window, twice."""
+    """A workshop whose monoBERT was killed after its first query batch, twice."""
     from pyserini_repbert.pipeline.resume import PartFile
 
     shop, _ = workshop()
     original = PartFile.append
 
-    def dies(self, number, window):
-        original(self, number, window)
+    def dies(self, number, batch):
+        original(self, number, batch)
         raise PyseriniRepbertError('killed')
 
     monkeypatch.setattr(PartFile, 'append', dies)

@@ -1,4 +1,4 @@
-"""`regression blame --probe`: a condition run again with one suspect changed at a time."""
+"""`regression blame --probe`: a condition run again with one factor changed at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyserini_repbert.regression.blame.variants import Untestable, Variant, vari
 from pyserini_repbert.regression.report import measure_text
 from pyserini_repbert.regression.runner import Outcome, Status, run_condition
 from pyserini_repbert.regression.schema import Condition
-from pyserini_repbert.regression.workspace import Workshop
+from pyserini_repbert.regression.workspace import Workspace
 
 FOLDER = 'probe'  # in the work folder: what is in it may be deleted at any time
 
@@ -24,7 +24,7 @@ FOLDER = 'probe'  # in the work folder: what is in it may be deleted at any time
 class Tried:
     """A variant that was run: its scores by measure, or the error that it ended with."""
 
-    suspect: str
+    factor: str
     name: str
     scores: Mapping[str, float]
     error: str = ''
@@ -32,13 +32,13 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What the suspects do to one condition.
+    """What the factors do to one condition.
 
     Attributes
     ----------
     base : its scores as it runs here, by measure; empty where it does not run, for the reason `why`
     tried : the variants
-    untestable : suspects that could not be tested
+    untestable : factors that could not be tested
     """
 
     base: Mapping[str, float]
@@ -55,60 +55,60 @@ class Prober:
     ----------
     work : the work folder of regressions; variants run in its folder 'probe' and are remembered there
     version : of code and packages, see `cache_version`
-    suspects : those to test
-    on_variant : called with the suspect and the variant before it runs
+    factors : those to test
+    on_variant : called with the factor and the variant before it runs
     """
 
     work: Path
     version: str
-    suspects: Sequence[str]
-    on_variant: Callable[[str, str], object] = field(default=lambda suspect, name: None)
+    factors: Sequence[str]
+    on_variant: Callable[[str, str], object] = field(default=lambda factor, name: None)
 
-    def probe(self, condition: Condition, workshop: Workshop) -> Probe:
+    def probe(self, condition: Condition, workspace: Workspace) -> Probe:
         """Run a condition as it is, or take its remembered result, then each of its variants."""
         self.on_variant('as it is', '')
-        base = run_condition(condition, workshop, heavy_too=True)
+        base = run_condition(condition, workspace, heavy_too=True)
         scores = _scores(base)
         if not scores:
             return Probe({}, why=_why(base))
         folder = self.work / FOLDER
-        found, untestable = variants(condition, workshop, folder / 'checkpoints', self.suspects)
+        found, untestable = variants(condition, workspace, folder / 'checkpoints', self.factors)
         tried: list[Tried] = []
         for variant in found:
-            self.on_variant(variant.suspect, variant.name)
-            outcome = self._run(condition, workshop, variant)
+            self.on_variant(variant.factor, variant.name)
+            outcome = self._run(condition, workspace, variant)
             own = _scores(outcome)
-            tried.append(Tried(variant.suspect, variant.name, own, '' if own else _why(outcome)))
-        if 'ties' in self.suspects:
+            tried.append(Tried(variant.factor, variant.name, own, '' if own else _why(outcome)))
+        if 'ties' in self.factors:
             self.on_variant('ties', '')
             try:
-                tried += _ties(condition, workshop)
+                tried += _ties(condition, workspace)
             except PyseriniRepbertError as error:
                 untestable = [*untestable, Untestable('ties', str(error))]
         return Probe(scores, tried, untestable)
 
-    def _run(self, condition: Condition, workshop: Workshop, variant: Variant) -> Outcome:
-        folder = self.work / FOLDER / re.sub(r'[^a-z0-9.]+', '-', f'{variant.suspect} {variant.name}'.lower())
+    def _run(self, condition: Condition, workspace: Workspace, variant: Variant) -> Outcome:
+        folder = self.work / FOLDER / re.sub(r'[^a-z0-9.]+', '-', f'{variant.factor} {variant.name}'.lower())
         environment = dict(variant.environment)
         if variant.own_cache:
             environment['PYSERINI_REPBERT_CACHE'] = str(_linked_cache(folder / 'cache').resolve())
-        own = _VariedWorkshop(workshop, variant, folder, self.version, environment)
-        commands = varied_commands(condition.commands, workshop, variant)
+        own = _VariedWorkspace(workspace, variant, folder, self.version, environment)
+        commands = varied_commands(condition.commands, workspace, variant)
         return run_condition(replace(condition, commands=commands), own, heavy_too=True)
 
 
-class _VariedWorkshop(Workshop):
-    """Where a variant runs: what it does not change is the other workshop's, which is only read otherwise."""
+class _VariedWorkspace(Workspace):
+    """Where a variant runs: what it does not change is the other workspace's, which is only read otherwise."""
 
     def __init__(
-        self, workshop: Workshop, variant: Variant, folder: Path, version: str, environment: Mapping[str, str]
+        self, workspace: Workspace, variant: Variant, folder: Path, version: str, environment: Mapping[str, str]
     ) -> None:
-        regression, self._changed = varied(workshop.regression, workshop, variant)
-        super().__init__(regression, folder, workshop.places['data'], version, environment)
+        regression, self._changed = varied(workspace.regression, workspace, variant)
+        super().__init__(regression, folder, workspace.places['data'], version, environment)
         for name in regression.builds:
             if name not in self._changed:
-                self.places[name] = workshop.places[name]
-        self._original = workshop
+                self.places[name] = workspace.places[name]
+        self._original = workspace
 
     def build(self, name: str) -> None:
         if name in self._changed:
@@ -145,7 +145,7 @@ def _children(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
-def _ties(condition: Condition, workshop: Workshop) -> list[Tried]:
+def _ties(condition: Condition, workspace: Workspace) -> list[Tried]:
     """The run's ties broken for the worst and for the best. Raises InputError for a condition without a run."""
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
@@ -154,7 +154,7 @@ def _ties(condition: Condition, workshop: Workshop) -> list[Tried]:
 
     if not condition.run:
         raise InputError('its scores come from a table, not from a run')
-    path, qrels = (workshop.words(text)[0] for text in (condition.run, condition.qrels))
+    path, qrels = (workspace.words(text)[0] for text in (condition.run, condition.qrels))
     run = ties_as_scored(read_run(path))
     if not tied_share(run):
         raise InputError('no two hits of a query have the same score')

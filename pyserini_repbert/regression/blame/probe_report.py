@@ -1,4 +1,4 @@
-"""The tables of `regression blame --probe`: suspects by how far they move a score, and what share of a difference."""
+"""The tables of `regression blame --probe`: factors by how far they move a score, and what share of a difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.regression.blame.probe import Probe, Prober, Tried
-from pyserini_repbert.regression.blame.variants import SUSPECTS
+from pyserini_repbert.regression.blame.variants import FACTORS
 from pyserini_repbert.regression.schema import FOLDER
 
 _EXPLAINS = 0.5  # of a difference, at least, to be named as its likely cause
@@ -63,25 +63,25 @@ def probe_all(
     """
     from pyserini_repbert.regression.environment import cache_version, fingerprint
     from pyserini_repbert.regression.reading import read_regression
-    from pyserini_repbert.regression.workspace import Workshop
+    from pyserini_repbert.regression.workspace import Workspace
 
     paths = {Path(path).name: Path(path) for path in options.files or []}
-    version, work, suspects = cache_version(fingerprint()), Path(options.work), options.suspect or SUSPECTS
+    version, work, factors = cache_version(fingerprint()), Path(options.work), options.factor or FACTORS
     for (file, name), values in conditions:
         regression = read_regression(paths.get(file, Path(FOLDER) / file))
         condition = next((own for own in regression.conditions if own.name == name), None)
         if condition is None:
             raise InputError(f"{regression.path} has no condition '{name}': name the file that the reports are of")
 
-        def show(suspect: str, variant: str, label: str = f'{file} {name}') -> None:
+        def show(factor: str, variant: str, label: str = f'{file} {name}') -> None:
             if not options.quiet:
-                print(f'{label}: {suspect} {variant}'.rstrip(), file=sys.stderr)
+                print(f'{label}: {factor} {variant}'.rstrip(), file=sys.stderr)
 
-        probe = Prober(work, version, suspects, show).probe(
-            condition, Workshop(regression, work, options.data, version)
+        probe = Prober(work, version, factors, show).probe(
+            condition, Workspace(regression, work, options.data, version)
         )
         print(f'\n## {file} {name}\n\n' + report_of(probe, values, options.reports), flush=True)
-    untested = [name for name, _, _ in environment if name not in suspects]
+    untested = [name for name, _, _ in environment if name not in factors]
     if untested:
         print(f'\nNot tested, since that takes the other version or machine: {", ".join(untested)}.')
 
@@ -99,22 +99,22 @@ def report_of(probe: Probe, values: Sequence[dict[str, float]], names: Sequence[
             (name, value) for name, value in zip([*names, 'here'], [first, second, probe.base[measure]], strict=True)
         ]
         parts.append(f'{measure}: ' + ', '.join(f'{name} {value:.4f}' for name, value in known if value is not None))
-        header = ['suspect', 'score', 'moved', 'of the difference']
+        header = ['factor', 'score', 'moved', 'of the difference']
         parts.append(markdown(header, [_cells(row) for row in rows]) if rows else 'No variant ran.')
         if first is not None and second is not None and first != second:
             parts.append(_verdict(rows))
-    lines = [f'- {own.suspect}: {own.name} failed: {own.error}' for own in probe.tried if own.error]
-    lines += [f'- {own.suspect} could not be tested: {own.why}' for own in probe.untestable]
+    lines = [f'- {own.factor}: {own.name} failed: {own.error}' for own in probe.tried if own.error]
+    lines += [f'- {own.factor} could not be tested: {own.why}' for own in probe.untestable]
     return '\n\n'.join([*parts, '\n'.join(lines)]).rstrip()
 
 
 def _cells(row: Ranked) -> list[str]:
     share = '' if row.closed is None else f'{row.closed:.0%}'
-    return [f'{row.tried.suspect}: {row.tried.name}', f'{row.score:.4f}', f'{row.moved:+.4f}', share]
+    return [f'{row.tried.factor}: {row.tried.name}', f'{row.score:.4f}', f'{row.moved:+.4f}', share]
 
 
 def _verdict(rows: Sequence[Ranked]) -> str:
     best = max((row for row in rows if row.closed is not None), key=lambda row: row.closed or 0, default=None)
     if best is None or best.closed is None or best.closed < _EXPLAINS:
         return 'None of these accounts for half of the difference.'
-    return f'Nearest to the difference: {best.tried.suspect}, {best.tried.name} ({best.closed:.0%} of it).'
+    return f'Nearest to the difference: {best.tried.factor}, {best.tried.name} ({best.closed:.0%} of it).'

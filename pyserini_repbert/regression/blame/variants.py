@@ -1,4 +1,4 @@
-"""The suspects that can be tested on one machine: a condition's commands again, with one thing about them changed."""
+"""The factors that can be tested on one machine: a condition's commands again, with one thing about them changed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pyserini_repbert.regression.blame.model_commands import PRECISIONS, Model
 from pyserini_repbert.regression.checkpoints import checksums, dtype
 from pyserini_repbert.regression.located import filled
 from pyserini_repbert.regression.schema import Condition, Regression
-from pyserini_repbert.regression.workspace import Workshop
+from pyserini_repbert.regression.workspace import Workspace
 
-SUSPECTS = ('precision', 'batch', 'threads', 'tokenizer', 'ties')
+FACTORS = ('precision', 'batch', 'threads', 'tokenizer', 'ties')
 NO_MODEL = 'no command of this condition runs a model'
 Words = Sequence[str]
 
@@ -28,13 +28,13 @@ class Variant:
 
     Attributes
     ----------
-    suspect, name : 'precision', '--bf16'
+    factor, name : 'precision', '--bf16'
     change : a command's words to those of the changed command, the same where it does not matter to that command
     environment : variables that the commands see
     own_cache : whether it shapes catalog indexes, which it then has to build for itself
     """
 
-    suspect: str
+    factor: str
     name: str
     change: Callable[[Words], list[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -47,56 +47,56 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Untestable:
-    """A suspect, or one of its variants, that cannot be tested, and why."""
+    """A factor, or one of its variants, that cannot be tested, and why."""
 
-    suspect: str
+    factor: str
     why: str
 
 
 def variants(
-    condition: Condition, workshop: Workshop, folder: Path, suspects: Iterable[str]
+    condition: Condition, workspace: Workspace, folder: Path, factors: Iterable[str]
 ) -> tuple[list[Variant], list[Untestable]]:
-    """The variants of a condition that has run in `workshop`; `folder` takes the checkpoints that they need."""
-    commands = [command for build in workshop.builds(condition.needs) for command in build.commands]
-    words = [workshop.words(command) for command in [*commands, *condition.commands]]
+    """The variants of a condition that has run in `workspace`; `folder` takes the checkpoints that they need."""
+    commands = [command for build in workspace.builds(condition.needs) for command in build.commands]
+    words = [workspace.words(command) for command in [*commands, *condition.commands]]
     named = any(model_commands.searches_named_index(own) for own in words)
     found: list[Variant] = []
     cannot: list[Untestable] = []
-    for suspect in suspects:
-        if suspect == 'precision':
+    for factor in factors:
+        if factor == 'precision':
             made = _precisions(words, named)
-        elif suspect == 'batch':
+        elif factor == 'batch':
             made = [Variant('batch', 'one at a time', model_commands.with_batches_of_one)]
-        elif suspect == 'threads':
+        elif factor == 'threads':
             made = _threads()
-        elif suspect == 'tokenizer':
-            made, failed = _tokenizers(words, workshop, folder, named)
+        elif factor == 'tokenizer':
+            made, failed = _tokenizers(words, workspace, folder, named)
             cannot += failed
         else:
             continue
         able = [one for one in made if any(one.affects(own) for own in words)]
-        if not able and not any(one.suspect == suspect for one in cannot):
+        if not able and not any(one.factor == factor for one in cannot):
             runs = any(model_commands.runs_model(own) for own in words)
-            cannot.append(Untestable(suspect, 'no flag of its commands changes it' if runs and made else NO_MODEL))
+            cannot.append(Untestable(factor, 'no flag of its commands changes it' if runs and made else NO_MODEL))
         found += able
     return found, cannot
 
 
-def varied(regression: Regression, workshop: Workshop, variant: Variant) -> tuple[Regression, set[str]]:
+def varied(regression: Regression, workspace: Workspace, variant: Variant) -> tuple[Regression, set[str]]:
     """The regression with changed builds, and the names of those that change: by themselves or by what they need."""
     changed: set[str] = set()
     builds = dict(regression.builds)
     for name, build in regression.builds.items():  # each after those that it needs, as they are declared
-        if changed & set(build.needs) or any(variant.affects(workshop.words(own)) for own in build.commands):
+        if changed & set(build.needs) or any(variant.affects(workspace.words(own)) for own in build.commands):
             changed.add(name)
-            builds[name] = replace(build, commands=varied_commands(build.commands, workshop, variant))
+            builds[name] = replace(build, commands=varied_commands(build.commands, workspace, variant))
     return replace(regression, builds=builds), changed
 
 
-def varied_commands(commands: Sequence[str], workshop: Workshop, variant: Variant) -> list[str]:
-    """Commands with the variant's change; resources are filled in, `{out}` and builds are left to the new workshop."""
-    kept = {name: f'{{{name}}}' for name in workshop.places}
-    resources = {name: workshop.places[name] for name in workshop.regression.resources}
+def varied_commands(commands: Sequence[str], workspace: Workspace, variant: Variant) -> list[str]:
+    """Commands with the variant's change; resources are filled in, `{out}` and builds are left to the new workspace."""
+    kept = {name: f'{{{name}}}' for name in workspace.places}
+    resources = {name: workspace.places[name] for name in workspace.regression.resources}
     texts = [[filled(word, kept | resources) for word in shlex.split(command)] for command in commands]
     return [shlex.join(variant.change(words)) for words in texts]
 
@@ -123,7 +123,7 @@ def _threads() -> list[Variant]:
 
 
 def _tokenizers(
-    commands: Sequence[Words], workshop: Workshop, folder: Path, named: bool
+    commands: Sequence[Words], workspace: Workspace, folder: Path, named: bool
 ) -> tuple[list[Variant], list[Untestable]]:
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.regression.blame.retokenized import READINGS, SameTokenizerError, retokenized
@@ -144,15 +144,15 @@ def _tokenizers(
             except PyseriniRepbertError as error:
                 why = str(error)
         if folders:
-            found.append(Variant('tokenizer', reading, _renaming(folders, workshop), own_cache=named))
+            found.append(Variant('tokenizer', reading, _renaming(folders, workspace), own_cache=named))
         else:
             cannot.append(Untestable('tokenizer', f'{reading}: {why}'))
     return found, cannot
 
 
-def _renaming(folders: Mapping[str, str], workshop: Workshop) -> Callable[[Words], list[str]]:
+def _renaming(folders: Mapping[str, str], workspace: Workspace) -> Callable[[Words], list[str]]:
     def renamed(called: str) -> str:
-        return folders.get(filled(called, workshop.places), called)
+        return folders.get(filled(called, workspace.places), called)
 
     return lambda words: model_commands.with_checkpoints(words, renamed)
 
