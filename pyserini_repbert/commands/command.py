@@ -75,7 +75,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else list(args)
-        return super().parse_known_args(args, namespace)
+        options, rest = super().parse_known_args(args, namespace)
+        options.command = [*self.prog.split(), *self._given]
+        return options, rest
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
         raise InputError(f'{message}{self._hints()} (see {self.prog} --help)')

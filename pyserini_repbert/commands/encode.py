@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, recording
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +44,7 @@ def main(arguments: list[str]) -> int | None:
     from pyserini_repbert.encode.corpus import encode_corpus
     from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
     from pyserini_repbert.encode.sharding import Part
+    from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus
 
     forbid_downloads(options.offline)
@@ -74,6 +75,7 @@ def main(arguments: list[str]) -> int | None:
     if manifest is None:
         print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
     else:
+        recording.write(options, options.output, ('corpus',), used_models([encoder]))
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
         print(f'{options.output}: {manifest.count} passages x {stored} in {len(manifest.shards)} shards{skipped}')
     return 0

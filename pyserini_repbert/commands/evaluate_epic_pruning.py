@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import model_update, parser, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.names.topics import load_qrels
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str]) -> int | None:
     from pyserini_repbert.evaluate.studies.epic_pruning import compare_pruning
     from pyserini_repbert.evaluate.tables import markdown, write_csv
     from pyserini_repbert.formats.runs import read_run
+    from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.names.topics import load_topics
 
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str]) -> int | None:
     print(f'\nComputed in {encoder.precision}.')
     if options.csv:
         write_csv(options.csv, header, [[cell.replace(',', '') for cell in row] for row in rows])
+        recording.write(options, options.csv, ('run', 'corpus', 'topics', 'qrels'), used_models([encoder]))
     return None
 
 

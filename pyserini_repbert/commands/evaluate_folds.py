@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser
 
 _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
@@ -72,6 +73,7 @@ def _join(options: argparse.Namespace) -> None:
         check_cover(folds, [query.qid for query in load_topics(options.topics)])
     joined = join_runs([read_run(path) for path in options.runs], folds)
     write_run(options.output, joined, options.output_format, tag)
+    recording.write(options, options.output, ('runs', 'folds', 'topics'))
     without = sum(map(len, folds)) - len(joined)
     note = f'; {without} topics have no hits' if without else ''
     print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import finite_number, parser, positive_int, progress, usage, zero_or_more
 from pyserini_repbert.errors import InputError
 
@@ -33,6 +34,8 @@ def main(arguments: list[str]) -> int | None:
     combine = combiner(len(options.runs), options.method, options.hits or None, alpha, rrf_k)
     whole = options.provenance or (Path(options.output).exists() and not Path(options.output).is_file())  # a pipe, say
     n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
+    options.alpha, options.rrf_k = alpha, rrf_k
+    recording.write(options, options.output, ('runs',))
     if not options.quiet:
         print(f'{options.output}: {n_queries} queries', file=sys.stderr)
     return None

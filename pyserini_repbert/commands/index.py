@@ -9,6 +9,7 @@ from pyserini_repbert.commands import (
     index_ann as ann_command,
     index_epic as epic_command,
     index_lucene as lucene_command,
+    recording,
 )
 
 
@@ -58,6 +59,7 @@ def main(arguments: list[str]) -> int | None:
     size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
+    recording.write(options, options.to_faiss, ('index',))
     print(f'{options.to_faiss}: {size}')
     if options.install:
         from pyserini_repbert.plugin.registration import install_index

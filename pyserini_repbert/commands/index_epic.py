@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import model_update, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_model_arguments
 
@@ -67,7 +68,9 @@ def run(options: argparse.Namespace) -> int:
         print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
         return 0
     from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.models.checkpoints.used import used_models
 
+    recording.write(options, options.output, ('corpus',), used_models([encoder]))
     size = EpicBundle(options.output, verify=False).bytes_per_passage()
     kept = f'{options.prune} terms' if options.prune else 'all terms'
     print(f'{options.output}: {manifest.count} passages x {kept}, {size:,.0f} bytes a passage{skipped}')
@@ -103,6 +106,7 @@ def run_prune(options: argparse.Namespace) -> int:
             resume=options.resume,
             overwrite=options.overwrite,
         )
+    recording.write(options, options.output, ('index',))
     shards = f'{len(made.shards)} shards'
     print(f'{options.output}: {len(made)} passages in {shards}, {made.bytes_per_passage():,.0f} bytes a passage')
     return 0

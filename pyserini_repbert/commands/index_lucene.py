@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import positive_int, progress, threads, usage
 
 VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.threads,
             bar.update,
         )
+    recording.write(arguments, arguments.output, ('corpus', 'predictions', 'weights'))
     print(f'{arguments.output}: {count} passages ({arguments.variant})')
     return 0
 
@@ -74,5 +76,6 @@ def _run_epic_impact(arguments: argparse.Namespace) -> int:
     tokens = vocabulary_of(bundle, arguments.encoder)
     with progress(len(bundle), 'indexing', 'passages', arguments.quiet) as bar:
         count = build_impact_index(bundle, tokens, arguments.output, arguments.threads, on_progress=bar.update)
+    recording.write(arguments, arguments.output, ('vectors',))
     print(f'{arguments.output}: {count} passages (epic-impact)')
     return 0

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, recording
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -20,7 +20,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
     passages = parser.add_mutually_exclusive_group()
-    passages.add_argument('--corpus', help='where the passages are: a file, a folder, ir_datasets:ID, a collection')
+    passages.add_argument(
+        '--corpus',
+        help='where the passages are: a file, a folder, ir_datasets:ID, a collection; default: as recorded of the run',
+    )
     passages.add_argument('--index', help='where the passages are: an index that stores text')
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is not here')
     parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
@@ -145,6 +148,8 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     settings = stage_settings(options)
     topics = load_topics(options.topics)
     first = read_run(options.run)
+    if options.corpus is None and options.index is None:
+        _take_passages(options)
     texts = texts_opener(options.corpus, options.index, options.corpus_format, options.fields, options.download)
 
     with command.progress(None, 'rerank', 'inputs', options.quiet) as bar:
@@ -160,8 +165,20 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     k = options.hits
     run = {qid: Ranking(found.docids[:k], found.scores[:k]) for qid, found in reranked.run.items()}
     write_run(options.output, run, options.output_format, tag)
+    recording.write(options, options.output, ('run', 'topics', 'corpus', 'index'), reranked.models)
     report(options, reranked, {'run': options.run, 'k1': stages[-1].k})
     finished(options.output)
+
+
+def _take_passages(options: argparse.Namespace) -> None:
+    """Read the passages where the record of the run says that they are. Raises InputError where none says so."""
+    from pyserini_repbert.names.inputs import recorded_passages
+
+    found = recorded_passages(options.run)
+    if found is None:
+        raise command.usage(f'{options.run} has no record that says where its passages are: give --corpus or --index')
+    options.corpus, options.index = found.corpus, found.index
+    options.corpus_format, options.fields = found.corpus_format, list(found.fields)
 
 
 def _replay(options: argparse.Namespace, tag: str) -> None:
@@ -180,4 +197,5 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
         found = replay(kept, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[: options.hits]
         run[kept.qid] = Ranking([item.docid for item in found], [item.score for item in found])
     write_run(options.output, run, options.output_format, tag)
+    recording.write(options, options.output, ('from_pairs',))
     print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')

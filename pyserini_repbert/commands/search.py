@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.commands.fusion import add_formula_arguments, formula
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update, stage_settings
 
 if TYPE_CHECKING:
-    from pyserini_repbert.formats.passages import PassageTexts
+    from pathlib import Path
+
     from pyserini_repbert.names.indexes import NamedIndex
-    from pyserini_repbert.pipeline.reranking import Reranked
-    from pyserini_repbert.ranking import Query, Run
-    from pyserini_repbert.search.dense import RepBertSearcher
-    from pyserini_repbert.search.first_stage import FirstStage
+    from pyserini_repbert.pipeline.searching import Request
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -78,40 +75,58 @@ def main(arguments: list[str]) -> int | None:
     from pyserini_repbert.formats.runs import check_format, default_tag
 
     forbid_downloads(options.offline)
+    options.hits = options.hits or (_SHOWN_HITS if options.query else _RUN_HITS)
     if options.query:
         _answer(options)
         return 0
-    tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, tag)
-    _write_run(options, tag)
+    options.tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, options.tag)
+    _write_run(options)
     return 0
 
 
 def _answer(options: argparse.Namespace) -> None:
     from pyserini_repbert.commands.terminal import shown_hits
+    from pyserini_repbert.pipeline.searching import search
     from pyserini_repbert.ranking import Query
 
-    texts = _corpus_texts(options)
-    first = _first_stage(options)
-    hits = options.hits or _SHOWN_HITS
-    for number, text in enumerate(options.query):
-        run, _ = first.run([Query('0', text)], _depth(options, hits), options.threads)
-        if options.stages and run['0']:
-            run = _reranked(options, [Query('0', text)], run, texts or first).run
-        found = run['0'][:hits]
-        found = found.with_texts(dict(zip(found.docids, first.texts(found.docids), strict=True)))
-        print(('\n' if number else '') + shown_hits(text, found))
+    topics = [Query(str(number), text) for number, text in enumerate(options.query)]
+    with _Watcher(options) as watcher:
+        found = search(_request(options), topics, options.hits, watcher, with_texts=True)
+    print('\n\n'.join(shown_hits(query.text, found.run[query.qid]) for query in topics))
 
 
-def _first_stage(options: argparse.Namespace) -> FirstStage:
-    """From the flags: a dense searcher unless only --sparse is given, and the sparse ones."""
-    from pyserini_repbert.fusion.methods import FusionMethod, combiner
-    from pyserini_repbert.search.first_stage import FirstStage, open_sparse
+def _write_run(options: argparse.Namespace) -> None:
+    from pyserini_repbert.formats.runs import write_run
+    from pyserini_repbert.fusion.origins import write_provenance
+    from pyserini_repbert.names.topics import load_topics
+    from pyserini_repbert.pipeline.searching import search
 
-    sparse = list(options.sparse or [])
+    request, topics = _request(options), load_topics(options.topics)
+    with _Watcher(options) as watcher:
+        found = search(request, topics, options.hits, watcher)
+    write_run(options.output, found.run, options.output_format, options.tag)
+    options.fusion, options.alpha, options.rrf_k = str(request.method), request.alpha, request.rrf_k
+    recording.write(options, options.output, ('topics', 'corpus', 'index', 'sparse'), found.models, found.indexes)
+    if options.provenance:
+        write_provenance(options.provenance, found.names, found.parts, found.run)
+    silent = sum(not ranking for ranking in found.run.values())
+    without = f', {silent} without hits' if silent else ''
+    searched = f'{found.milliseconds:.1f} ms each ({" + ".join(found.names)})'
+    print(f'{options.output}: {len(topics)} topics{without}, {searched}')
+    if found.reranked is not None:
+        report(options, found.reranked, {'run': options.output, 'k1': request.stages[-1].k})
+
+
+def _request(options: argparse.Namespace) -> Request:
+    """What the flags ask for."""
+    from pyserini_repbert.fusion.methods import FusionMethod
+    from pyserini_repbert.pipeline.searching import Request
+    from pyserini_repbert.pipeline.specs import parse_stage
+
+    sparse = tuple(options.sparse or ())
     dense = bool(options.encoder) or not sparse
-    n_rankings = len(sparse) + dense
-    if (options.fusion or options.depth) and n_rankings < 2:
+    if (options.fusion or options.depth) and len(sparse) + dense < 2:
         flag = '--fusion' if options.fusion else '--depth'
         raise command.usage(f'{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
     if options.ann and not dense:
@@ -122,115 +137,47 @@ def _first_stage(options: argparse.Namespace) -> FirstStage:
         raise command.usage('--corpus is for --build, or for --rerank: an index is searched as it is')
     method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
     alpha, rrf_k = formula(method, options)
-    combiner(n_rankings, method, None, alpha, rrf_k)  # refuses what does not go together before anything is opened
-    named: list[tuple[str, Any]] = []
-    for spec in sparse:
-        named.append((spec, open_sparse(spec, options.index, _building_lucene, options.download, options.device)))
-    if dense:
-        searcher = _dense(options)
-        name = getattr(searcher.query_encoder, 'name', 'dense')
-        named.insert(len(named) if options.sparse_first else 0, (Path(name).name, searcher))
-    names, searchers = zip(*named, strict=True)
-    return FirstStage(names, searchers, method, alpha, rrf_k, options.depth)
-
-
-def _dense(options: argparse.Namespace) -> RepBertSearcher:
-    from pyserini_repbert.encode.encoders import RepBertQueryEncoder
-    from pyserini_repbert.names.index_building import ready_folder
-    from pyserini_repbert.search.dense import RepBertSearcher
-
-    def building(named: NamedIndex) -> Callable[[int], object]:
-        _say(f"building index '{named.entry.name}' for encoder '{named.encoder}' in {named.folder}")
-        total = None if options.corpus else named.collection.values['passages']
-        update: Callable[[int], object] = command.progress(total, 'encode', 'passages', options.quiet).update
-        return update if named.builds_itself else command.model_update(update, options)
-
-    device, precision = options.device, command.precision(options)
-    folder = ready_folder(
-        options.index, options.encoder, device, options.build, options.corpus, precision, on_build=building
+    return Request(
+        options.index,
+        options.encoder,
+        sparse,
+        options.sparse_first,
+        options.ann,
+        method,
+        alpha,
+        rrf_k,
+        options.depth,
+        tuple(parse_stage(stage) for stage in options.stages or ()),
+        stage_settings(options),
+        options.corpus,
+        options.build,
+        options.download,
+        options.max_length,
+        options.threads,
+        options.batch_size,
     )
-    encoder = None
-    if options.encoder:
-        encoder = RepBertQueryEncoder(options.encoder, device, precision=precision, max_length=options.max_length)
-    return RepBertSearcher(folder, encoder, device, ann=options.ann)
 
 
-def _building_lucene(folder: Path) -> None:
-    _say(f'building a Lucene index in {folder}')
+class _Watcher(contextlib.ExitStack):
+    """Says on stderr what is built, and shows a progress bar at a time."""
 
+    def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__()
+        self._options = options
 
-def _say(message: str) -> None:
-    print(message, file=sys.stderr)
+    def building(self, index: NamedIndex | Path) -> Callable[[int], object]:
+        from pyserini_repbert.names.indexes import NamedIndex
 
+        if not isinstance(index, NamedIndex):
+            print(f'building a Lucene index in {index}', file=sys.stderr)
+            return int
+        print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
+        total = None if self._options.corpus else index.collection.values['passages']
+        update = self.begins('encode', total, 'passages')
+        return update if index.builds_itself else command.model_update(update, self._options)
 
-def _depth(options: argparse.Namespace, hits: int) -> int:
-    """Hits asked of the first stage: those wanted, and those that the first reranker takes."""
-    from pyserini_repbert.pipeline.specs import parse_stage
-
-    return max([hits, *(parse_stage(stage).k for stage in (options.stages or [])[:1])])
-
-
-def _corpus_texts(options: argparse.Namespace) -> Callable[[Iterable[str]], PassageTexts] | None:
-    """The passages of --corpus, opened before any model is loaded; None where the searchers' own are reranked."""
-    if not options.stages or not options.corpus or options.build:
-        return None
-    from pyserini_repbert.names.texts import texts_opener
-
-    return texts_opener(options.corpus, None)
-
-
-def _reranked(
-    options: argparse.Namespace,
-    topics: Sequence[Query],
-    run: Run,
-    texts: PassageTexts | Callable[[Iterable[str]], PassageTexts],
-) -> Reranked:
-    from pyserini_repbert.pipeline.reranking import run_stages
-    from pyserini_repbert.pipeline.specs import parse_stage
-
-    stages = [parse_stage(stage) for stage in options.stages]
-    with command.progress(None, 'rerank', 'inputs', options.quiet) as bar:
-
-        def begin(total: int) -> Callable[[int], object]:
-            bar.reset(total)
-            return rerank_update(bar.update, options)
-
-        return run_stages(topics, run, stages, texts, stage_settings(options), on_total=begin)
-
-
-def _write_run(options: argparse.Namespace, tag: str) -> None:
-    from pyserini_repbert.formats.runs import write_run
-    from pyserini_repbert.fusion.origins import write_provenance
-    from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.specs import parse_stage
-
-    hits = options.hits or _RUN_HITS
-    depth = _depth(options, hits)
-    topics = load_topics(options.topics)
-    texts = _corpus_texts(options)
-    stage = _first_stage(options)
-    run: Run = {}
-    parts: list[Run] = [{} for _ in stage.names]
-    start = time.perf_counter()
-    with command.progress(len(topics), 'search', 'topics', options.quiet) as bar:
-        for first in range(0, len(topics), options.batch_size):
-            batch = topics[first : first + options.batch_size]
-            found, own = stage.run(batch, depth, options.threads)
-            run |= found
-            for part, more in zip(parts, own, strict=True):
-                part |= more
-            bar.update(len(batch))
-    milliseconds = 1000 * (time.perf_counter() - start) / len(topics)
-    reranked = _reranked(options, topics, run, texts or stage) if options.stages else None
-    if reranked is not None:
-        run = reranked.run
-    run = {qid: ranking[:hits] for qid, ranking in run.items()}
-    write_run(options.output, run, options.output_format, tag)
-    if options.provenance:
-        write_provenance(options.provenance, stage.names, parts, run)
-    silent = sum(not ranking for ranking in run.values())
-    without = f', {silent} without hits' if silent else ''
-    searched = f'{milliseconds:.1f} ms each ({" + ".join(stage.names)})'
-    print(f'{options.output}: {len(topics)} topics{without}, {searched}')
-    if reranked is not None:
-        report(options, reranked, {'run': options.output, 'k1': parse_stage(options.stages[-1]).k})
+    def begins(self, what: str, total: int | None, unit: str) -> Callable[[int], object]:
+        self.close()
+        bar = self.enter_context(command.progress(total, what, unit, self._options.quiet))
+        update: Callable[[int], object] = bar.update
+        return rerank_update(update, self._options) if what == 'rerank' else update

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, recording
+
+if TYPE_CHECKING:
+    from pyserini_repbert.train.recipe import Recipe
+
+_SOURCES = ('topics', 'qrels', 'run', 'triples', 'corpus', 'index', 'qids')
 
 
 def make_parser() -> command.Parser:
@@ -53,6 +61,20 @@ def main(arguments: list[str]) -> int | None:
     )
     if int(os.environ.get('RANK', '0')):
         return 0
+    _record(options, recipe, done.folder)
     measured = f', {recipe.validation.measure} {done.best:.4f}' if recipe.validation and done.best is not None else ''
     print(f'{done.folder}: {done.steps} steps, mean loss {done.loss:.4f}{measured}')
     return 0
+
+
+def _record(options: argparse.Namespace, recipe: Recipe, folder: Path) -> None:
+    """Note the base that the training began with, and the files that it read."""
+    from pyserini_repbert.models.checkpoints.used import model_of
+    from pyserini_repbert.names.inputs import input_of
+    from pyserini_repbert.train.starting import open_base
+
+    sources = [*recipe.data, *([recipe.validation] if recipe.validation else [])]
+    named = [(role, getattr(own, role, None)) for own in sources for role in _SOURCES]
+    inputs = [input_of(role, name) for role, name in dict.fromkeys(named) if name]
+    base = model_of(open_base(recipe.base), recipe.training.precision)
+    recording.write(options, str(folder), ('recipe',), [base], inputs)

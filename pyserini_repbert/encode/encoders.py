@@ -24,6 +24,7 @@ class _RepBertEncoder:
 
     Attributes
     ----------
+    checkpoint : opened
     name : the checkpoint's catalog name or folder
     weights_sha256 : checksum of its weights
     dimension : length of a vector
@@ -64,12 +65,12 @@ class _RepBertEncoder:
         self.word_pieces = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).word_pieces()
         model = load_model(lambda: repbert.RepBert(config), opened)
         self.model = model.to(self.device, self.precision.dtype(self.device))
-        self._checkpoint = opened
+        self.checkpoint = opened
 
     @property
     def weights_sha256(self) -> str:
         """Checksum of the checkpoint's weights."""
-        return self._checkpoint.weights_sha256
+        return self.checkpoint.weights_sha256
 
     def _checked(self, limit: int) -> int:
         if not 1 <= limit <= self.max_length:

@@ -65,6 +65,7 @@ class EpicEncoder:
 
     Attributes
     ----------
+    checkpoint : opened
     name, weights_sha256 : of the checkpoint
     variant : of the equations
     vocabulary, vocabulary_sha256 : how many terms a vector has, and the checksum of their names in order
@@ -102,12 +103,12 @@ class EpicEncoder:
         self.vocabulary = config.vocab_size
         model = load_model(lambda: Epic(config, self.variant), opened, TIED)
         self.model = model.to(self.device, self.precision.dtype(self.device))
-        self._checkpoint = opened
+        self.checkpoint = opened
 
     @property
     def weights_sha256(self) -> str:
         """Checksum of the checkpoint's weights."""
-        return self._checkpoint.weights_sha256
+        return self.checkpoint.weights_sha256
 
     @property
     def vocabulary_sha256(self) -> str:

@@ -27,7 +27,8 @@ from pyserini_repbert.files import atomic_folder, digest
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, rendered
-from pyserini_repbert.index.records import Count, Length, Name, Sha256
+from pyserini_repbert.index.records import Count, Length, Name
+from pyserini_repbert.record import Sha256
 
 ANN, INDEX, RECORD = 'ann', 'index.faiss', 'ann.json'
 CLEARED = '.ann-cleared'  # a replaced one on its way out

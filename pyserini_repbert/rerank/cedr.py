@@ -62,7 +62,7 @@ class CedrReranker(TextReranker):
         token_budget: int | None = None,
     ) -> None:
         super().__init__(model, device, precision)
-        self.ranker = load_ranker(self._checkpoint, n_layers, max_length).to(self.device)
+        self.ranker = load_ranker(self.checkpoint, n_layers, max_length).to(self.device)
         self.ranker.bert.to(Precision(self.precision).dtype(self.device))
         self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.pieces)
         self.token_budget = usual_budget(token_budget, self.device)

@@ -64,8 +64,8 @@ class CrossEncoderReranker(TextReranker):
         self.dtype = chosen.dtype(self.device)
         if self.backend is Backend.ONNX_INT8:
             self.precision = 'int8'
-        self.ranking = self._checkpoint.system(self.system)
-        config = BertConfig.from_dict(self._checkpoint.config)
+        self.ranking = self.checkpoint.system(self.system)
+        config = BertConfig.from_dict(self.checkpoint.config)
         self.max_tokens = self._limit(config, max_length)
         self.token_budget = token_budget
         self._forward = self._make_forward(self._loaded(config))
@@ -89,7 +89,7 @@ class CrossEncoderReranker(TextReranker):
         return chosen
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:
-        tensors = self._checkpoint.tensors()
+        tensors = self.checkpoint.tensors()
         if HEAD not in tensors:
             raise MismatchError(
                 f"checkpoint '{self.name}' has no classifier, which {self.system} needs: "
@@ -101,7 +101,7 @@ class CrossEncoderReranker(TextReranker):
                 f"checkpoint '{self.name}' tells {labels} classes apart: {self.system} needs a head with 2 labels "
                 '(the second is "relevant") or 1'
             )
-        return load_model(lambda: self.module(config, labels), self._checkpoint, tensors=tensors)
+        return load_model(lambda: self.module(config, labels), self.checkpoint, tensors=tensors)
 
     def _make_forward(self, model: CrossEncoder) -> Forward:
         if self.backend is Backend.TORCH:

@@ -95,6 +95,11 @@ class EpicReranker(Reranker):
             check_fits(self.index, self.encoder)
 
     @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint, opened."""
+        return self.encoder.checkpoint
+
+    @property
     def name(self) -> str:
         """The checkpoint's catalog name or folder."""
         return self.encoder.name

@@ -21,6 +21,7 @@ class TextReranker(Reranker):
 
     Attributes
     ----------
+    checkpoint : opened
     name : the checkpoint's catalog name or folder
     work : what it has done so far
     """
@@ -28,17 +29,17 @@ class TextReranker(Reranker):
     work: Work
 
     def __init__(self, model: str | Path | Checkpoint, device: str, precision: Precision | str) -> None:
-        self._checkpoint = open_checkpoint(model, 'rerankers')
-        self.name = self._checkpoint.name
+        self.checkpoint = open_checkpoint(model, 'rerankers')
+        self.name = self.checkpoint.name
         self.device = usable_device(device)
         self.precision: str = Precision(precision).on(self.device)
-        self.pieces = self._checkpoint.word_pieces()
+        self.pieces = self.checkpoint.word_pieces()
         self.work = Work()
 
     @property
     def weights_sha256(self) -> str:
         """Checksum of the checkpoint's weights."""
-        return self._checkpoint.weights_sha256
+        return self.checkpoint.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""

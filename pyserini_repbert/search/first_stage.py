@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
 from pyserini_repbert.names.sparse import find_sparse
-from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher, run_of, stored_texts
 
 if TYPE_CHECKING:
@@ -56,6 +56,15 @@ class FirstStage:
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts from the first searcher that stores any."""
         return stored_texts(self.searchers, docids)
+
+    def with_texts(self, ranking: Ranking) -> Ranking:
+        """A ranking with its passages' texts, where a searcher stores any."""
+        return ranking.with_texts(dict(zip(ranking.docids, self.texts(ranking.docids), strict=True)))
+
+    def encoders(self) -> list[Any]:
+        """The query encoders of the searchers that have one."""
+        found = [getattr(searcher, 'query_encoder', None) for searcher in self.searchers]
+        return [getattr(encoder, 'encoder', encoder) for encoder in found if encoder is not None]
 
 
 def open_sparse(

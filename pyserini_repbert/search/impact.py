@@ -52,6 +52,7 @@ class EpicImpactSearcher:
 
     Attributes
     ----------
+    index : its folder
     size : how many passages the index holds
 
     Raises
@@ -66,7 +67,7 @@ class EpicImpactSearcher:
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
         quiet_java()
-        folder = index_folder(index)
+        self.index = folder = index_folder(index)
         self.settings: dict[str, Any] = record_of(folder)
         try:
             encoder, weights = str(self.settings['encoder']), str(self.settings['weights_sha256'])

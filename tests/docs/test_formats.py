@@ -9,6 +9,7 @@ import pytest
 from doc_runner import ROOT
 
 from pyserini_repbert.index.manifest import EpicSettings, Manifest, Settings, ShardRecord
+from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
 
 _RECIPE = (Recipe, Source, Validation, Adapter, Training)
@@ -20,6 +21,7 @@ _RECIPE = (Recipe, Source, Validation, Adapter, Training)
         ('recipes', _RECIPE, {'text'}),
         ('dense', (Manifest, Settings, ShardRecord), {'kind'}),
         ('epic', (EpicSettings,), set()),
+        ('records', (Record, Model, Input), set()),
     ],
 )
 def test_every_key_is_described(page, kinds, not_in_files):

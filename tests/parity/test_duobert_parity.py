@@ -48,7 +48,7 @@ def test_inputs_and_probabilities_equal_the_originals(layout, tasks, golden, che
         for method in ('SUM', 'BINARY', 'MIN', 'MAX'):
             aggregated = expected[layout]['aggregated'][method]
             np.testing.assert_allclose(aggregate(found, method.lower()), aggregated, atol=4e-4, err_msg=method)
-            ours = DuoBertReranker(reranker._checkpoint, layout=layout, method=method.lower())
+            ours = DuoBertReranker(reranker.checkpoint, layout=layout, method=method.lower())
             order = [candidate.docid for candidate in ours.rerank(task['query'], candidates)]
             by_score = sorted(range(len(candidates)), key=lambda i: -round(aggregated[i], 9))  # ties as they came
             assert order == [candidates[i].docid for i in by_score], method

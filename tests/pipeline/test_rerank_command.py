@@ -63,7 +63,7 @@ def test_flags_that_do_not_go_together(world, tmp_path):
         main(arguments(world, output, '--reranker', f'{world.duo}@50'))
     without = arguments(world, output)
     without = without[:4] + without[6:]
-    with pytest.raises(InputError, match='give either a corpus'):
+    with pytest.raises(InputError, match='has no record that says where its passages are'):
         main(without)
 
 
@@ -91,7 +91,7 @@ def test_a_refused_reranking_leaves_nothing_and_can_be_said_again(world, tmp_pat
     assert "'d0'" in capsys.readouterr().err
     assert not output.parent.exists()
     assert command.run(main, given) == 0
-    assert [path.name for path in output.parent.iterdir()] == ['out.txt']
+    assert sorted(path.name for path in output.parent.iterdir()) == ['out.txt', 'out.txt.record.json']
 
 
 def test_two_rerankings_of_one_output(world, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""What commands do with models is read from their words, and changed there."""
+"""What commands ran is read from their records, and changed in their words."""
 
 from __future__ import annotations
 
@@ -9,120 +9,138 @@ from pathlib import Path
 
 import pytest
 
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.regression.blame import model_commands, probe
-from pyserini_repbert.regression.blame.model_commands import Model
 from pyserini_repbert.regression.blame.retokenized import READINGS, SameTokenizerError, retokenized
-from pyserini_repbert.regression.checkpoints import condition_fingerprint
+from pyserini_repbert.regression.checkpoints import condition_fingerprint, recorded
 
 PACKAGE = 'python -m pyserini_repbert.'
+NONE = '0' * 64
 
 
-def words(command: str) -> list[str]:
-    return shlex.split(PACKAGE + command)
+def words(text: str) -> list[str]:
+    return shlex.split(PACKAGE + text)
 
 
-@pytest.mark.parametrize(
-    ('command', 'expected'),
-    [
-        ('encode --corpus c --encoder a --output o', [Model('a', 'encoders', 'float32')]),
-        ('encode --corpus c --encoder=a --precision=auto', [Model('a', 'encoders', 'auto')]),
-        ('encode --corpus c --encoder=a --precision bfloat16', [Model('a', 'encoders', 'bfloat16')]),
-        ('encode --corpus c --encoder=a --fp16', [Model('a', 'encoders', 'float16')]),
-        ('search --index i --sparse bm25', []),
-        ('search --index i', []),  # the index names its encoder, and it is that of the command which built it
-        ('search --index demo', [Model('repbert-demo', 'encoders', 'float32')]),
-        ('search --index demo --sparse bm25', []),
-        (
-            'search --index i --encoder a --rerank m/x@5 --rerank d@3:binary',
-            [
-                Model('a', 'encoders', 'float32'),
-                Model('m/x', 'rerankers', 'float32'),
-                Model('d', 'rerankers', 'float32'),
-            ],
-        ),
-        ('rerank --run r --reranker m@1000 --bf16', [Model('m', 'rerankers', 'bfloat16')]),
-        ('index epic --encoder e', [Model('e', 'rerankers', 'float32')]),
-        ('index lucene --encoder e', []),
-        ('evaluate epic-pruning --model e', [Model('e', 'rerankers', 'float32')]),
-        ('evaluate --qrels q r', []),
-    ],
-)
-def test_models_of_a_command(command: str, expected: list[Model]) -> None:
-    assert model_commands.models(words(command)) == expected
+def record(text: str, models: str = '', inputs: tuple[Input, ...] = (), **settings: object) -> Record:
+    """The record of a command that ran these models."""
+    ran = tuple(Model(name, NONE, NONE, NONE, 'float32') for name in models.split())
+    return Record(tuple(words(text)), NONE, ran, inputs, settings, {})
 
 
-def test_another_programs_command_has_no_models() -> None:
-    assert model_commands.models(shlex.split('python -m pyserini.search.faiss --encoder a')) == []
+def test_another_precision() -> None:
+    encode = 'encode --encoder a --fp32 --batch-tokens 64'
+    expected = words('encode --encoder a --batch-tokens 64 --precision bfloat16')
+    assert model_commands.with_precision(words(encode), record(encode, 'a'), 'bfloat16') == expected
 
 
 def test_the_same_command_set_otherwise() -> None:
-    encode = 'encode --encoder a --fp32 --batch-tokens 64'
-    assert model_commands.with_precision(words(encode), 'bfloat16') == words(
-        'encode --encoder a --batch-tokens 64 --bf16'
-    )
-    for given in ('--precision auto', '--precision=float16'):
-        assert model_commands.with_precision(words(f'rerank {given} --reranker a@1'), 'float32') == words(
-            'rerank --reranker a@1 --fp32'
-        )
-    assert model_commands.with_batches_of_one(words(encode)) == words('encode --encoder a --fp32 --batch-tokens 1')
     search = 'search --index i --batch-size=9 --threads 8'
-    assert model_commands.with_batches_of_one(words(search)) == words(
-        'search --index i --threads 8 --batch-size 1 --batch-tokens 1'
-    )
-    assert model_commands.with_threads(words(search), 2) == words('search --index i --batch-size=9 --threads 2')
-    for command in ('search --sparse bm25 --index i', 'fusion --runs a b', 'index lucene --corpus c'):
+    ran = record(search, 'a', batch_size=9, batch_tokens=None, threads=8)
+    one = words(f'{search} --batch-size 1 --batch-tokens 1')
+    assert model_commands.with_batches_of_one(words(search), ran) == one
+    assert model_commands.with_threads(words(search), ran, 2) == words(f'{search} --threads 2')
+    for text in ('search --sparse bm25 --index i', 'fusion --runs a b', 'index lucene --corpus c'):
+        ran = record(text, batch_size=512, threads=1)
         for changed in (
-            model_commands.with_precision(words(command), 'float16'),
-            model_commands.with_batches_of_one(words(command)),
-            model_commands.with_threads(words(command), 2),
-            model_commands.with_checkpoints(words(command), str.upper),
+            model_commands.with_precision(words(text), ran, 'float16'),
+            model_commands.with_batches_of_one(words(text), ran),
+            model_commands.with_threads(words(text), ran, 2),
+            model_commands.with_checkpoints(words(text), ran, {'a': 'b'}),
         ):
-            assert changed == words(command)
-
-
-def test_checkpoints_are_renamed_where_they_are_named() -> None:
-    def renamed(command: str) -> list[str]:
-        return model_commands.with_checkpoints(words(command), str.upper)
-
-    assert renamed('rerank --run r --reranker a/m@9 --reranker=d@3:sum') == words(
-        'rerank --run r --reranker A/M@9 --reranker=D@3:sum'
-    )
-    assert renamed('search --index demo') == words('search --index demo --encoder REPBERT-DEMO')
-    assert renamed('search --index demo --encoder a') == words('search --index demo --encoder A')
-
-
-def test_the_fingerprint_changes_with_the_files(tiny_checkpoint: Callable[..., Path]) -> None:
-    folder = tiny_checkpoint()
-    commands = [words(f'encode --corpus c --encoder {folder} --output o'), words('index lucene --threads 8')]
-
-    def fingerprint() -> dict[str, str]:
-        return {name.replace(f'{folder} ', ''): value for name, value in condition_fingerprint(commands).items()}
-
-    before = fingerprint()
-    assert list(before) == ['weights', 'tokenizer', 'settings', 'encode precision', 'index threads']
-    assert before['weights'] == open_checkpoint(folder).weights_sha256[:16]
-    assert before['encode precision'] == 'float32' and before['index threads'] == '8'
-    (folder / 'vocab.txt').write_text((folder / 'vocab.txt').read_text().replace('cat', 'cow'), encoding='utf-8')
-    changed = {name for name, value in fingerprint().items() if value != before[name]}
-    assert changed == {'tokenizer'}
-    (folder / 'config.json').unlink()
-    assert 'is not a checkpoint' in fingerprint()['weights']
+            assert changed == words(text)
 
 
 @pytest.mark.parametrize(
-    ('flags', 'expected'),
-    [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16'), ('--precision=auto', 'bfloat16')],
+    ('text', 'expected'),
+    [
+        ('rerank --run r --reranker a/m@9 --reranker=d@3:sum', 'rerank --run r --reranker A/M@9 --reranker=D@3:sum'),
+        ('search --index demo', 'search --index demo --encoder A/M --encoder D'),
+        ('search --index i --encoder a/m --rerank d@5', 'search --index i --encoder A/M --rerank D@5'),
+        ('index d --encoder d --output o/d', 'index d --encoder D --output o/d'),
+    ],
+)
+def test_checkpoints_are_renamed_where_they_are_named(text: str, expected: str) -> None:
+    renamed = model_commands.with_checkpoints(words(text), record(text, 'a/m d'), {'a/m': 'A/M', 'd': 'D'})
+    assert renamed == words(expected)
+
+
+def test_a_catalog_index_may_have_been_built(tmp_path: Path) -> None:
+    by_name = (Input('index', 'demo'),)
+    assert model_commands.builds_named_index(record('search --index demo', 'repbert-demo', by_name))
+    assert not model_commands.builds_named_index(record('search --index demo --sparse bm25', '', by_name))
+    assert not model_commands.builds_named_index(record('search --index i', 'a', (Input('index', str(tmp_path)),)))
+
+
+@pytest.fixture
+def encoded(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path):
+    """encode(flags) -> the words of the command that was run; `checkpoint` is its model."""
+
+    def run(flags: str = '') -> list[str]:
+        given = f'--corpus {corpus_file(3)} --encoder {checkpoint} --output {tmp_path / "out"} --overwrite {flags}'
+        assert command.run(encode, [*shlex.split(given), '--quiet']) == 0
+        return words(f'encode {given}')
+
+    checkpoint = tiny_checkpoint()
+    run.checkpoint = checkpoint
+    return run
+
+
+def fingerprint(encoded, flags: str = '') -> dict[str, str]:
+    found = recorded(encoded(flags))
+    assert found is not None
+    return {name.replace(f'{encoded.checkpoint} ', ''): value for name, value in condition_fingerprint([found]).items()}
+
+
+def test_the_fingerprint_changes_with_the_files(encoded) -> None:
+    before = fingerprint(encoded)
+    assert list(before)[:4] == ['weights', 'tokenizer', 'config', 'encode precision']
+    assert before['weights'] == open_checkpoint(encoded.checkpoint).weights_sha256[:16]
+    assert before['encode precision'] == 'float32' and before['encode shard_size'] == '65536'
+    vocabulary = encoded.checkpoint / 'vocab.txt'
+    vocabulary.write_text(vocabulary.read_text().replace('cat', 'cow'), encoding='utf-8')
+    after = fingerprint(encoded)
+    assert {name for name, value in after.items() if value != before[name]} == {'tokenizer'}
+
+
+def test_the_fingerprint_changes_with_a_default(encoded, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyserini_repbert.commands import encode as module
+
+    before = fingerprint(encoded)
+    made = module.make_parser
+
+    def changed():
+        parser = made()
+        parser.set_defaults(shard_size=2)
+        return parser
+
+    monkeypatch.setattr(module, 'make_parser', changed)
+    after = fingerprint(encoded)
+    assert {name: value for name, value in after.items() if value != before[name]} == {'encode shard_size': '2'}
+
+
+@pytest.mark.parametrize(
+    ('flags', 'expected'), [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16')]
 )
 def test_the_fingerprint_says_what_was_used(
-    flags: str, expected: str, tiny_checkpoint: Callable[..., Path], native_bfloat16: Callable[[bool], None]
+    flags: str, expected: str, encoded, native_bfloat16: Callable[[bool], None]
 ) -> None:
     native_bfloat16(True)
-    command = words(f'encode --corpus c --encoder {tiny_checkpoint()} --output o {flags}')
-    assert condition_fingerprint([command])['encode precision'] == expected
-    elsewhere = condition_fingerprint([[*command, '--device', 'cuda:99']])['encode precision']
-    assert elsewhere == ('unknown' if 'auto' in flags else expected)
+    assert fingerprint(encoded, flags)['encode precision'] == expected
+
+
+def test_the_record_of_another_command_or_output_is_not_taken(encoded, tmp_path: Path) -> None:
+    ran = encoded()
+    assert recorded(ran) is not None
+    assert recorded([*ran, '--bf16']) is None
+    manifest = tmp_path / 'out' / 'manifest.json'
+    manifest.write_text(manifest.read_text() + ' ')
+    assert recorded(ran) is None
+    assert recorded(shlex.split('python -m pyserini.search.faiss --encoder a')) is None
 
 
 def test_readings_of_a_tokenizer(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:

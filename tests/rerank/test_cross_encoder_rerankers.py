@@ -34,11 +34,11 @@ def test_a_score_does_not_depend_on_its_batch_or_place(kind, cross_encoder_folde
     other = candidates(7, seed=1)
     if kind == 'monobert':
         many = MonoBertReranker(cross_encoder_folder('monobert'))
-        one = MonoBertReranker(many._checkpoint, token_budget=1)
+        one = MonoBertReranker(many.checkpoint, token_budget=1)
         expected = np.concatenate([scores(one, 'red cat', [item]) for item in items])
     else:
         many = DuoBertReranker(cross_encoder_folder('duobert'))
-        one = DuoBertReranker(many._checkpoint, token_budget=1)
+        one = DuoBertReranker(many.checkpoint, token_budget=1)
         expected = scores(one, 'red cat', items)
     together = many.score_lists(['blue dog', 'red cat'], [other, items])[1]
     np.testing.assert_allclose(together, expected, atol=1e-5, rtol=0)
@@ -123,7 +123,7 @@ def test_each_query_has_a_sample_of_its_own(cross_encoder_folder):
     assert all(used.sum(axis=1).tolist() == [2] * 6 for used in drawn)
     assert not np.array_equal(drawn[0], drawn[1])
     np.testing.assert_array_equal(drawn[0], drawn[2])
-    other = DuoBertReranker(reranker._checkpoint, method='sample', samples=2, seed=5)
+    other = DuoBertReranker(reranker.checkpoint, method='sample', samples=2, seed=5)
     assert not np.array_equal(drawn[0], ~np.isnan(other.pair_differences(queries[:1], [items])[0]))
     assert sample_seed(4, 'red cat') == (4, 322790556)  # CRC-32: the same on every machine and in every process
 

@@ -12,8 +12,9 @@ from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
+from pyserini_repbert.pipeline import searching
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.search import RepBertSearcher, first_stage
+from pyserini_repbert.search import RepBertSearcher
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ class Other:
 @pytest.fixture
 def other(monkeypatch):
     searcher = Other()
-    monkeypatch.setattr(first_stage, 'open_sparse', lambda *_: searcher)
+    monkeypatch.setattr(searching, 'open_sparse', lambda *_: searcher)
     return searcher
 
 

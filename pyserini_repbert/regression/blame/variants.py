@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pyserini_repbert.catalog import checkpoint_kind
 from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.record import Model, Record
 from pyserini_repbert.regression.blame import model_commands
-from pyserini_repbert.regression.blame.model_commands import PRECISIONS, Model
-from pyserini_repbert.regression.checkpoints import checksums, dtype
+from pyserini_repbert.regression.blame.model_commands import PRECISIONS
+from pyserini_repbert.regression.checkpoints import recorded
 from pyserini_repbert.regression.located import filled
 from pyserini_repbert.regression.schema import Condition, Regression
 from pyserini_repbert.regression.workspace import Workspace
@@ -29,20 +31,23 @@ class Variant:
     Attributes
     ----------
     factor, name : 'precision', '--bf16'
-    change : a command's words to those of the changed command, the same where it does not matter to that command
+    change : a command's words and its record to the changed command's words, the same where it does not matter to it
     environment : variables that the commands see
     own_cache : whether it shapes catalog indexes, which it then has to build for itself
     """
 
     factor: str
     name: str
-    change: Callable[[Words], list[str]]
+    change: Callable[[Words, Record], list[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
     own_cache: bool = False
 
     def affects(self, words: Words) -> bool:
-        """Whether a command is another one, or computes under other variables."""
-        return self.change(words) != list(words) or (bool(self.environment) and model_commands.runs_model(words))
+        """Whether a command that has run is another one, or computes under other variables."""
+        record = recorded(words)
+        if record is None:
+            return False
+        return self.change(words, record) != list(words) or (bool(self.environment) and bool(record.models))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +64,26 @@ def variants(
     """The variants of a condition that has run in `workspace`; `folder` takes the checkpoints that they need."""
     commands = [command for build in workspace.builds(condition.needs) for command in build.commands]
     words = [workspace.words(command) for command in [*commands, *condition.commands]]
-    named = any(model_commands.searches_named_index(own) for own in words)
+    records = [record for record in map(recorded, words) if record is not None]
+    models = {model.name: model for record in records for model in record.models}
+    named = any(map(model_commands.builds_named_index, records))
     found: list[Variant] = []
     cannot: list[Untestable] = []
     for factor in factors:
         if factor == 'precision':
-            made = _precisions(words, named)
+            made = _precisions(models.values(), named)
         elif factor == 'batch':
             made = [Variant('batch', 'one at a time', model_commands.with_batches_of_one)]
         elif factor == 'threads':
             made = _threads()
         elif factor == 'tokenizer':
-            made, failed = _tokenizers(words, workspace, folder, named)
+            made, failed = _tokenizers(models, folder, named)
             cannot += failed
         else:
             continue
         able = [one for one in made if any(one.affects(own) for own in words)]
         if not able and not any(one.factor == factor for one in cannot):
-            runs = any(model_commands.runs_model(own) for own in words)
-            cannot.append(Untestable(factor, 'no flag of its commands changes it' if runs and made else NO_MODEL))
+            cannot.append(Untestable(factor, 'no flag of its commands changes it' if models and made else NO_MODEL))
         found += able
     return found, cannot
 
@@ -97,15 +103,19 @@ def varied_commands(commands: Sequence[str], workspace: Workspace, variant: Vari
     """Commands with the variant's change; resources are filled in, `{out}` and builds are left to the new workspace."""
     kept = {name: f'{{{name}}}' for name in workspace.places}
     resources = {name: workspace.places[name] for name in workspace.regression.resources}
-    texts = [[filled(word, kept | resources) for word in shlex.split(command)] for command in commands]
-    return [shlex.join(variant.change(words)) for words in texts]
+    changed = []
+    for command in commands:
+        words = [filled(word, kept | resources) for word in shlex.split(command)]
+        record = recorded(workspace.words(command))
+        changed.append(shlex.join(words if record is None else variant.change(words, record)))
+    return changed
 
 
-def _precisions(commands: Sequence[Words], named: bool) -> list[Variant]:
-    here = {dtype(words, model.precision) for words in commands for model in model_commands.models(words)}
+def _precisions(models: Iterable[Model], named: bool) -> list[Variant]:
+    here = {model.precision for model in models}
 
-    def change(precision: str) -> Callable[[Words], list[str]]:
-        return lambda words: model_commands.with_precision(words, precision)
+    def change(precision: str) -> Callable[[Words, Record], list[str]]:
+        return lambda words, record: model_commands.with_precision(words, record, precision)
 
     return [
         Variant('precision', flag, change(name), own_cache=named) for name, flag in PRECISIONS.items() if here != {name}
@@ -115,20 +125,17 @@ def _precisions(commands: Sequence[Words], named: bool) -> list[Variant]:
 def _threads() -> list[Variant]:
     import torch
 
-    def change(number: int) -> Callable[[Words], list[str]]:
-        return lambda words: model_commands.with_threads(words, number)
+    def change(number: int) -> Callable[[Words, Record], list[str]]:
+        return lambda words, record: model_commands.with_threads(words, record, number)
 
     numbers = sorted({1, os.cpu_count() or 1, 2} - {torch.get_num_threads()})
     return [Variant('threads', str(number), change(number), {'OMP_NUM_THREADS': str(number)}) for number in numbers[:2]]
 
 
-def _tokenizers(
-    commands: Sequence[Words], workspace: Workspace, folder: Path, named: bool
-) -> tuple[list[Variant], list[Untestable]]:
+def _tokenizers(models: Mapping[str, Model], folder: Path, named: bool) -> tuple[list[Variant], list[Untestable]]:
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.regression.blame.retokenized import READINGS, SameTokenizerError, retokenized
 
-    models = {model.name: model for words in commands for model in model_commands.models(words)}
     found: list[Variant] = []
     cannot: list[Untestable] = []
     for reading in READINGS if models else ():
@@ -137,25 +144,22 @@ def _tokenizers(
         for name, model in models.items():
             made = folder / f'{Path(name).name}.{reading.replace(" ", "-")}.{_version(model)}'
             try:
-                retokenized(open_checkpoint(name, model.kind), reading, made)
+                retokenized(open_checkpoint(name, checkpoint_kind(name) or 'encoders'), reading, made)
                 folders[name] = str(made.resolve())
             except SameTokenizerError as error:
                 why = why or str(error)
             except PyseriniRepbertError as error:
                 why = str(error)
         if folders:
-            found.append(Variant('tokenizer', reading, _renaming(folders, workspace), own_cache=named))
+            found.append(Variant('tokenizer', reading, _renaming(folders), own_cache=named))
         else:
             cannot.append(Untestable('tokenizer', f'{reading}: {why}'))
     return found, cannot
 
 
-def _renaming(folders: Mapping[str, str], workspace: Workspace) -> Callable[[Words], list[str]]:
-    def renamed(called: str) -> str:
-        return folders.get(filled(called, workspace.places), called)
-
-    return lambda words: model_commands.with_checkpoints(words, renamed)
+def _renaming(folders: Mapping[str, str]) -> Callable[[Words, Record], list[str]]:
+    return lambda words, record: model_commands.with_checkpoints(words, record, folders)
 
 
 def _version(model: Model) -> str:
-    return hashlib.sha256(repr(checksums(model)).encode()).hexdigest()[:8]
+    return hashlib.sha256(f'{model.weights} {model.tokenizer} {model.config}'.encode()).hexdigest()[:8]

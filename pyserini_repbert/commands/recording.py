@@ -1,0 +1,53 @@
+"""The record that a command leaves beside the output that it has written."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyserini_repbert.record import Input, Model
+
+# What is no setting: how a command runs, what else it writes, and checkpoints, of which the record has more to say.
+_LEFT_OUT = frozenset(
+    {'command', 'action', 'quiet', 'resume', 'overwrite', 'offline', 'download', 'build', 'advised', 'tag', 'query'}
+    | {'output', 'provenance', 'cost', 'pairs', 'csv', 'folder', 'to_faiss', 'install', 'logs'}
+    | {'encoder', 'model', 'precision'}
+)
+
+
+def write(
+    options: argparse.Namespace,
+    output: str,
+    roles: Iterable[str],
+    models: Iterable[Model] = (),
+    inputs: Sequence[Input] = (),
+) -> None:
+    """Write the record of the command that has written `output`; none for a pipe or a device.
+
+    Parameters
+    ----------
+    options : as parsed, defaults that depend on other values put in
+    roles : the parameters that name inputs
+    models : the checkpoints that ran
+    inputs : those whose files the names alone do not tell
+    """
+    from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
+
+    if (sha256 := checksum(output)) is None:
+        return
+    known = {own.role for own in inputs}
+    found = [*inputs, *(own for role in roles if role not in known for own in _inputs(options, role))]
+    named = {*_LEFT_OUT, *known, *roles}
+    settings = {name: plain(value) for name, value in sorted(vars(options).items()) if name not in named}
+    record = Record(decisive(options.command), sha256, tuple(models), tuple(found), settings, versions())
+    write_record(output, record)
+
+
+def _inputs(options: argparse.Namespace, role: str) -> Iterator[Input]:
+    from pyserini_repbert.names.inputs import input_of
+
+    given = getattr(options, role, None) or []
+    for name in [given] if isinstance(given, str) else given:
+        yield input_of(role, name)

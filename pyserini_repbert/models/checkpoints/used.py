@@ -1,0 +1,44 @@
+"""The checkpoints that a command has run, as its record names them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+
+from pyserini_repbert.catalog import cache_folder
+from pyserini_repbert.files import remembered_digest
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.record import Model
+
+_TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # where there is no tokenizer.json
+
+
+def used_models(users: Iterable[object]) -> tuple[Model, ...]:
+    """The models of what runs one, encoders and rerankers: what has a `checkpoint` and a `precision`; each once."""
+    pairs = [(getattr(user, 'checkpoint', None), getattr(user, 'precision', '')) for user in users]
+    return tuple(dict.fromkeys(model_of(own, str(used)) for own, used in pairs if isinstance(own, Checkpoint)))
+
+
+def model_of(checkpoint: Checkpoint, precision: str) -> Model:
+    """What a record says of a checkpoint that ran in `precision`."""
+    config = json.dumps(checkpoint.config, sort_keys=True).encode()
+    return Model(
+        checkpoint.name,
+        checkpoint.weights_sha256,
+        _tokenizer(checkpoint),
+        hashlib.sha256(config).hexdigest(),
+        precision,
+    )
+
+
+def _tokenizer(checkpoint: Checkpoint) -> str:
+    """The checksum of the file that its tokenizer is read from, its own or its base's; of several, over theirs."""
+    folder = checkpoint.tokenizer_folder
+    whole = folder / 'tokenizer.json'
+    files = [whole] if whole.is_file() else [folder / name for name in _TOKENIZER]
+    return _over([remembered_digest(file, cache_folder()) for file in files if file.is_file()])
+
+
+def _over(digests: Sequence[str]) -> str:
+    return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()

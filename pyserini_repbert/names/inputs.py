@@ -1,0 +1,82 @@
+"""What a command read, by name and checksum; and where the passages of a run are, by the records behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.index.manifest import MANIFEST, EpicSettings, Settings, manifest_kind, read_manifest
+from pyserini_repbert.names.corpora import collection_file
+from pyserini_repbert.names.indexes import NamedIndex, locate
+from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
+from pyserini_repbert.record import Input, Record, checksum, read_record
+
+
+def input_of(role: str, name: str) -> Input:
+    """An input that a command has read, with its checksum where it is a file, a folder that has one, or ships."""
+    return Input(role, name, checksum(name) if Path(name).exists() else _of_catalog(role, name))
+
+
+def _of_catalog(role: str, name: str) -> str | None:
+    if role == 'corpus' and (entry := catalog.find('collections', name)):
+        return checksum(collection_file(entry))
+    if role == 'topics' and (file := catalog.file('topics', name)):
+        return checksum(file)
+    if role == 'index' and catalog.find('indexes', name):
+        found = locate(name)
+        return checksum(found.folder if isinstance(found, NamedIndex) else found)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """Where passages are: one of a corpus and an index, see `names.texts.texts_opener`."""
+
+    corpus: str | None
+    index: str | None
+    corpus_format: str = 'auto'
+    fields: tuple[str, ...] = ()
+
+
+def recorded_passages(output: str) -> Passages | None:
+    """Where the passages of a run, or of an index, are by its record, or by those of what it was made from.
+
+    None where no record says so. An index of the catalog stands for the collection that it is of.
+    """
+    record = read_record(output)
+    if record is None:
+        return None
+    if corpus := record.input('corpus'):
+        fields = record.settings.get('fields', ())
+        return Passages(corpus.name, None, str(record.settings.get('corpus_format', 'auto')), tuple(fields))
+    if index := _stored(record):
+        return index
+    below = (recorded_passages(_folder(own)) for own in record.inputs if own.role in ('run', 'runs', 'index', 'sparse'))
+    return next((own for own in below if own), None) or _lucene(record)
+
+
+def _stored(record: Record) -> Passages | None:
+    """The collection of the catalog that was searched, or a bundle that stores its passages."""
+    index = record.input('index')
+    if index is None:
+        return None
+    if entry := catalog.find('indexes', index.name):
+        return Passages(str(entry.values['collection']), None)
+    if catalog.find('collections', index.name):
+        return Passages(index.name, None)
+    if (Path(index.name) / MANIFEST).is_file():
+        kind = EpicSettings if manifest_kind(index.name) == EpicSettings.kind else Settings
+        return Passages(None, index.name) if read_manifest(index.name, kind).settings.texts else None
+    return None
+
+
+def _lucene(record: Record) -> Passages | None:
+    """A Lucene index that was searched, which may store its passages."""
+    folders = [_folder(own) for own in record.inputs if own.role in ('index', 'sparse')]
+    return next((Passages(None, folder) for folder in folders if is_lucene_index(folder)), None)
+
+
+def _folder(own: Input) -> str:
+    """An input's path: of the sparse technique 'bm25@FOLDER' that of its index."""
+    return own.name.partition('@')[2] or own.name if own.role == 'sparse' else own.name

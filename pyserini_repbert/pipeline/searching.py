@@ -1,0 +1,174 @@
+"""One search from what was asked to the hits: opened, searched, fused and reranked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from pyserini_repbert.encode.encoders import RepBertQueryEncoder
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
+from pyserini_repbert.models.checkpoints.used import used_models
+from pyserini_repbert.names.index_building import ready_folder
+from pyserini_repbert.names.indexes import NamedIndex
+from pyserini_repbert.names.texts import texts_opener
+from pyserini_repbert.pipeline.reranking import Reranked, Settings, run_stages
+from pyserini_repbert.pipeline.specs import StageSpec
+from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.record import Input, Model, checksum
+from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.search.first_stage import FirstStage, open_sparse
+
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to search, and how.
+
+    Attributes
+    ----------
+    index : a dense index or the name of one; not needed where `sparse` names one
+    encoder : of the dense index, by default the one that it names; None with `sparse`: no dense search
+    sparse : techniques, 'NAME' or 'NAME@INDEX'
+    sparse_first : fuse with the sparse rankings first
+    ann : search the approximate index
+    method, alpha, rrf_k, depth : of the fusion, see `FirstStage`
+    stages, settings : rerankers, and how they run: device and precision are the encoder's, too
+    corpus : where an index that is to be built has its passages, or else those to rerank
+    build, download : build a catalog index, fetch a prebuilt one, where it is not here
+    max_length : wordpieces kept of a query
+    threads, batch_size : CPU threads; topics searched together
+    """
+
+    index: str | None = None
+    encoder: str | None = None
+    sparse: tuple[str, ...] = ()
+    sparse_first: bool = False
+    ann: bool = False
+    method: FusionMethod = FusionMethod.INTERLEAVE
+    alpha: float = ALPHA
+    rrf_k: float = RRF_K
+    depth: int | None = None
+    stages: tuple[StageSpec, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    corpus: str | None = None
+    build: bool = False
+    download: bool = False
+    max_length: int | None = None
+    threads: int = 1
+    batch_size: int = 512
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a dense index is searched."""
+        return bool(self.encoder) or not self.sparse
+
+
+class Watcher(Protocol):
+    """Who is told what a search does meanwhile."""
+
+    def building(self, index: NamedIndex | Path) -> Progress:
+        """Called before an index is built, with its name or its folder; gives what is called with passages done."""
+
+    def begins(self, what: str, total: int, unit: str) -> Progress:
+        """Called before a step, 'search' or 'rerank'; gives what is called with the units done."""
+
+
+class Found(NamedTuple):
+    """The result of a search.
+
+    Attributes
+    ----------
+    run : the hits of every topic, `hits` deep
+    names, parts : each first stage's name and own run
+    milliseconds : of the first stages, by topic
+    reranked : of the rerankers; None without them
+    models, indexes : the checkpoints that ran; the indexes that were searched
+    """
+
+    run: Run
+    names: tuple[str, ...]
+    parts: list[Run]
+    milliseconds: float
+    reranked: Reranked | None
+    models: tuple[Model, ...]
+    indexes: tuple[Input, ...]
+
+
+def search(request: Request, topics: Sequence[Query], hits: int, watcher: Watcher, with_texts: bool = False) -> Found:
+    """Search all topics; every one has a ranking, and with `with_texts` its hits have text where an index stores it.
+
+    What cannot be had is refused before anything is searched; raises what its parts raise.
+    """
+    combiner(len(request.sparse) + request.is_dense, request.method, None, request.alpha, request.rrf_k)
+    apart = request.corpus if request.stages and not request.build else None
+    texts = texts_opener(apart, None) if apart else None
+    stage, indexes = opened(request, watcher)
+    depth = max(hits, request.stages[0].k) if request.stages else hits
+    run: Run = {}
+    parts: list[Run] = [{} for _ in stage.names]
+    start = time.perf_counter()
+    progress = watcher.begins('search', len(topics), 'topics')
+    for first in range(0, len(topics), request.batch_size):
+        batch = topics[first : first + request.batch_size]
+        found, own = stage.run(batch, depth, request.threads)
+        run |= found
+        for part, more in zip(parts, own, strict=True):
+            part |= more
+        progress(len(batch))
+    milliseconds = 1000 * (time.perf_counter() - start) / max(len(topics), 1)
+    reranked = None
+    if request.stages and any(run.values()):
+        reranked = run_stages(
+            topics,
+            run,
+            request.stages,
+            texts or stage,
+            request.settings,
+            on_total=lambda total: watcher.begins('rerank', total, 'inputs'),
+        )
+        run |= reranked.run
+    run = {qid: ranking[:hits] for qid, ranking in run.items()}
+    if with_texts:
+        run = {qid: stage.with_texts(ranking) for qid, ranking in run.items()}
+    models = (*used_models(stage.encoders()), *(reranked.models if reranked else ()))
+    return Found(run, stage.names, parts, milliseconds, reranked, models, indexes)
+
+
+def opened(request: Request, watcher: Watcher) -> tuple[FirstStage, tuple[Input, ...]]:
+    """The searchers that a request names, in the order in which their rankings are fused, and their indexes."""
+    device = request.settings.devices[0]
+    named: list[tuple[str, Any]] = []
+    for spec in request.sparse:
+        named.append((spec, open_sparse(spec, request.index, watcher.building, request.download, device)))
+    indexes = [Input('sparse', spec, checksum(getattr(searcher, 'index', ''))) for spec, searcher in named]
+    if request.is_dense:
+        dense = _dense(request, device, watcher)
+        name = Path(getattr(dense.query_encoder, 'name', 'dense')).name
+        named.insert(len(named) if request.sparse_first else 0, (name, dense))
+        indexes.append(Input('index', str(request.index), checksum(dense.index_dir)))
+    elif request.index:
+        indexes.append(Input('index', request.index))
+    names, searchers = zip(*named, strict=True)
+    stage = FirstStage(names, searchers, request.method, request.alpha, request.rrf_k, request.depth)
+    return stage, tuple(indexes)
+
+
+def _dense(request: Request, device: str, watcher: Watcher) -> RepBertSearcher:
+    precision = request.settings.precision or 'float32'
+    folder = ready_folder(
+        str(request.index),
+        request.encoder,
+        device,
+        request.build,
+        request.corpus,
+        precision,
+        on_build=watcher.building,
+    )
+    encoder = None
+    if request.encoder:
+        encoder = RepBertQueryEncoder(request.encoder, device, precision=precision, max_length=request.max_length)
+    return RepBertSearcher(folder, encoder, device, ann=request.ann)

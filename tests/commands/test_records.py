@@ -1,0 +1,154 @@
+"""`OUTPUT.record.json`: what commands say that they did, and what is read there again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert import __version__
+from pyserini_repbert.commands import command, recording
+from pyserini_repbert.commands.encode import main as encode
+from pyserini_repbert.commands.fusion import main as fusion
+from pyserini_repbert.commands.index import main as index
+from pyserini_repbert.commands.rerank import main as rerank
+from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.names.inputs import Passages, recorded_passages
+from pyserini_repbert.record import read_record, record_path
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch, tiny_checkpoint, cross_encoder_folder, corpus_file):
+    """A folder with a corpus, topics and checkpoints, and in it the index `dense` and the run `first.txt`."""
+    monkeypatch.chdir(tmp_path)
+    tiny_checkpoint()
+    cross_encoder_folder(name='mono')
+    corpus_file(20).rename('passages.jsonl')
+    (tmp_path / 'topics.tsv').write_text('q1\tthe cat\nq2\ta dog ran\n')
+    call(encode, '--corpus passages.jsonl --encoder tiny --output dense --quiet')
+    call(search, '--index dense --topics topics.tsv --hits 9 --output first.txt')
+    return tmp_path
+
+
+def call(main, line):
+    assert command.run(main, line.split()) == 0
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_search_says_what_it_did(made):
+    found = json.loads((made / 'first.txt.record.json').read_text())
+    words = 'python -m pyserini_repbert.search --index dense --topics topics.tsv --hits 9 --output first.txt'
+    assert found['command'] == words.split()
+    assert found['output'] == sha256(made / 'first.txt')
+    (model,) = found['models']
+    assert model['weights'] == sha256(made / 'tiny' / 'model.safetensors')
+    assert model['tokenizer'] == sha256(made / 'tiny' / 'vocab.txt')
+    assert (model['name'], model['precision']) == ('tiny', 'float32')
+    assert found['inputs'] == [
+        {'role': 'index', 'name': 'dense', 'sha256': sha256(made / 'dense' / 'manifest.json')},
+        {'role': 'topics', 'name': 'topics.tsv', 'sha256': sha256(made / 'topics.tsv')},
+    ]
+    assert found['settings']['batch_size'] == 512 and found['settings']['hits'] == 9
+    assert found['versions']['pyserini_repbert'] == __version__
+
+
+def test_precision_is_what_was_used(made, native_bfloat16):
+    native_bfloat16(True)
+    rerank_line = '--run first.txt --topics topics.tsv --corpus passages.jsonl --reranker mono@3 --output out.txt'
+    call(rerank, f'{rerank_line} --precision auto')
+    found = read_record('out.txt')
+    assert [(model.name, model.precision) for model in found.models] == [('mono', 'bfloat16')]
+    assert found.settings['stages'] == ['mono@3'] and 'precision' not in found.settings
+
+
+@pytest.mark.parametrize('more', ['--resume', '--overwrite', '--quiet --overwrite'])
+def test_how_it_went_changes_no_byte(made, more):
+    before = record_path('dense').read_bytes()
+    call(encode, f'--corpus passages.jsonl --encoder tiny --output dense {more}')
+    assert record_path('dense').read_bytes() == before
+
+
+def test_passages_are_found_through_the_records(made):
+    call(fusion, '--runs first.txt first.txt --output both.txt --quiet')
+    expected = Passages('passages.jsonl', None, 'auto', ())
+    assert recorded_passages('first.txt') == recorded_passages('both.txt') == expected
+    asked = '--run both.txt --topics topics.tsv --reranker mono@5 --tag t --output'
+    call(rerank, f'{asked} ours.txt')
+    call(rerank, f'{asked} theirs.txt --corpus passages.jsonl')
+    assert (made / 'ours.txt').read_text() == (made / 'theirs.txt').read_text()
+    assert read_record('ours.txt').input('corpus').name == 'passages.jsonl'
+
+
+def test_an_index_with_texts_and_the_catalogs_are_passages(made):
+    call(encode, '--corpus passages.jsonl --encoder tiny --output whole --store-text --quiet')
+    call(search, '--index whole --topics topics.tsv --output run.txt')
+    assert recorded_passages('run.txt') == Passages(None, 'whole')
+    path = record_path('run.txt')
+    path.write_text(path.read_text().replace('"name": "whole"', '"name": "demo"'))
+    assert recorded_passages('run.txt') == Passages('demo', None)
+
+
+def test_a_run_written_anew_has_no_record(made, capsys):
+    run = made / 'first.txt'
+    run.write_text(run.read_text().replace('first', 'other'))
+    assert read_record(run) is None
+    assert command.run(rerank, '--run first.txt --topics topics.tsv --reranker mono@5 --output out.txt'.split()) == 2
+    assert 'first.txt has no record that says where its passages are: give --corpus' in capsys.readouterr().err
+    assert not list(made.glob('out.txt*'))
+
+
+@pytest.mark.parametrize('content', ['', '[]', '{"command": 1}', '\xff', '{' * 100_000])
+def test_a_damaged_record_is_named(made, content, capsys):
+    record_path('first.txt').write_text(content, encoding='latin-1')
+    with pytest.raises(DamagedFileError, match=r'first.txt.record.json is no record of a command'):
+        read_record('first.txt')
+
+
+def test_standard_output_has_no_record(made):
+    words = [
+        sys.executable,
+        '-m',
+        'pyserini_repbert.fusion',
+        '--runs',
+        'first.txt',
+        '--output',
+        '/dev/stdout',
+        '--quiet',
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 18
+    assert not record_path('/dev/stdout').exists()
+
+
+def test_an_export_has_a_record_too(made):
+    call(index, 'export --index dense --to-faiss faiss --quiet')
+    found = read_record('faiss')
+    assert found.name == 'index export' and found.input('index').name == 'dense' and not found.models
+
+
+def test_bytes_that_are_no_utf8_are_escaped(made):
+    shutil.copyfile('topics.tsv', b't\xff.tsv')
+    call(search, '--index dense --topics t\udcff.tsv --hits 9 --output odd.txt')
+    assert read_record('odd.txt').input('topics').name == 't\\xff.tsv'
+
+
+def test_no_setting_is_left_out_by_mistake(made):
+    """What the record leaves out of the settings are names of parameters."""
+    from pyserini_repbert.commands import encode, evaluate_epic_pruning, index, rerank, search, train
+
+    known = {'command', 'advised'}
+    for parser in (encode.make_parser(), index.make_parser(), rerank.make_parser(), search.make_parser()):
+        known |= {action.dest for action in parser._actions}
+    for module in (train.make_parser(), evaluate_epic_pruning._parser()):
+        known |= {action.dest for action in module._actions}
+    actions = index.make_parser()._subparsers._group_actions[0].choices.values()
+    known |= {action.dest for parser in actions for action in parser._actions}
+    assert known >= recording._LEFT_OUT
