@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from demo_maker import Maker
 from demo_runs import BM25, COLLECTIONS, DUO_DEPTH, Collection, System, all_systems, chosen, named
-from demo_workshop import Workshop
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import Parser, run
@@ -48,14 +48,14 @@ def main(arguments: list[str]) -> int | None:
     sections, missing = {}, False
     for collection in (one.within(options.data) for one in COLLECTIONS if one.name in names):
         own = replace(collection, depth=int(depths.get(collection.name, collection.depth)))
-        workshop = Workshop(own, Path(options.work) / own.name, systems, checkpoints, groups)
-        sections[own.name], lacks = section(own, workshop)
+        maker = Maker(own, Path(options.work) / own.name, systems, checkpoints, groups)
+        sections[own.name], lacks = section(own, maker)
         missing |= lacks
         write_page(Path(options.page), sections)
     return int(missing)
 
 
-def section(collection: Collection, workshop: Workshop) -> tuple[str, bool]:
+def section(collection: Collection, maker: Maker) -> tuple[str, bool]:
     """The text of a collection's section, and whether a run that was asked for is missing."""
     if absent := absent_files(collection):
         lacking = ', '.join(Path(path).name for path in absent)
@@ -67,18 +67,18 @@ def section(collection: Collection, workshop: Workshop) -> tuple[str, bool]:
     found: dict[str, Evaluation] = {}
     weights: dict[str, str] = {}
     failed: dict[str, str] = {}
-    for name, system in workshop.systems.items():
+    for name, system in maker.systems.items():
         try:
-            made = workshop.run(name)
+            made = maker.run(name)
         except PyseriniRepbertError as error:
             failed[name] = ' '.join(str(error).split())
-            if system.group in workshop.groups:
+            if system.group in maker.groups:
                 print(f'{collection.name}: {system.label} NOT RUN, {failed[name]}', file=sys.stderr)
             continue
         found[name] = evaluate(read_run(made.path), qrels, measures)
         weights |= made.weights
-    text = section_text(collection, workshop.systems, found, failed, weights, len(qrels))
-    return text, any(workshop.systems[name].group in workshop.groups for name in failed)
+    text = section_text(collection, maker.systems, found, failed, weights, len(qrels))
+    return text, any(maker.systems[name].group in maker.groups for name in failed)
 
 
 def absent_files(collection: Collection) -> list[str]:

@@ -12,8 +12,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from demo_maker import package_command
 from demo_runs import chosen
-from demo_workshop import package_command
 
 from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError

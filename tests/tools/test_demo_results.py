@@ -29,9 +29,9 @@ MONO, DUO = 'bm25.monobert-demo', 'bm25.monobert-demo.duobert-demo'
 
 @pytest.fixture
 def tools(monkeypatch):
-    """(demo_runs, demo_workshop, demo_results), which find each other as when they are run."""
+    """(demo_runs, demo_maker, demo_results), which find each other as when they are run."""
     monkeypatch.syspath_prepend(str(TOOLS))
-    names = ('demo_runs', 'demo_workshop', 'demo_results')
+    names = ('demo_runs', 'demo_maker', 'demo_results')
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     return [importlib.import_module(name) for name in names]
@@ -64,9 +64,9 @@ def checkpoints(tiny_checkpoint, tiny_cedr):
 
 
 @pytest.fixture
-def workshop(tools, tmp_path, corpus_file, checkpoints):
-    """make(groups=None) -> a workshop over 20 passages, and the commands that it has run since."""
-    demo_runs, demo_workshop, _ = tools
+def new_maker(tools, tmp_path, corpus_file, checkpoints):
+    """make(groups=None) -> a maker over 20 passages, and the commands that it has run since."""
+    demo_runs, demo_maker, _ = tools
     (tmp_path / 'topics.tsv').write_text(''.join(f'{qid}\t{text}\n' for qid, text in TOPICS.items()))
     (tmp_path / 'qrels.txt').write_text('q1 0 d3 1\nq2 0 d5 1\nq2 0 d9 2\nq3 0 d14 1\n')
     bm25 = {
@@ -92,57 +92,57 @@ def workshop(tools, tmp_path, corpus_file, checkpoints):
                 assert not main([*words[1:], '--quiet'])
 
         asked = {one.group for one in systems.values()} if groups is None else groups
-        return demo_workshop.Workshop(collection, tmp_path / 'work', systems, checkpoints, asked, command), commands
+        return demo_maker.Maker(collection, tmp_path / 'work', systems, checkpoints, asked, command), commands
 
     return make
 
 
-def test_every_run_is_made_once(workshop):
-    first, commands = workshop()
+def test_every_run_is_made_once(new_maker):
+    first, commands = new_maker()
     available = [name for name, own in first.systems.items() if own.group != 'other-demo']
     made = {name: first.run(name).path.read_bytes() for name in available}
     assert len(made) == 13
     assert sum('--pairs' in words for words in commands) == 1
-    again, commands = workshop()
+    again, commands = new_maker()
     assert {name: again.run(name).path.read_bytes() for name in available} == made
     assert commands == []
 
 
-def test_duobert_reranks_the_best_of_monobert(tools, workshop, checkpoints):
+def test_duobert_reranks_the_best_of_monobert(tools, new_maker, checkpoints):
     depth = tools[0].DUO_DEPTH
-    shop, _ = workshop()
-    mono = read_run(shop.run(MONO).path)
-    texts = {passage.docid: passage.text for passage in open_corpus(shop.collection.corpus)}
+    maker, _ = new_maker()
+    mono = read_run(maker.run(MONO).path)
+    texts = {passage.docid: passage.text for passage in open_corpus(maker.collection.corpus)}
     for method in ('sum', 'min'):
         from pyserini_repbert.ranking import Candidate
 
         reranker = DuoBertReranker(checkpoints['duobert-demo'], method=method)
-        found = read_run(shop.run(f'{DUO}.{method}').path)
+        found = read_run(maker.run(f'{DUO}.{method}').path)
         for qid, query in TOPICS.items():
             candidates = [Candidate(docid, 0.0, texts[docid]) for docid in mono[qid].docids[:depth]]
             expected = [item.docid for item in reranker.rerank(query, candidates)] + list(mono[qid].docids[depth:])
             assert list(found[qid].docids) == expected
 
 
-def test_other_weights_make_what_rests_on_them_again(workshop, checkpoints):
-    shop, _ = workshop()
+def test_other_weights_make_what_rests_on_them_again(new_maker, checkpoints):
+    maker, _ = new_maker()
     for name in ('bm25.vanilla-demo', 'repbert-demo+bm25', f'{DUO}.max'):
-        shop.run(name)
+        maker.run(name)
     path = Path(checkpoints['repbert-demo']) / 'model.safetensors'
     save_file({name: 2 * value for name, value in load_file(path).items()}, path)
-    shop, commands = workshop()
+    maker, commands = new_maker()
     for name in ('bm25.vanilla-demo', 'repbert-demo+bm25', f'{DUO}.max'):
-        shop.run(name)
+        maker.run(name)
     assert [words[0] for words in commands] == ['encode', 'search', 'fusion']
     assert '--overwrite' in commands[0]
 
 
 @pytest.fixture
-def stopped(workshop, monkeypatch):
-    """A workshop whose monoBERT was killed after its first query batch, twice."""
+def stopped(new_maker, monkeypatch):
+    """A maker whose monoBERT was killed after its first query batch, twice."""
     from pyserini_repbert.pipeline.resume import PartFile
 
-    shop, _ = workshop()
+    maker, _ = new_maker()
     original = PartFile.append
 
     def dies(self, number, batch):
@@ -152,9 +152,9 @@ def stopped(workshop, monkeypatch):
     monkeypatch.setattr(PartFile, 'append', dies)
     for _ in range(2):
         with pytest.raises(PyseriniRepbertError, match='killed'):
-            shop.run(MONO)
+            maker.run(MONO)
     monkeypatch.undo()
-    return shop
+    return maker
 
 
 def moved(checkpoints):
@@ -162,43 +162,43 @@ def moved(checkpoints):
     checkpoints['monobert-demo'] = shutil.copytree(checkpoints['monobert-demo'], checkpoints['monobert-demo'] + '.new')
 
 
-def test_a_reranking_that_was_stopped_goes_on(workshop, stopped):
-    shop, commands = workshop()
-    assert shop.run(MONO).path.is_file()
+def test_a_reranking_that_was_stopped_goes_on(new_maker, stopped):
+    maker, commands = new_maker()
+    assert maker.run(MONO).path.is_file()
     assert ['--resume' in words for words in commands] == [True]
 
 
-def test_a_reranking_by_a_checkpoint_that_moved_begins_again(workshop, stopped, checkpoints):
+def test_a_reranking_by_a_checkpoint_that_moved_begins_again(new_maker, stopped, checkpoints):
     moved(checkpoints)
-    shop, commands = workshop()
-    assert shop.run(MONO).path.is_file()
+    maker, commands = new_maker()
+    assert maker.run(MONO).path.is_file()
     assert ['--overwrite' in words for words in commands] == [True]
 
 
-def test_a_finished_run_does_not_mind_where_its_checkpoint_lies(workshop, checkpoints):
-    made = workshop()[0].run(MONO).path.read_bytes()
+def test_a_finished_run_does_not_mind_where_its_checkpoint_lies(new_maker, checkpoints):
+    made = new_maker()[0].run(MONO).path.read_bytes()
     moved(checkpoints)
-    shop, commands = workshop()
-    assert shop.run(MONO).path.read_bytes() == made and commands == []
+    maker, commands = new_maker()
+    assert maker.run(MONO).path.read_bytes() == made and commands == []
 
 
-def test_cosine_is_the_order_of_normalised_vectors(tools, workshop, checkpoints):
-    shop, _ = workshop()
-    found = read_run(shop.run('minilm.cosine').path)
-    passages = list(open_corpus(shop.collection.corpus))
+def test_cosine_is_the_order_of_normalised_vectors(tools, new_maker, checkpoints):
+    maker, _ = new_maker()
+    found = read_run(maker.run('minilm.cosine').path)
+    passages = list(open_corpus(maker.collection.corpus))
     vectors = RepBertDocumentEncoder(checkpoints['minilm']).encode([passage.text for passage in passages])
     query = RepBertQueryEncoder(checkpoints['minilm']).encode(TOPICS['q2'])
     cosines = vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
     expected = sorted(zip(-cosines, (passage.docid for passage in passages), strict=True))
     assert found['q2'].docids == tuple(docid for _, docid in expected)
     np.testing.assert_allclose(found['q2'].scores, [-score for score, _ in expected], atol=1e-5)
-    assert found['q2'].docids != read_run(shop.run('minilm').path)['q2'].docids
+    assert found['q2'].docids != read_run(maker.run('minilm').path)['q2'].docids
 
 
-def test_a_section_has_means_differences_and_what_is_missing(tools, workshop):
+def test_a_section_has_means_differences_and_what_is_missing(tools, new_maker):
     _, _, demo_results = tools
-    shop, _ = workshop()
-    text, lacks = demo_results.section(shop.collection, shop)
+    maker, _ = new_maker()
+    text, lacks = demo_results.section(maker.collection, maker)
     lines = text.splitlines()
     cells = [[cell.strip() for cell in line.strip('|').split('|')] for line in lines if line.startswith('|')]
     assert cells[0] == ['run', 'nDCG@10', 'MRR@10']
@@ -211,14 +211,14 @@ def test_a_section_has_means_differences_and_what_is_missing(tools, workshop):
     why = "'other-demo' is not in the catalog: give --checkpoints other-demo=FOLDER."
     assert f'**Not run**: BM25, other-demo. {why}' in lines
     assert lacks and 'Rerankers take the best 12 of BM25' in text and '3 judged topics' in text
-    assert 'repbert-demo ' + shop.run('repbert-demo').weights['repbert-demo'][:12] in text
+    assert 'repbert-demo ' + maker.run('repbert-demo').weights['repbert-demo'][:12] in text
 
 
-def test_systems_that_were_not_asked_for_are_shown_if_made_before(tools, workshop):
+def test_systems_that_were_not_asked_for_are_shown_if_made_before(tools, new_maker):
     _, _, demo_results = tools
-    workshop()[0].run('repbert-demo')
-    shop, commands = workshop(['bm25'])
-    text, lacks = demo_results.section(shop.collection, shop)
+    new_maker()[0].run('repbert-demo')
+    maker, commands = new_maker(['bm25'])
+    text, lacks = demo_results.section(maker.collection, maker)
     assert '| repbert-demo ' in text and ' SUM; BM25, monobert-demo, duobert-demo BINARY; ' in text
     assert '. Not asked for by --systems, and not made before.' in text
     assert not lacks

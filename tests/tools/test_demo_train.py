@@ -17,7 +17,7 @@ TOOLS = Path(__file__).parents[2] / 'tools'
 @pytest.fixture
 def tool(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
-    for name in ('demo_runs', 'demo_workshop', 'demo_train'):
+    for name in ('demo_runs', 'demo_maker', 'demo_train'):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module('demo_train')
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +14,11 @@ from demo_runs import DUO_DEPTH, Collection, Kind, System
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
-from pyserini_repbert.files import atomic_file, digest
+from pyserini_repbert.files import digest
 from pyserini_repbert.formats.runs import write_run
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.regression.workspace import remember, remembered
 
 HITS = 1000
 SHARD = 4096  # passages: an encoding that is stopped loses no more
@@ -45,7 +45,7 @@ class Made:
     weights: Mapping[str, str]
 
 
-class Workshop:
+class Maker:
     """The runs of one collection, in a folder of their own.
 
     A run is made where it is missing, or where its note (`RUN.json`) says that it was made by other settings, from
@@ -105,16 +105,15 @@ class Workshop:
         if system.group not in self.groups:
             raise MissingResourceError('not asked for by --systems, and not made before')
         note['checkpoint'] = self._reference(system.checkpoint)  # a reranking goes on under the same name only
-        begun = _read(_note(output)) == note
+        begun = remembered(_note(output)) == note
         output.unlink(missing_ok=True)
-        with atomic_file(_note(output)) as stream:
-            stream.write(json.dumps(note, indent=1) + '\n')
+        remember(_note(output), note)
         self._make(system, output, begun, [made.path for made in under])
         return Made(output, weights)
 
     def _is_current(self, system: System, output: Path, note: Mapping[str, Any]) -> bool:
         kept = system.kind is not Kind.PAIRS or _pairs(output).is_file()
-        before = _read(_note(output)) or {}
+        before = remembered(_note(output)) or {}
         return output.is_file() and kept and {key: before.get(key) for key in note} == note
 
     def _make(self, system: System, output: Path, begun: bool, under: Sequence[Path]) -> None:
@@ -172,8 +171,8 @@ class Workshop:
     def _dense(self, name: str) -> Path:
         """The dense bundle of an encoder; one that is there is taken if it was made with the same weights."""
         folder = self.folder / f'{name}.dense'
-        settings = (_read(folder / 'manifest.json') or {}).get('settings')
-        begun = _read(folder / 'encoding.json')
+        settings = (remembered(folder / 'manifest.json') or {}).get('settings')
+        begun = remembered(folder / 'encoding.json')
         weights = self._checkpoint(name).weights_sha256
         if settings and settings['weights_sha256'] == weights:
             return folder
@@ -220,10 +219,3 @@ def _note(output: Path) -> Path:
 
 def _pairs(output: Path) -> Path:
     return output.with_suffix('.npz')
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding='utf-8'))
-    except (OSError, ValueError):
-        return None
