@@ -13,7 +13,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
 from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, load_model, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 
 Vectors = NDArray[np.float32]

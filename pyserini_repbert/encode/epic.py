@@ -15,7 +15,8 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import collate, in_batches, length_batches, usual_budget
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, load_model, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.epic import (
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,

@@ -16,7 +16,8 @@ from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
 from pyserini_repbert.models.cedr.similarity import gather_evidence
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, load_model, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import RepBert
 

@@ -13,7 +13,8 @@ from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.batching import Forward, run_batched
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, load_model
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import LABELS, CrossEncoder, logit_differences
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, Built, PairInputs, TripleInputs
 from pyserini_repbert.models.precision import Precision

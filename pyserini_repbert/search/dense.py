@@ -165,7 +165,7 @@ class RepBertSearcher:
         """What `batch_search` finds, as a run."""
         if len(queries) != len(qids) or len(set(qids)) != len(qids):
             raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
-        with _threads(threads), faiss_threads(threads if self.ann and threads > 1 else 0):
+        with _threads(threads), faiss_threads(threads) if self.ann and threads > 1 else contextlib.nullcontext():
             vectors = queries if isinstance(queries, np.ndarray) else self.encode(queries)
             return dict(zip(qids, self._search_vectors(vectors, k, on_progress), strict=True))
 

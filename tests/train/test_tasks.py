@@ -8,7 +8,8 @@ from safetensors.torch import load_file
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import Bert, BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import load_strictly, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_strictly
 from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker

@@ -12,7 +12,8 @@ from pyserini_repbert.models.cedr.pacrr import CedrPacrr, told_k_max
 from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
 from pyserini_repbert.models.cedr.vanilla import VanillaBert
-from pyserini_repbert.models.checkpoints.folder import Checkpoint, load_model
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
 
 RANKERS: dict[str, type[CedrRanker]] = {
     Architecture.VANILLA: VanillaBert,

@@ -9,9 +9,9 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint, load_model, load_strictly
+from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
 
-__all__ = ['WEIGHTS', 'Checkpoint', 'load_model', 'load_strictly', 'open_checkpoint']
+__all__ = ['WEIGHTS', 'Checkpoint', 'open_checkpoint']
 
 
 def open_checkpoint(

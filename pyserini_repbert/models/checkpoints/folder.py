@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +17,10 @@ from pyserini_repbert.models.checkpoints.config_check import check_config
 from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from pyserini_repbert.models.tokenizer import WordPieces
 
-Model = TypeVar('Model', bound='nn.Module')
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
@@ -217,62 +216,3 @@ def _under_bert(values: dict[str, _Value]) -> dict[str, _Value]:
     if any(name.startswith('bert.') for name in values):
         return values
     return {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in values.items()}
-
-
-def load_model(
-    make: Callable[[], Model],
-    checkpoint: Checkpoint,
-    tied: Mapping[str, str] | None = None,
-    tensors: Mapping[str, Tensor] | None = None,
-) -> Model:
-    """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
-
-    No time is spent on initial weights. `tied`, `tensors` and errors are those of `load_strictly`.
-    """
-    import torch
-
-    with torch.device('meta'):
-        model = make()
-    model = model.to_empty(device='cpu')
-    load_strictly(model, checkpoint, tied, tensors)
-    return model.eval()
-
-
-def load_strictly(
-    module: nn.Module,
-    checkpoint: Checkpoint,
-    tied: Mapping[str, str] | None = None,
-    tensors: Mapping[str, Tensor] | None = None,
-) -> None:
-    """Copy a checkpoint's weights into `module` (float32); every parameter must be there and nothing may be left over.
-
-    Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
-    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read.
-
-    Raises
-    ------
-    DamagedFileError
-        naming the missing, unexpected or misshapen tensors
-    """
-    tensors = checkpoint.tensors() if tensors is None else tensors
-    expected = module.state_dict()
-    hidden = checkpoint.config.get('hidden_size')
-    pooler = {'bert.pooler.dense.weight': (hidden, hidden), 'bert.pooler.dense.bias': (hidden,)}
-    shapes = {name: tuple(value.shape) for name, value in expected.items()}
-    allowed = {name: shape for name, shape in pooler.items() if name not in shapes}
-    allowed |= {name: shapes[of] for name, of in (tied or {}).items() if name not in shapes}
-    missing = sorted(shapes.keys() - tensors.keys())
-    unexpected = sorted(tensors.keys() - shapes.keys() - allowed.keys())
-    misshapen = sorted(
-        f'{name} {tuple(tensors[name].shape)} instead of {shape}'
-        for name, shape in (shapes | allowed).items()
-        if name in tensors and tuple(tensors[name].shape) != shape
-    )
-    problems = [
-        f'{what}: {", ".join(names[:3])}{f" and {len(names) - 3} more" if len(names) > 3 else ""}'
-        for what, names in (('missing', missing), ('unexpected', unexpected), ('of another shape', misshapen))
-        if names
-    ]
-    if problems:
-        raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
-    module.load_state_dict({name: tensors[name].float() for name in shapes})

@@ -13,6 +13,7 @@ from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.cedr.pacrr import told_k_max
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.models.checkpoints.loading import without_weights
 from pyserini_repbert.models.convert.legacy import check_absent, load_legacy
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     DamagedFileError
         where weights are missing, unexpected or misshapen
     """
-    import torch
-
     from pyserini_repbert.models.bert import BertConfig
     from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
 
@@ -71,7 +70,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     state = {name: value.contiguous() for name, value in found.items() if not name.startswith(_UNUSED)}
     config = BertConfig.from_dict(base.config)
     settings = _settings(weights, state, config.hidden_size)
-    with torch.device('meta'):
+    with without_weights():
         expected = new_ranker(config, settings).state_dict()
     missing = [name for name in expected if name not in state]
     state |= _frozen(weights, missing, base, settings)

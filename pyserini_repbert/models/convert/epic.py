@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, existing_file
-from pyserini_repbert.models.checkpoints.folder import Checkpoint, load_model
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, load_legacy, sizes_of, uncased_vocabulary
 
 if TYPE_CHECKING:

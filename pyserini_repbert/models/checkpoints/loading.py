@@ -1,0 +1,98 @@
+"""A checkpoint's weights into a model: every parameter must be there, and nothing may be left over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyserini_repbert.errors import DamagedFileError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from pyserini_repbert.models.checkpoints.folder import Checkpoint
+
+Model = TypeVar('Model', bound='nn.Module')
+
+
+@contextmanager
+def without_weights() -> Iterator[None]:
+    """Modules made meanwhile have parameters with a shape alone (on the meta device), and nothing initialises them.
+
+    PyTorch's own initialisers would import `torch._dynamo` for the meta device, which takes more than a second.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class _Untouched(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = kwargs or {}
+            if getattr(func, '__module__', None) == 'torch.nn.init':
+                return args[0] if args else given['tensor']
+            return func(*args, **given)
+
+    with torch.device('meta'), _Untouched():
+        yield
+
+
+def load_model(
+    make: Callable[[], Model],
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> Model:
+    """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
+
+    No time is spent on initial weights. `tied`, `tensors` and errors are those of `load_strictly`.
+    """
+    with without_weights():
+        model = make()
+    load_strictly(model, checkpoint, tied, tensors)
+    return model.eval()
+
+
+def load_strictly(
+    module: nn.Module,
+    checkpoint: Checkpoint,
+    tied: Mapping[str, str] | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+) -> None:
+    """Give `module` copies of a checkpoint's weights (float32) as its parameters; each must be there, none left over.
+
+    Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
+    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read.
+
+    Raises
+    ------
+    DamagedFileError
+        naming the missing, unexpected or misshapen tensors
+    """
+    import torch
+
+    tensors = checkpoint.tensors() if tensors is None else tensors
+    expected = module.state_dict()
+    hidden = checkpoint.config.get('hidden_size')
+    pooler = {'bert.pooler.dense.weight': (hidden, hidden), 'bert.pooler.dense.bias': (hidden,)}
+    shapes = {name: tuple(value.shape) for name, value in expected.items()}
+    allowed = {name: shape for name, shape in pooler.items() if name not in shapes}
+    allowed |= {name: shapes[of] for name, of in (tied or {}).items() if name not in shapes}
+    missing = sorted(shapes.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - shapes.keys() - allowed.keys())
+    misshapen = sorted(
+        f'{name} {tuple(tensors[name].shape)} instead of {shape}'
+        for name, shape in (shapes | allowed).items()
+        if name in tensors and tuple(tensors[name].shape) != shape
+    )
+    problems = [
+        f'{what}: {", ".join(names[:3])}{f" and {len(names) - 3} more" if len(names) > 3 else ""}'
+        for what, names in (('missing', missing), ('unexpected', unexpected), ('of another shape', misshapen))
+        if names
+    ]
+    if problems:
+        raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
+    # Copies, because rounding may depend on where a matrix begins, and in a mapped file that is anywhere
+    copies = {
+        name: tensors[name].to(torch.float32, copy=True, memory_format=torch.contiguous_format) for name in shapes
+    }
+    module.load_state_dict(copies, assign=True)
