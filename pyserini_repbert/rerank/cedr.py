@@ -18,6 +18,8 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
 
+EMPTY_SCORE = -1e6  # of a document without wordpieces: below what a model gives to one that says something
+
 
 class CedrReranker(TextReranker):
     """Scores are the model's own: any real number, comparable within one query only.
@@ -80,7 +82,10 @@ class CedrReranker(TextReranker):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """CEDR's scores, float32 (n,) a query. A text without wordpieces has the score of an empty document."""
+        """CEDR's scores, float32 (n,) a query; `EMPTY_SCORE` for a text without wordpieces.
+
+        The sums of log counts over an empty document are far from all others, and could put it first.
+        """
         tokens = self._tokens(queries, lists)
         texts = each_pair(queries, lists)
         pairs = [self.layout.cut(tokens[query], tokens[text]) for query, text in texts]
@@ -88,7 +93,9 @@ class CedrReranker(TextReranker):
         self.work.candidates += len(pairs)
         self.work.inferences += len(pairs)
         self.work.truncated += sum(len(tokens[text]) > limit for _, text in texts)
-        return in_lists(self.score_pairs(pairs, on_progress), lists)
+        scores = self.score_pairs(pairs, on_progress)
+        scores[[not tokens[text] for _, text in texts]] = EMPTY_SCORE
+        return in_lists(scores, lists)
 
     def score_pairs(self, pairs: Sequence[Pair], on_progress: Progress | None = None) -> NDArray[np.float32]:
         """Scores (n,) of queries and documents given as wordpieces, in their order."""

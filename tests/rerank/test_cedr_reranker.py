@@ -52,6 +52,15 @@ def test_order(tiny_cedr):
     assert candidates[0].score == 9.0
 
 
+@pytest.mark.parametrize('architecture', ARCHITECTURES)
+@pytest.mark.parametrize('seed', range(3))
+def test_an_empty_text_comes_last(architecture, seed, tiny_cedr):
+    """White space has no wordpieces either. KNRM's log counts of nothing are far from those of any document."""
+    reranker = CedrReranker(tiny_cedr(architecture, seed=seed))
+    candidates = [Candidate('empty', 9.0, ''), Candidate('blank', 8.0, ' \n'), Candidate('text', 7.0, 'dog ran')]
+    assert [own.docid for own in reranker.rerank('cat sat', candidates)] == ['text', 'empty', 'blank']
+
+
 def test_no_candidates(tiny_cedr):
     reranker = CedrReranker(tiny_cedr('vanilla'))
     assert reranker.rerank('cat', []) == []
