@@ -18,7 +18,9 @@ from pyserini_repbert.train.saving import base_reference
 
 def model_card(recipe: Recipe, base: Checkpoint, done: Trained, notes: Sequence[str] = ()) -> str:
     """The card, in Markdown with the head that Hugging Face's hub reads; `notes` are lines about the training."""
-    kind = f'LoRA adapter (rank {recipe.adapter.rank})' if recipe.adapter else 'full fine-tuning'
+    kind = 'full fine-tuning'
+    if recipe.adapter:
+        kind = 'its layers whole' if recipe.adapter.whole else f'LoRA adapter (rank {recipe.adapter.rank})'
     if recipe.adapter and recipe.adapter.start:
         kind += f', which goes on from {recipe.adapter.start}'
     if recipe.training.unit_layer:
@@ -86,6 +88,7 @@ def described(source: Source) -> str:
         'qrels': source.qrels,
         'triples': source.triples,
         'negatives from': source.run,
+        "teacher's scores": source.scores,
         'passages': source.corpus or source.index,
     }
     return ', '.join(f'{name} {value}' for name, value in parts.items() if value)

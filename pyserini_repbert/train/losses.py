@@ -1,4 +1,7 @@
-"""The training losses of the four papers: scores or logits in, a scalar out. Each is a mean over its batch."""
+"""The training losses of the four papers, and those over groups of candidates and from a teacher's scores.
+
+Scores or logits in, a scalar out. Each is a mean over its batch.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,13 @@ from torch.nn import functional
 from pyserini_repbert.errors import InputError
 
 MARGIN = 1.0  # RepBERT eq. 4; also of the hinge
+
+
+class TeacherLoss(StrEnum):
+    """How scores follow those of a teacher: `listwise_divergence` or `margin_mean_squared_error`."""
+
+    KL = 'kl'
+    MARGIN_MSE = 'margin_mse'
 
 
 class PairLoss(StrEnum):
@@ -116,3 +126,77 @@ def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss | str) -> Tenso
     if kind == PairLoss.ONE_MINUS_SOFTMAX:
         return torch.sigmoid(-difference).mean()
     raise InputError(f"loss '{kind}' is unknown: expected one of {', '.join(PairLoss)}")
+
+
+def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
+    """Localized contrastive estimation: -log softmax of a group's relevant candidate, which comes first.
+
+    Gao, Dai, Callan, "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline" (ECIR 2021), eq. 3: the
+    others are drawn from what the first stage retrieves.
+
+    Parameters
+    ----------
+    scores : (groups, candidates)
+    present : bool (groups, candidates), False where a group has fewer candidates
+
+    Returns
+    -------
+    float32 scalar; 0 for no groups
+    """
+    _check_groups(scores, present)
+    if not len(scores):
+        return scores.float().sum()
+    logits = scores.float().masked_fill(~present, -torch.inf)
+    return (torch.logsumexp(logits, dim=1) - logits[:, 0]).mean()
+
+
+def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
+    """Kullback-Leibler divergence of a group's softmax from that of the teacher's scores, summed over candidates.
+
+    Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network" (2015), over the candidates of a query as in
+    Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 where all differences equal the teacher's.
+
+    Parameters
+    ----------
+    scores, teacher : (groups, candidates), both in the units of logits
+    present : bool (groups, candidates), False where a group has fewer candidates
+
+    Returns
+    -------
+    float32 scalar
+    """
+    _check_groups(scores, present)
+    own = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
+    aim = torch.log_softmax(teacher.float().masked_fill(~present, -torch.inf), dim=1)
+    difference = (aim - own).masked_fill(~present, 0.0)  # not infinity less infinity
+    return (aim.exp() * difference).sum(dim=1).mean()
+
+
+def margin_mean_squared_error(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
+    """Mean squared error of the margins between a group's first candidate and each other one.
+
+    Hofstätter et al., "Improving Efficient Neural Ranking Models with Cross-Architecture Knowledge Distillation"
+    (2020), eq. 6.
+
+    Parameters
+    ----------
+    scores, teacher : (groups, candidates), in the same units
+    present : bool (groups, candidates), False where a group has fewer candidates
+
+    Returns
+    -------
+    float32 scalar; 0 where no group has a second candidate
+    """
+    _check_groups(scores, present)
+    own, aim = (values.float()[:, :1] - values.float()[:, 1:] for values in (scores, teacher))
+    others = present[:, 1:]
+    error: Tensor = (own - aim).masked_fill(~others, 0.0).square().sum() / others.sum().clamp_min(1)
+    return error
+
+
+def _check_groups(scores: Tensor, present: Tensor) -> None:
+    if scores.dim() != 2 or scores.shape != present.shape:
+        raise InputError(
+            f'scores {tuple(scores.shape)} and mask {tuple(present.shape)}: two matrices (groups, candidates) of one '
+            'shape were expected'
+        )

@@ -11,6 +11,7 @@ from pyserini_repbert.formats.yaml_files import read_yaml
 from pyserini_repbert.train.recipe import Recipe, Source, System
 from pyserini_repbert.train.schema import RecipeFile
 
+_GROUPED = (System.MONOBERT, System.EPIC, System.CEDR)
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
 
 
@@ -59,30 +60,50 @@ def check(recipe: Recipe, read: RecipeFile) -> None:
         raise read.error('data is empty: name at least one source', 'data')
     if recipe.adapter is not None and not recipe.adapter.targets:
         raise read.error('adapter.targets is empty: name at least one kind of layer', 'adapter', 'targets')
+    if recipe.teacher is not None and not training.group:
+        raise read.error('teacher needs training.group, the candidates of a query that are scored together', 'teacher')
+    if training.group == 1 or (training.group and recipe.system not in _GROUPED):
+        found = f'training.group is {training.group}, for {recipe.system}'
+        raise read.error(f'{found}: expected 0, or for {", ".join(_GROUPED)} 2 or more', 'training', 'group')
     if recipe.system is System.MLM and (validation or recipe.adapter):
         part = 'validation' if validation else 'adapter'
         raise read.error('pre-training takes neither a validation nor an adapter: leave them out', part)
     if validation and validation.run is None and recipe.system is not System.REPBERT:
         raise read.error('validation.run is missing: a reranker is validated on the hits of a run', 'validation')
     for number, source in enumerate(recipe.data):
-        if (fault := source_fault(recipe.system, source)) is not None:
+        if (fault := source_fault(recipe, source)) is not None:
             raise read.error(f'data.{number}: {fault}', 'data', number)
 
 
-def source_fault(system: System, source: Source) -> str | None:
+def source_fault(recipe: Recipe, source: Source) -> str | None:
     """What a source lacks that the system trains on; None for nothing."""
     if source.corpus and source.index:
         return 'give either corpus or index, not both'
-    if system is System.MLM:
+    if recipe.system is System.MLM:
         return None if source.corpus is not None else 'pre-training needs a corpus'
-    if source.triples is None and (source.topics is None or source.qrels is None):
+    of_groups = bool(recipe.training.group)
+    if source.triples is None and (source.topics is None or (source.qrels is None and not of_groups)):
         return 'give topics and qrels, or triples'
     if source.topics is not None and source.corpus is None and source.index is None:
         return 'name the corpus or the index that holds the passages'
+    if of_groups:
+        return _group_fault(recipe, source)
+    if source.scores is not None:
+        return 'scores are of a teacher: give teacher and training.group too'
     if source.triples is not None:
         return None
-    if not source.negatives and system is not System.REPBERT:
+    if not source.negatives and recipe.system is not System.REPBERT:
         return 'negatives is 0, expected 1 or more'
     if source.negatives and not source.judged_only and source.run is None:
         return 'negatives are drawn from a run: give run, judged_only, or for RepBERT negatives: 0'
+    return None
+
+
+def _group_fault(recipe: Recipe, source: Source) -> str | None:
+    if source.triples is not None or source.run is None or source.judged_only:
+        return "with training.group, a query's candidates are a run's hits: give run, neither triples nor judged_only"
+    if recipe.teacher is not None and not (source.scores or recipe.teacher.checkpoint):
+        return 'there is no teacher: give scores, or teacher.checkpoint'
+    if recipe.teacher is None and (source.qrels is None or source.scores):
+        return 'without a teacher, groups need qrels and take no scores'
     return None

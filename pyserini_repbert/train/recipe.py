@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict
 
-from pyserini_repbert.train.losses import PairLoss
+from pyserini_repbert.train.losses import PairLoss, TeacherLoss
 from pyserini_repbert.train.values import Count, FileName, Number, Positive, Seed, Share, Text, Whole, Workers
 
 _STRICT = ConfigDict(extra='forbid', strict=True)
@@ -42,6 +42,8 @@ class Source:
         there is a run (CEDR section 3.1)
     relevant_from : the grade from which a passage is relevant
     qids : file whose lines begin with the qids to train on (a fold); default: all topics
+    scores : run file with a teacher's scores of the topics' candidates, the relevant passages among them; default:
+        those of the recipe's teacher
     """
 
     __pydantic_config__ = _STRICT
@@ -59,6 +61,7 @@ class Source:
     judged_only: bool = False
     relevant_from: int = 1
     qids: Text | None = None
+    scores: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,35 @@ class Validation:
 
 
 @dataclass(frozen=True)
+class Teacher:
+    """Whose scores the scores of a query's candidates are to follow; needs `training.group`.
+
+    Attributes
+    ----------
+    checkpoint : a bi-encoder, by the cosine of its vectors, or a cross-encoder, by its log-odds; None where each source
+        has a file of `scores`
+    scale : factor that makes the teacher's scores logits
+    loss : how they are followed
+    weight : of that loss; sources with judgments add `losses.localized_contrastive`, with `judged_weight`
+    drop_above : candidates that are not judged, but have more than this share of the relevant one's score, are left
+        out as likely to be relevant; 0 for none (Qu et al., "RocketQA", NAACL 2021, section 4.2, denoises like this)
+    """
+
+    __pydantic_config__ = _STRICT
+
+    checkpoint: Text | None = None
+    scale: Positive = 1.0
+    loss: TeacherLoss = TeacherLoss.KL
+    weight: Number = 1.0
+    judged_weight: Number = 1.0
+    drop_above: Number = 0.0
+
+
+@dataclass(frozen=True)
 class Adapter:
     """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning: rank, scale, dropout, and the layers it adapts.
+
+    `whole` trains the body's layers themselves and keeps them whole, without the embeddings, which stay the base's.
 
     `start` names a checkpoint whose adapter, of this rank and scale over the same base, training goes on from, heads
     included; by default it begins with a new one.
@@ -108,6 +138,7 @@ class Adapter:
     dropout: Share = 0.0
     targets: tuple[Literal['query', 'key', 'value', 'dense'], ...] = ('query', 'key', 'value', 'dense')
     start: Text | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +149,8 @@ class Training:
     ----------
     steps : optimizer steps
     batch_size : on one device, before accumulation: RepBERT's query-passage pairs, monoBERT's and duoBERT's inputs,
-        pairs of a relevant and a non-relevant text for EPIC and CEDR, sequences for pre-training
+        pairs of a relevant and a non-relevant text for EPIC and CEDR, sequences for pre-training; with `group`, queries
+    group : candidates of a query that are scored together, the relevant one among them where there is one; 0 for pairs
     accumulate : batches to a step
     learning_rate, head_learning_rate : of BERT, and of what was added to it (default: the same)
     schedule, warmup_steps : 'linear' (up, then down to 0) or 'constant' (after the warm-up)
@@ -146,6 +178,7 @@ class Training:
 
     steps: Count
     batch_size: Count
+    group: Whole = 0
     accumulate: Count = 1
     learning_rate: Positive = 3e-6
     head_learning_rate: Positive | None = None
@@ -181,6 +214,7 @@ class Recipe:
     test_topics : topics whose queries may not be trained on (files or names), beside those of the catalog's test sets
     allow_test_topics : train on them all the same
     adapter : LoRA instead of full fine-tuning
+    teacher : whose scores are followed
     licence : of the weights that come out
     description : a sentence for the model card
     text : the recipe as read, with its settings
@@ -196,6 +230,7 @@ class Recipe:
     ranking: dict[str, Any] = field(default_factory=dict)
     validation: Validation | None = None
     adapter: Adapter | None = None
+    teacher: Teacher | None = None
     test_topics: tuple[Text, ...] = ()
     allow_test_topics: bool = False
     licence: Text = 'not stated'

@@ -12,11 +12,11 @@ from typing import Any
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.formats.yaml_files import YamlFile, parse_yaml
-from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
+from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Teacher, Training, Validation
 
 _VARIABLE = re.compile(r'\$\{(\w+)\}')
 _UNPRINTABLE = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]')  # no path and no text has one
-_PARTS = {'data': Source, 'validation': Validation, 'adapter': Adapter, 'training': Training}
+_PARTS = {'data': Source, 'validation': Validation, 'adapter': Adapter, 'teacher': Teacher, 'training': Training}
 Keys = tuple[str | int, ...]
 
 

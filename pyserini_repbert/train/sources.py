@@ -15,7 +15,8 @@ from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
 from pyserini_repbert.train.inputs import first_columns, open_passages
 from pyserini_repbert.train.leakage import Guard
-from pyserini_repbert.train.recipe import Source
+from pyserini_repbert.train.recipe import Source, Teacher
+from pyserini_repbert.train.teachers import ScoreFile, Scorer
 
 
 class Instance(NamedTuple):
@@ -28,6 +29,15 @@ class Instance(NamedTuple):
     qid: str
     positive: str
     negative: str | None
+
+
+class Group(NamedTuple):
+    """A query with candidates that are scored together, by their ids; the relevant one comes first if `judged`."""
+
+    source: int
+    qid: str
+    docids: tuple[str, ...]
+    judged: bool
 
 
 class _Verbatim:
@@ -47,14 +57,27 @@ class TrainingSource:
     number : its position there
     guard : says which queries may be trained on
     where : names the source in errors
+    group : candidates that are scored together, see `Group`; 0 for pairs
+    teacher : from the recipe; with `scorer`, whose scores candidates get where the source has no file of them
 
     Attributes
     ----------
     space : what its docids are docids of; sources with one corpus share it
     """
 
-    def __init__(self, source: Source, number: int, guard: Guard, where: str) -> None:
+    def __init__(
+        self,
+        source: Source,
+        number: int,
+        guard: Guard,
+        where: str,
+        group: int = 0,
+        teacher: Teacher | None = None,
+        scorer: Scorer | None = None,
+    ) -> None:
         self.source, self.number, self.guard, self.where = source, number, guard, where
+        self.group, self.teacher = group, teacher
+        self.scorer = ScoreFile(source.scores, where) if source.scores else scorer
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
         chosen = None if source.qids is None else set(first_columns(source.qids))
@@ -83,7 +106,7 @@ class TrainingSource:
                 raise InputError(f"{self.where}: passage '{docid}' is not in {self.space}: check corpus and judgments")
         return [text or '' for text in found]
 
-    def instances(self, seed: int, epoch: int) -> Iterator[Instance]:
+    def instances(self, seed: int, epoch: int) -> Iterator[Instance | Group]:
         """The instances of an epoch: in the order of triples or of a run, else in one drawn by the seed."""
         if self.source.triples is not None:
             yield from self._from_triples(self.source.triples)
@@ -97,7 +120,31 @@ class TrainingSource:
             for qid in qids:
                 yield from self._of_query(qid, None, random.Random(f'{seed} {epoch} {qid}'))
 
-    def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance]:
+    def taught(self, qid: str, docids: Sequence[str]) -> list[float]:
+        """The teacher's scores of a query's candidates, as logits."""
+        if self.scorer is None or self.teacher is None:
+            raise InputError(f'{self.where}: there is no teacher: give teacher.checkpoint, or scores')
+        found = self.scorer.scores(qid, self.query(qid), docids, self.texts(docids))
+        return [score * self.teacher.scale for score in found]
+
+    def _groups(self, qid: str, hits: Sequence[str], draw: random.Random) -> Iterator[Group]:
+        """A group for each relevant passage, or one without any where the source has no judgments."""
+        relevant = self.relevant(qid)
+        others = [docid for docid in hits if docid not in set(relevant)]
+        for positive in relevant if self.source.qrels else ('',):
+            first = (positive,) if positive else ()
+            drawn = draw.sample(others, min(len(others), self.group - len(first)))
+            if positive and self.teacher is not None and self.teacher.drop_above:
+                best, *scores = self.taught(qid, [positive, *drawn])
+                most = best * self.teacher.drop_above
+                drawn = [docid for docid, score in zip(drawn, scores, strict=True) if score <= most]
+            if len(first) + len(drawn) > 1:
+                yield Group(self.number, qid, (*first, *drawn), bool(positive))
+
+    def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance | Group]:
+        if self.group and hits is not None:
+            yield from self._groups(qid, hits, draw)
+            return
         relevant = self.relevant(qid)
         known = set(relevant)
         if self.source.judged_only:
@@ -143,11 +190,11 @@ class InstanceStream:
     def __init__(self, sources: Sequence[Any], seed: int, shuffle: int) -> None:
         self.sources, self.seed, self.shuffle = list(sources), seed, shuffle
 
-    def from_position(self, position: int) -> Iterator[Instance]:
+    def from_position(self, position: int) -> Iterator[Instance | Group]:
         """The stream from its `position`-th instance (from 0) on. Raises InputError for sources without instances."""
         return itertools.islice(self._endless(), position, None)
 
-    def _endless(self) -> Iterator[Instance]:
+    def _endless(self) -> Iterator[Instance | Group]:
         for epoch in itertools.count():
             nothing = True
             for instance in self._shuffled(epoch):
@@ -159,9 +206,9 @@ class InstanceStream:
                     f'{where}: no training instances: no topic has both a relevant passage and the negatives asked for'
                 )
 
-    def _shuffled(self, epoch: int) -> Iterator[Instance]:
+    def _shuffled(self, epoch: int) -> Iterator[Instance | Group]:
         draw = random.Random(f'{self.seed} {epoch}')
-        waiting: list[Instance] = []
+        waiting: list[Instance | Group] = []
         for instance in self._in_turn(epoch):
             if len(waiting) < self.shuffle:
                 waiting.append(instance)
@@ -173,7 +220,7 @@ class InstanceStream:
             draw.shuffle(waiting)
         yield from waiting
 
-    def _in_turn(self, epoch: int) -> Iterator[Instance]:
+    def _in_turn(self, epoch: int) -> Iterator[Instance | Group]:
         active = [source.instances(self.seed, epoch) for source in self.sources]
         while active:
             for one in list(active):

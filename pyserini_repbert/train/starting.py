@@ -30,6 +30,7 @@ _TASKS = {
 }
 _BODY = 'bert.'
 _POOLER = 'bert.pooler.'
+_LAYERS = 'bert.encoder.'
 LORA = 'lora_'
 
 
@@ -99,7 +100,10 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
         from peft import inject_adapter_in_model
     except ImportError as error:
         raise MissingDependencyError.of('peft', 'training an adapter', "'pyserini-repbert[train]'") from error
-    inject_adapter_in_model(lora_config(adapter), task.ranker)
+    if adapter.whole:
+        task.trained_in_body = (*task.trained_in_body, _LAYERS)
+    else:
+        inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
         own = LORA in name or not name.startswith(_BODY) or name.startswith(task.trained_in_body)
         parameter.requires_grad_(own)

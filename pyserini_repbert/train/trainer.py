@@ -28,19 +28,19 @@ from pyserini_repbert.train.arguments import training_arguments
 from pyserini_repbert.train.logs import EVENTS, FIRST_STEPS, LOG, CsvLog, EventLog, LossMeter
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
-from pyserini_repbert.train.sources import Instance, InstanceStream
+from pyserini_repbert.train.sources import Group, Instance, InstanceStream
 from pyserini_repbert.train.state import is_finished
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
 
 
-class StreamDataset(IterableDataset[Instance]):
+class StreamDataset(IterableDataset[Instance | Group]):
     """Instances from a position on; several worker processes take turns by `chunk`, which is a batch of all devices."""
 
     def __init__(self, stream: InstanceStream, chunk: int, position: int = 0) -> None:
         self.stream, self.chunk, self.position = stream, chunk, position
 
-    def __iter__(self) -> Iterator[Instance]:
+    def __iter__(self) -> Iterator[Instance | Group]:
         found = self.stream.from_position(self.position)
         worker = get_worker_info()
         if worker is None:

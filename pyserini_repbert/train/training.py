@@ -112,7 +112,14 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
         from pyserini_repbert.train.tasks.pretraining import CorpusSource
 
         return [CorpusSource(source, f'data.{n}') for n, source in enumerate(recipe.data)]
-    return [TrainingSource(source, n, guard, f'data.{n}') for n, source in enumerate(recipe.data)]
+    scorer = None
+    if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
+        from pyserini_repbert.train.starting import open_base
+        from pyserini_repbert.train.teachers import opened_teacher
+
+        scorer = opened_teacher(open_base(recipe.teacher.checkpoint))
+    more = recipe.training.group, recipe.teacher, scorer
+    return [TrainingSource(source, n, guard, f'data.{n}', *more) for n, source in enumerate(recipe.data)]
 
 
 def forbidden_texts(recipe: Recipe) -> list[str]:

@@ -78,3 +78,22 @@ def test_the_first_token_alone_is_the_same():
             first = bert.first_token(ids, types, chosen)
             assert first.shape == (3, 1, 24)
             torch.testing.assert_close(first, bert(ids, types, chosen)[:, :1], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize('padded', [False, True])
+def test_training_in_bfloat16_has_the_gradient_of_float32(padded):
+    """On a CPU, attention is then made of matrix products; outputs and gradients differ by rounding only."""
+    torch.manual_seed(0)
+    dropout = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
+    bert = Bert(BertConfig.from_dict(CONFIG | dropout)).train()
+    ids = torch.randint(1, 50, (3, 9))
+    mask = torch.ones(3, 9, dtype=torch.bool)
+    mask[1, 5:] = False
+    found = {}
+    for name, enabled in (('float32', False), ('bfloat16', True)):
+        bert.zero_grad()
+        with torch.autocast('cpu', torch.bfloat16, enabled=enabled):
+            out = bert(ids, torch.zeros_like(ids), mask if padded else None)
+        (out[mask].float() * torch.linspace(-1, 1, 24)).sum().backward()
+        found[name] = bert.encoder.layer[0].attention.self.query.weight.grad.flatten()
+    assert torch.cosine_similarity(found['float32'], found['bfloat16'], dim=0) > 0.99

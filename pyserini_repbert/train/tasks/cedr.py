@@ -17,7 +17,7 @@ from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.sources import TrainingSource
 from pyserini_repbert.train.tasks.base import GROUP, Batch, Task, check_ranking, config_of
 
 
@@ -54,18 +54,19 @@ class CedrTask(Task):
         """CEDR's settings."""
         return cast(CedrRanker, self.ranker).settings.ranking()
 
-    def collate(self, instances: Sequence[Instance]) -> Batch:
-        """The pairs of query and relevant document and those of query and other document, in groups of like length.
-
-        A group's tensors are named after its first place; `places` says where the relevant documents are, then the
-        others.
-        """
+    def collate(self, instances: Sequence[Any]) -> Batch:
+        """The pairs of query and relevant document, then those of query and other document; or those of groups."""
+        if self.recipe.training.group:
+            return self.collate_groups(instances)
         queries, positives, negatives = self.queries_and_passages(instances)
-        pairs = [
-            self.layout.cut(query, text)
-            for texts in (positives, negatives)
-            for query, text in zip(queries, texts, strict=True)
-        ]
+        return self.inputs_of(queries, [*positives, *negatives], [*range(len(queries)), *range(len(queries))])
+
+    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
+        """Pairs of query and document, in batches of like length.
+
+        A batch's tensors are named after its first place; `places` says where each pair is.
+        """
+        pairs = [self.layout.cut(queries[row], text) for row, text in zip(query_of, passages, strict=True)]
         order = sorted(range(len(pairs)), key=lambda place: self.layout.cost(pairs[place]))
         size = len(pairs) if torch.cuda.is_available() else GROUP
         batch = {'places': torch.tensor(order).argsort()}
@@ -77,11 +78,16 @@ class CedrTask(Task):
 
     def forward(self, batch: Batch) -> Tensor:
         """The recipe's loss over CEDR's scores."""
+        if 'present' in batch:
+            return self.group_loss(batch)
+        positive, negative = torch.chunk(self.scores(batch), 2)
+        return pair_loss(positive, negative, self.recipe.training.loss)
+
+    def scores(self, batch: Batch) -> Tensor:
+        """CEDR's scores of the pairs."""
         groups: dict[str, dict[str, Any]] = {}
         for name, tensor in batch.items():
             start, _, field = name.partition('.')
-            if field:
+            if field and start.isdecimal():
                 groups.setdefault(start, {'attention_mask': None})[field] = tensor
-        scores = torch.cat([self.ranker(PairBatch(**group)) for group in groups.values()])
-        positive, negative = torch.chunk(scores[batch['places']], 2)
-        return pair_loss(positive, negative, self.recipe.training.loss)
+        return torch.cat([self.ranker(PairBatch(**group)) for group in groups.values()])[batch['places']]

@@ -59,13 +59,18 @@ class CrossEncoderTask(Task):
 
     @property
     def inputs_per_instance(self) -> int:
-        """Two."""
-        return 2
+        """Two; of a group, which is counted as a whole, one."""
+        return 1 if self.recipe.training.group else 2
 
     def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy."""
+        """Mean cross-entropy; the loss of groups where the batch has them."""
+        if 'present' in batch:
+            return self.group_loss(batch)
+        return relevance_cross_entropy(self._logits(batch), batch['relevant'])
+
+    def _logits(self, batch: Batch) -> Tensor:
         inputs = batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask')
-        return relevance_cross_entropy(in_length_groups(self.ranker, *inputs), batch['relevant'])
+        return in_length_groups(self.ranker, *inputs)
 
     def _batch(self, relevant: list[TokenSequence], others: list[TokenSequence]) -> Batch:
         targets = torch.tensor([1] * len(relevant) + [0] * len(others))
@@ -83,8 +88,20 @@ class MonoBertTask(CrossEncoderTask):
     query_tokens = MONO_QUERY_TOKENS
     trained_in_body = ('bert.pooler.',)
 
-    def collate(self, instances: Sequence[Instance]) -> Batch:
-        """Inputs with the relevant passages, then those with the others."""
+    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
+        """Each passage beside its query."""
+        pairs = zip(query_of, passages, strict=True)
+        return padded([self.inputs.build(queries[row], text).sequence for row, text in pairs], self.pieces.pad)
+
+    def scores(self, batch: Batch) -> Tensor:
+        """The log-odds of relevance."""
+        logits = self._logits(batch)
+        return logits[:, 1] - logits[:, 0]
+
+    def collate(self, instances: Sequence[Any]) -> Batch:
+        """Inputs with the relevant passages, then those with the others; or those of groups."""
+        if self.recipe.training.group:
+            return self.collate_groups(instances)
         queries, positives, negatives = self.queries_and_passages(instances)
         relevant, others = (
             [self.inputs.build(query, text).sequence for query, text in zip(queries, texts, strict=True)]

@@ -21,7 +21,7 @@ from pyserini_repbert.models.epic import (
 from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.sources import TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
 
 _SPECIAL_TOKENS = 2
@@ -61,20 +61,28 @@ class EpicTask(Task):
         lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
         return {'system': SYSTEM, 'variant': variant, **lengths}
 
-    def collate(self, instances: Sequence[Instance]) -> Batch:
-        """Queries; then the relevant passages followed by the others.
+    def collate(self, instances: Sequence[Any]) -> Batch:
+        """Queries; then the relevant passages followed by the others; or groups."""
+        if self.recipe.training.group:
+            return self.collate_groups(instances)
+        queries, positives, negatives = self.queries_and_passages(instances)
+        return self.inputs_of(queries, [*positives, *negatives], [*range(len(queries)), *range(len(queries))])
+
+    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
+        """Queries and passages, each for itself.
 
         For each: its chunks, where their wordpieces lie in BERT's flattened output (`places`), how many wordpieces and
         chunks each text has (`lengths`, `chunks`). Of the queries: the row (`owners`) and the term of each wordpiece.
+        Of the passages: the row of their query (`query_of`).
         """
-        queries, positives, negatives = self.queries_and_passages(instances)
         queries = [query[: self.max_query] or self.unknown for query in queries]
-        passages = [text[: self.max_passage] or self.unknown for text in [*positives, *negatives]]
+        passages = [text[: self.max_passage] or self.unknown for text in passages]
         owners = [row for row, query in enumerate(queries) for _ in query]
         return {
             **self._texts(queries, QUERY_TYPE, 'query_'),
             **self._texts(passages, PASSAGE_TYPE, 'passage_'),
             'owners': torch.tensor(owners),
+            'query_of': torch.tensor(query_of),
             'terms': torch.tensor([term for query in queries for term in query]),
         }
 
@@ -97,17 +105,22 @@ class EpicTask(Task):
         }
 
     def forward(self, batch: Batch) -> Tensor:
-        """The recipe's loss over EPIC's scores (EPIC eq. 5)."""
+        """The recipe's loss over EPIC's scores."""
+        if 'present' in batch:
+            return self.group_loss(batch)
+        positive, negative = torch.chunk(self.scores(batch), 2)
+        return pair_loss(positive, negative, self.recipe.training.loss)
+
+    def scores(self, batch: Batch) -> Tensor:
+        """EPIC's scores of the passages for their queries (EPIC eq. 5)."""
         ranker = cast(Epic, self.ranker)
         weights = ranker.query_importances(self._contextual(batch, 'query_')[0])
         terms, columns = torch.unique(batch['terms'], return_inverse=True)
         tokens, cls_vectors = self._contextual(batch, 'passage_')
         vectors = ranker.document_vectors(tokens, batch['passage_lengths'].tolist(), cls_vectors, terms)
-        owners, n = batch['owners'], len(batch['query_lengths'])
-        positive, negative = (
-            vectors.new_zeros(n).index_add(0, owners, weights * vectors[owners + first, columns]) for first in (0, n)
-        )
-        return pair_loss(positive, negative, self.recipe.training.loss)
+        places = batch['owners'] * len(terms) + columns
+        queries = vectors.new_zeros(len(batch['query_lengths']) * len(terms)).index_add(0, places, weights.to(vectors))
+        return (queries.view(-1, len(terms))[batch['query_of']] * vectors).sum(dim=1)
 
     def _contextual(self, batch: Batch, prefix: str) -> tuple[Tensor, Tensor]:
         """The texts' wordpieces (total, h), one text after the other, and their mean [CLS] (n, h)."""

@@ -1,0 +1,184 @@
+"""Learning from a teacher's scores: the losses by hand, teachers, groups of candidates, and trainings with them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive, margin_mean_squared_error
+from pyserini_repbert.train.reading import read_recipe
+from pyserini_repbert.train.sources import Group
+from pyserini_repbert.train.starting import new_task, open_base
+from pyserini_repbert.train.teachers import BiEncoderTeacher, CrossEncoderTeacher, ScoreFile
+from pyserini_repbert.train.training import opened_sources, train
+
+PRESENT = torch.tensor([[True, True, True], [True, True, False]])
+
+
+def test_localized_contrastive_by_hand():
+    """-log(e / (e + 1 + 1/e)) and -log(1 / (1 + e^2)); what is not there does not count."""
+    scores = torch.tensor([[1.0, 0.0, -1.0], [0.0, 2.0, 99.0]])
+    first = math.log(1 + math.exp(-1) + math.exp(-2))
+    assert localized_contrastive(scores, PRESENT).item() == pytest.approx((first + math.log(1 + math.exp(2))) / 2)
+    assert localized_contrastive(scores[:0], PRESENT[:0]).item() == 0
+
+
+def test_listwise_divergence_by_hand():
+    """Teacher (3/4, 1/4) against (1/2, 1/2); a constant added to all scores of a group changes nothing."""
+    teacher = torch.tensor([[7.0, 5.0, 3.0], [math.log(3.0), 0.0, 0.0]])
+    scores = torch.tensor([[4.0, 2.0, 0.0], [1.0, 1.0, 50.0]], requires_grad=True)
+    loss = listwise_divergence(scores, teacher, PRESENT)
+    assert loss.item() == pytest.approx((0.75 * math.log(1.5) + 0.25 * math.log(0.5)) / 2, abs=1e-6)
+    loss.backward()
+    assert torch.isfinite(scores.grad).all() and scores.grad[1, 2] == 0
+
+
+def test_margins_by_hand():
+    """Margins 1 and 3 against 2 and 2, and 4 against 1; three of them."""
+    scores = torch.tensor([[3.0, 2.0, 0.0], [4.0, 0.0, 8.0]])
+    teacher = torch.tensor([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    assert margin_mean_squared_error(scores, teacher, PRESENT).item() == pytest.approx((1 + 1 + 9) / 3)
+
+
+def test_losses_refuse_a_mask_of_another_shape():
+    with pytest.raises(InputError, match=r'scores \(2, 3\) and mask \(2, 2\)'):
+        localized_contrastive(torch.zeros(2, 3), PRESENT[:, :2])
+
+
+def test_scores_from_a_file(world):
+    """The world's run scores ranks 9, 8, …; q0's hits are d0, d5, d10, ..."""
+    file = ScoreFile(world['run'], 'data.0')
+    assert file.scores('q0', '', ['d10', 'd0'], ['', '']) == [7.0, 9.0]
+    with pytest.raises(InputError, match=r"data.0: .*run.txt has no score of 'd2' for topic 'q0'"):
+        file.scores('q0', '', ['d0', 'd2'], ['', ''])
+
+
+def test_a_bi_encoder_teaches_its_cosine(tiny_checkpoint):
+    from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+
+    folder = tiny_checkpoint('base')
+    query, texts = 'cat mat ?', ['the cat sat on the mat .', 'the sky .', 'the cat sat on the mat .']
+    vector = RepBertQueryEncoder(folder).encode_batch([query])[0].astype(np.float64)
+    passages = RepBertDocumentEncoder(folder).embed(texts).astype(np.float64)
+    expected = passages @ vector / np.linalg.norm(passages, axis=1) / np.linalg.norm(vector)
+    assert BiEncoderTeacher(open_checkpoint(folder)).scores('q', query, 'abc', texts) == pytest.approx(
+        expected, abs=1e-5
+    )
+
+
+def test_a_cross_encoder_teaches_its_log_odds(tiny_recipe, tmp_path):
+    from pyserini_repbert.rerank import MonoBertReranker
+
+    mono = train(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}), tmp_path / 'mono').folder
+    texts = ['the cat sat on the mat .', 'the sky .']
+    found = CrossEncoderTeacher(open_checkpoint(mono)).scores('q', 'cat mat ?', ['a', 'b'], texts)
+    log_p = np.array([one.score for one in MonoBertReranker(mono).rerank('cat mat ?', _candidates(texts))])
+    assert sorted(found, reverse=True) == pytest.approx(np.log(np.exp(log_p) / (1 - np.exp(log_p))), abs=1e-6)
+
+
+def _candidates(texts):
+    from pyserini_repbert.ranking import Candidate
+
+    return [Candidate(str(number), 0.0, text) for number, text in enumerate(texts)]
+
+
+def taught_recipe(tiny_recipe, world, system='monobert', **more):
+    data = [
+        {key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')} | {'scores': world['run']},
+        {key: world[key] for key in ('topics', 'corpus', 'run')} | {'scores': world['run']},
+    ]
+    ranking = {
+        'monobert': {'max_query_length': 8, 'max_length': 48},
+        'epic': {'max_query_length': 8, 'max_doc_length': 24},
+        'cedr': {'architecture': 'knrm', 'max_doc_length': 24},
+    }[system]
+    settings = {'training': {'group': 4}, 'teacher': {'scale': 0.5}} | more
+    return tiny_recipe(system, ranking=ranking, data=data, **settings)
+
+
+def test_groups_have_the_relevant_passage_first_where_there_are_judgments(tiny_recipe, world):
+    recipe = taught_recipe(tiny_recipe, world)
+    judged, unjudged = opened_sources(recipe, Guard())
+    first = list(judged.instances(0, 0))
+    assert [own.docids[0] for own in first] == [f'd{n}' for n in range(24)]
+    assert all(own.judged and len(set(own.docids)) == 4 for own in first)
+    assert not any(own.judged for own in unjudged.instances(0, 0))
+    assert list(judged.instances(0, 0)) == first != list(judged.instances(0, 1))
+
+
+def test_candidates_that_score_like_the_relevant_one_are_dropped(tiny_recipe, world):
+    """Scores are 9 of the relevant passage, 8, 7, … of others: with 0.8, those of 8 are gone."""
+    recipe = taught_recipe(tiny_recipe, world, training={'group': 6}, teacher={'scale': 0.5, 'drop_above': 0.8})
+    source = opened_sources(recipe, Guard())[0]
+    group = next(iter(source.instances(0, 0)))
+    assert group.docids[0] == 'd0' and sorted(group.docids[1:]) == sorted(['d10', 'd15', 'd20', 'd1'])
+
+
+def test_a_batch_of_groups_has_the_teachers_logits(tiny_recipe, world):
+    recipe = taught_recipe(tiny_recipe, world)
+    task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard()))
+    batch = task.collate([Group(0, 'q0', ('d0', 'd10', 'd5'), True), Group(1, 'q1', ('d6', 'd1'), False)])
+    assert batch['taught'].tolist() == [[4.5, 3.5, 4.0], [4.0, 4.5, 0.0]]
+    assert batch['present'].tolist() == [[True] * 3, [True, True, False]]
+    assert batch['judged'].tolist() == [True, False]
+    assert len(batch['input_ids']) == 5 and task.scores(batch).shape == (5,)
+
+
+@pytest.mark.parametrize('system', ['monobert', 'epic', 'cedr'])
+def test_scores_of_groups_are_those_of_the_reranker(tiny_recipe, world, tiny_epic, system):
+    """A group's passages are scored as pairs are: the loss of a pair follows from the two scores of a group."""
+    recipe = taught_recipe(tiny_recipe, world, system)
+    recipe = recipe if system != 'epic' else taught_recipe(tiny_recipe, world, system, base=str(tiny_epic()))
+    task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard())).eval()
+    one, other = Group(0, 'q0', ('d0', 'd5'), True), Group(0, 'q7', ('d7', 'd12', 'd17'), True)
+    with torch.inference_mode():
+        together = task.scores(task.collate([one, other]))
+        apart = torch.cat([task.scores(task.collate([group])) for group in (one, other)])
+    torch.testing.assert_close(together, apart, atol=1e-5, rtol=1e-5)
+
+
+def test_whole_layers_make_an_adapter_without_embeddings(tiny_recipe, world, tmp_path):
+    from safetensors.torch import load_file
+
+    recipe = taught_recipe(tiny_recipe, world, adapter={'whole': True})
+    done = train(recipe, tmp_path / 'out')
+    kept = load_file(done.folder / 'adapter_model.safetensors')
+    assert not any('embeddings' in name or 'lora' in name for name in kept)
+    opened, base = open_checkpoint(done.folder).tensors(), open_checkpoint(recipe.base).tensors()
+    name = 'bert.encoder.layer.0.attention.self.query.weight'
+    assert not torch.equal(opened[name], base[name])
+    assert torch.equal(opened['bert.embeddings.word_embeddings.weight'], base['bert.embeddings.word_embeddings.weight'])
+
+
+def test_a_teacher_is_learnt(tiny_recipe, world, tmp_path):
+    training = {'group': 4, 'steps': 60, 'batch_size': 8, 'learning_rate': 3e-3, 'log_every': 10, 'dropout': 0}
+    train(taught_recipe(tiny_recipe, world, training=training, teacher={'judged_weight': 0.0}), tmp_path / 'out')
+    losses = [float(line.split(',')[1]) for line in (tmp_path / 'out/log.csv').read_text().splitlines()[1:]]
+    assert losses[-1] < losses[0] / 2
+
+
+SCORED = ['training.group=4', 'teacher.scale=20']
+
+
+@pytest.mark.parametrize(
+    ('settings', 'words'),
+    [
+        (['teacher.scale=20'], 'teacher needs training.group'),
+        (['training.group=1'], 'training.group is 1, for monobert: expected 0, or for monobert, epic, cedr 2 or more'),
+        (['training.group=4', 'system=duobert'], 'training.group is 4, for duobert'),
+        (['data.0.scores=run.txt'], 'data.0: scores are of a teacher: give teacher and training.group too'),
+        (SCORED, 'data.0: there is no teacher: give scores, or teacher.checkpoint'),
+        ([*SCORED, 'data.0.scores=run.txt', 'data.0.run='], "a query's candidates are a run's hits: give run"),
+        (['training.group=4', 'data.0.qrels='], 'without a teacher, groups need qrels and take no scores'),
+        ([*SCORED, 'teacher.loss=huber'], 'teacher.loss is .huber., expected:'),
+    ],
+)
+def test_what_does_not_go_together_is_refused(recipe_file, settings, words):
+    with pytest.raises(InputError, match=words):
+        read_recipe(recipe_file('monobert'), tuple(settings))
