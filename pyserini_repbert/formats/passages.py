@@ -13,6 +13,7 @@ from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open
 from pyserini_repbert.formats.cedr_data import CedrCorpus
 from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.formats.corpus_formats import HtmlCorpus, IrDatasetsCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
+from pyserini_repbert.formats.deliveries import ClueWebCorpus, TrecDisksCorpus, disk_files, is_documentation, warc_files
 
 __all__ = [
     'BadPassage',
@@ -34,6 +35,8 @@ class CorpusFormat(StrEnum):
     TREC = 'trec'
     CEDR = 'cedr'
     HTML = 'html'
+    TREC_DISKS = 'trec-disks'
+    CLUEWEB = 'clueweb'
     IR_DATASETS = 'ir_datasets'
 
 
@@ -70,6 +73,8 @@ def corpus_of_files(
         fmt = _guess_format(path, paths)
     if fmt == CorpusFormat.HTML:
         return HtmlCorpus(name, path, **options)
+    if fmt in _DELIVERED:
+        return _delivered(name, path, fmt, options)
     if not paths:
         raise InputError(f'folder {path} holds no corpus files (.json, .jsonl, .tsv, .trec, .txt, each also .gz)')
     if fmt == CorpusFormat.JSONL:
@@ -83,6 +88,20 @@ def corpus_of_files(
     raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
 
 
+_DELIVERED = {
+    CorpusFormat.TREC_DISKS: (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
+    CorpusFormat.CLUEWEB: (ClueWebCorpus, warc_files, 'WARC files'),
+}
+
+
+def _delivered(name: str, path: Path, fmt: str, options: dict[str, bool | str]) -> Corpus:
+    corpus, files_of, what = _DELIVERED[CorpusFormat(fmt)]
+    files = files_of(path) if path.is_dir() else [path]
+    if not files:
+        raise InputError(f'folder {path} holds no {what}: give the folder with what was delivered')
+    return corpus(name, files, **options)
+
+
 def _corpus_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
@@ -93,6 +112,11 @@ def _corpus_files(path: Path) -> list[Path]:
 def _guess_format(path: Path, paths: list[Path]) -> str:
     if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (path.is_dir() and not paths and any(path.rglob('*.html'))):
         return CorpusFormat.HTML
+    if path.is_dir() and all(is_documentation(file) for file in paths):
+        if warc_files(path):
+            return CorpusFormat.CLUEWEB
+        if disk_files(path):
+            return CorpusFormat.TREC_DISKS
     if not paths:
         return CorpusFormat.JSONL
     with open_binary(existing_file(paths[0], 'corpus')) as stream:

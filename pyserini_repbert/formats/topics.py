@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import re
 from pathlib import Path
+from urllib.parse import unquote_plus
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
@@ -11,11 +14,16 @@ from pyserini_repbert.formats.cedr_data import QUERY, is_data_line, parse_data_l
 from pyserini_repbert.formats.identifiers import columns, has_surrogates, identifier_problem
 from pyserini_repbert.formats.json_values import identifier_of, parse_json
 from pyserini_repbert.formats.passages import BadPassage
-from pyserini_repbert.formats.trec_text import read_documents, read_topic_fields
+from pyserini_repbert.formats.trec_text import TAG, read_documents, read_topic_fields
 from pyserini_repbert.numerals import integer
 from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)
+
+_CAR = 'enwiki:'
+_WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
+_WEB_TOPIC = re.compile(r'<topic\s+number="\s*([^"]*?)\s*"[^>]*>(.*?)</topic>', re.DOTALL)
+_WEB_QUERY = re.compile(r'<query>(.*?)</query>', re.DOTALL)
 
 Qrels = dict[str, dict[str, int]]
 
@@ -24,8 +32,10 @@ def read_topics(path: StrPath) -> list[Query]:
     """The topics of a file, in its order.
 
     TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON lines (`id`/`qid`,
-    `text`/`title`/`query`) are recognised by how they start, and so are CEDR's data files (`query<TAB>qid<TAB>text`);
-    everything else is TSV (`qid<TAB>text`). A topic may have an empty text.
+    `text`/`title`/`query`) are recognised by how they start, and so are CEDR's data files (`query<TAB>qid<TAB>text`),
+    the Web tracks' XML (`<topic number="151"> … <query>…</query>`), and TREC CAR's list of headings
+    (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV (`qid<TAB>text`). A topic may have an
+    empty text.
 
     Raises
     ------
@@ -41,6 +51,10 @@ def read_topics(path: StrPath) -> list[Query]:
         parse = _parse_documents
     elif is_data_line(first):
         parse = _parse_data_file
+    elif _WEB.match(first):
+        parse = _parse_web
+    elif first.startswith(_CAR) and '\t' not in first:
+        parse = _parse_car
     else:
         parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
     topics: list[Query] = []
@@ -53,6 +67,33 @@ def read_topics(path: StrPath) -> list[Query]:
     if not topics:
         raise InputError(f'topics file {path} has no <top> elements: expected TREC topics or TSV')
     return topics
+
+
+def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """The queries of the Web tracks; the files of several years may lie one behind the other."""
+    text = '\n'.join(line for _, line in lines)
+    found = []
+    for topic in _WEB_TOPIC.finditer(text):
+        number = lines[text.count('\n', 0, topic.start())][0]
+        query = _WEB_QUERY.search(topic[2])
+        if query is None:
+            raise InputError.at(path, number, f"topic '{topic[1]}' has no <query>")
+        found.append((number, Query(_checked_qid(path, number, topic[1]), ' '.join(html.unescape(query[1]).split()))))
+    left = TAG.sub('', _WEB_TOPIC.sub('', text)).strip()
+    if left or not found:
+        raise InputError(f'topics file {path} has text outside <topic number="…"> … </topic>: {left[:40]!r}')
+    return found
+
+
+def _parse_car(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+    """Percent-encoded headings, from the page to the section: the qid as it is written, the query decoded."""
+    found = []
+    for number, line in lines:
+        if qid := line.strip():
+            if not qid.startswith(_CAR):
+                raise InputError.at(path, number, f"expected a heading that begins with '{_CAR}', found {line[:60]!r}")
+            found.append((number, Query(_checked_qid(path, number, qid), unquote_plus(qid.removeprefix(_CAR)))))
+    return found
 
 
 def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:

@@ -1,0 +1,149 @@
+"""Collections in the form in which they are delivered: NIST's TREC disks 4 and 5, and CMU's ClueWeb09 and ClueWeb12."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import html
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes
+from pyserini_repbert.formats.corpus import BadPassage, Corpus, Passage
+from pyserini_repbert.formats.trec_text import TAG, read_documents
+
+_COMPRESS = b'\x1f\x9d'  # what files of Unix's compress begin with; NIST's end in .Z, .0Z, .1Z, .2Z
+_GZIP = b'\x1f\x8b'
+_BZIP2 = b'BZh'
+_BESIDES = re.compile(
+    r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE
+)  # documentation, not documents
+_UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}  # the Congressional Record is no part of Robust04's documents
+_WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
+_INVISIBLE = re.compile(r'<(script|style|noscript)\b.*?</\1\s*>', re.DOTALL | re.IGNORECASE)
+_CHARSET = re.compile(r'charset=["\']?([\w-]+)', re.IGNORECASE)
+
+
+def is_documentation(path: Path) -> bool:
+    """Whether a file of a disk is about its documents, by its name."""
+    return bool(_BESIDES.search(path.name))
+
+
+def disk_files(folder: Path) -> list[Path]:
+    """The document files of TREC disks: those that begin with <DOC>, packed or not, without documentation."""
+    found = []
+    for path in sorted(folder.rglob('*')):
+        inside = path.relative_to(folder).parts
+        if not path.is_file() or any(part.lower() in _UNUSED_FOLDERS for part in inside[:-1]):
+            continue
+        if not is_documentation(path) and _is_documents(path):
+            found.append(path)
+    return found
+
+
+def warc_files(folder: Path) -> list[Path]:
+    """The WARC files below a folder, in the order of their names."""
+    return [path for path in sorted(folder.rglob('*')) if _WARC.search(path.name) and path.is_file()]
+
+
+def _is_documents(path: Path) -> bool:
+    with open(path, 'rb') as stream:
+        start = stream.read(512)
+    if start.startswith((_COMPRESS, _GZIP, _BZIP2)):
+        return True
+    return start.lstrip()[:5].upper() == b'<DOC>'
+
+
+class TrecDisksCorpus(Corpus):
+    """TREC disks as NIST delivers them: folders of SGML files, packed by `compress`, gzip, bzip2, or unpacked.
+
+    Text is UTF-8, or else Latin-1. The Congressional Record (a folder `cr`) is left out, as in Robust04.
+    """
+
+    def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
+        super().__init__(name, **options)  # type: ignore[arg-type]
+        self.paths = list(paths)
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        for path in self.paths:
+            for number, document in read_documents(numbered_bytes(io.BytesIO(_unpacked(path)))):
+                bad = isinstance(document, str)
+                yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
+
+
+def _unpacked(path: Path) -> bytes:
+    """The content of a file as UTF-8, whatever it is packed with."""
+    raw = path.read_bytes()
+    try:
+        if raw.startswith(_COMPRESS):
+            raw = _decompressed(raw, path)
+        elif raw.startswith(_GZIP):
+            raw = gzip.decompress(raw)
+        elif raw.startswith(_BZIP2):
+            raw = bz2.decompress(raw)
+    except (*ARCHIVE_ERRORS, ValueError, OSError) as error:
+        raise InputError(f'{path} cannot be unpacked ({error}): copy it from the disk again') from error
+    try:
+        raw.decode('utf-8')
+    except UnicodeDecodeError:
+        raw = raw.decode('latin-1').encode()
+    return raw
+
+
+def _decompressed(raw: bytes, path: Path) -> bytes:
+    try:
+        import ncompress
+    except ImportError as error:
+        raise MissingDependencyError.of(
+            'ncompress', f'{path}, packed by compress,', "'pyserini-repbert[trec]'"
+        ) from error
+    return bytes(ncompress.decompress(raw))
+
+
+class ClueWebCorpus(Corpus):
+    """ClueWeb09 and ClueWeb12 as CMU delivers them: WARC files of web pages, a page's docid in WARC-TREC-ID.
+
+    A page's text is what its HTML shows, tags, scripts and styles left out.
+    """
+
+    def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
+        super().__init__(name, **options)  # type: ignore[arg-type]
+        self.paths = list(paths)
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        try:
+            from warcio.archiveiterator import ArchiveIterator
+            from warcio.exceptions import ArchiveLoadFailed
+        except ImportError as error:
+            raise MissingDependencyError.of('warcio', f"corpus '{self.name}'", "'pyserini-repbert[trec]'") from error
+        for path in self.paths:
+            with open(path, 'rb') as stream:
+                try:
+                    for number, record in enumerate(ArchiveIterator(stream), 1):
+                        docid = record.rec_headers.get_header('WARC-TREC-ID')
+                        if docid is None:  # the record at the file's beginning, which describes it
+                            continue
+                        headers = record.http_headers
+                        content_type = headers.get_header('Content-Type') if headers is not None else None
+                        text = page_text(record.content_stream().read(), content_type or '')
+                        yield f'{path}:{number}', Passage(docid, text)
+                except (*ARCHIVE_ERRORS, ArchiveLoadFailed) as error:
+                    raise InputError(f'{path} is not a whole WARC file ({error}): copy it again') from error
+
+
+def page_text(raw: bytes, content_type: str = '') -> str:
+    """What a web page shows, on one line.
+
+    Parameters
+    ----------
+    content_type : as its server gave it; without a character set that Python knows, UTF-8 is taken
+    """
+    found = _CHARSET.search(content_type)
+    try:
+        text = raw.decode(found[1] if found else 'utf-8', 'replace')
+    except LookupError:
+        text = raw.decode('utf-8', 'replace')
+    return ' '.join(html.unescape(TAG.sub(' ', _INVISIBLE.sub(' ', text))).split())
