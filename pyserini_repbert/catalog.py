@@ -58,6 +58,7 @@ class _Package(TypedDict):
 class _Hub(TypedDict):
     repository: str
     size: str
+    revision: NotRequired[str]
 
 
 class _Values(TypedDict):

@@ -15,12 +15,15 @@ from typing import Any
 from pyserini_repbert.catalog import Entry, cache_folder
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import disk_space
+from pyserini_repbert.mirror import expected_md5, mirrored
 from pyserini_repbert.numerals import integer
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
 _BLOCK = 1 << 20
+_PAGE = 1 << 14  # bytes of an answer that tell a web page from a file
 _LARGEST = 2**63 - 1
 _TIMEOUT = 60  # seconds without a byte
+_GONE = (404, 410)
 
 
 def is_offline() -> bool:
@@ -52,21 +55,28 @@ def fetch_entry(entry: Entry, on_progress: Callable[[int], object] | None = None
 
 
 def fetch(
-    address: str, target: Path, md5: str, size: str, name: str, on_progress: Callable[[int], object] | None = None
+    address: str,
+    target: Path,
+    md5: str | None,
+    size: str,
+    name: str,
+    on_progress: Callable[[int], object] | None = None,
 ) -> Path:
     """Download `address` to `target`, continuing `target.part`, and verify its MD5.
 
     Parameters
     ----------
+    md5 : None where none is published
     size : for messages ('386 MB')
     name : what the file is for, for messages
     on_progress : called with the number of bytes received since the last call
     """
+    md5 = expected_md5(address, md5)
     if target.is_file():
         from pyserini_repbert.files import remembered_digest
 
         found = remembered_digest(target, cache_folder(), 'md5')
-        if found != md5:
+        if md5 is not None and found != md5:
             raise DamagedFileError(f'{target} has MD5 {found}, expected {md5}: delete it and fetch it again')
         return target
     by_hand = f'{target.name} ({size}) from {address} and put it at {target}'
@@ -76,24 +86,53 @@ def fetch(
     part.parent.mkdir(parents=True, exist_ok=True)
     try:
         with disk_space(part, size):
-            _receive(address, part, on_progress)
+            page = _receive(mirrored(address), part, on_progress)
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
         if isinstance(error, OSError) and not isinstance(error, urllib.error.URLError) and error.filename is not None:
             raise  # about `part`, not the network
-        reason = ' '.join(str(getattr(error, 'reason', None) or error).split()) or type(error).__name__
-        message = f"'{name}' could not be fetched ({reason}): try again, or fetch {by_hand}"
-        raise MissingResourceError(message) from error
+        then = f'try again, or fetch {by_hand}'
+        if isinstance(error, urllib.error.HTTPError) and error.code in _GONE:
+            then = f'look for its new address, fetch {by_hand}'
+        raise MissingResourceError(f"'{name}' could not be fetched ({_reason(error)}): {then}") from error
+    if page:
+        message = f"'{name}': {page} came instead of the file: with a browser, fetch {by_hand}"
+        raise MissingResourceError(message)
     with open(part, 'rb') as stream:
         found = hashlib.file_digest(stream, 'md5').hexdigest()
-    if found != md5:
+    if md5 is not None and found != md5:
         part.unlink()
         raise DamagedFileError(f"'{name}': what {address} sent has MD5 {found}, expected {md5}: fetch {by_hand}")
     part.replace(target)
     return target
 
 
-def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> None:
-    """Append to `part` what it lacks; a server that cannot continue sends everything again."""
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        known = {401: 'it wants a login', 403: 'it wants a login, or refuses', 404: 'moved or removed'}
+        known |= {410: 'removed', 429: 'too many requests'}
+        return f'status {error.code}, {known.get(error.code, error.reason)}'
+    return ' '.join(str(getattr(error, 'reason', None) or error).split()) or type(error).__name__
+
+
+def _page(start: bytes, content_type: str, address: str) -> str:
+    """What a web page that came instead of a file is; '' for a file."""
+    text = start.lstrip(b'\xef\xbb\xbf \t\r\n')[:_PAGE].lower()
+    if not text.startswith((b'<!doctype html', b'<html')) and 'text/html' not in content_type:
+        return ''
+    if b'google drive' in text and (b'virus' in text or b'download anyway' in text):
+        return "Google Drive's confirmation page"
+    if b'quota' in text and b'google' in text:
+        return "Google Drive's page that too many have fetched it today"
+    if any(word in address for word in ('accounts.', '/login', '/signin')) or b'type="password"' in text:
+        return 'a page that wants a login'
+    return 'a web page'
+
+
+def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> str:
+    """Append to `part` what it lacks; a server that cannot continue sends everything again.
+
+    Returns what came instead of a file, a web page of some kind, of which nothing is kept; else ''.
+    """
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(address, headers={'Range': f'bytes={done}-'} if done else {})
     try:
@@ -101,15 +140,35 @@ def _receive(address: str, part: Path, on_progress: Callable[[int], object] | No
     except urllib.error.HTTPError as error:
         if error.code != 416:  # "range not satisfiable": all bytes are here already
             raise
-        return
-    with response, open(part, 'ab' if response.status == 206 else 'wb') as stream:
-        if on_progress is not None and response.status == 206:
+        return ''
+    with response:
+        first = response.read(_PAGE)
+        if not part.name.endswith(('.html.part', '.htm.part')):
+            page = _page(first, response.headers.get('Content-Type', ''), response.url)
+            if page:
+                return page
+        _keep(response, first, part, done if response.status == 206 else 0, on_progress)
+    return ''
+
+
+def _keep(
+    response: http.client.HTTPResponse,
+    first: bytes,
+    part: Path,
+    done: int,
+    on_progress: Callable[[int], object] | None,
+) -> None:
+    """Write an answer, of which `first` was read, behind the `done` bytes of `part`."""
+    with open(part, 'ab' if done else 'wb') as stream:
+        if on_progress is not None and done:
             on_progress(done)
-        while block := response.read(_BLOCK):
+        block = first
+        while block:
             stream.write(block)
             if on_progress is not None:
                 on_progress(len(block))
-        received = stream.tell() - (done if response.status == 206 else 0)
+            block = response.read(_BLOCK)
+        received = stream.tell() - done
         with contextlib.suppress(ValueError):  # a header that is no number says nothing
             expected = integer(response.headers.get('Content-Length', ''), 0, _LARGEST)
             if received < expected:

@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int
 from pyserini_repbert.commands.regression_folders import add_folders
-from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.commands.regression_work import all_files, read_work
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.regression.schema import FOLDER
 
 if TYPE_CHECKING:
+    from pyserini_repbert.commands.regression_work import Work
     from pyserini_repbert.regression.runner import Outcome
-    from pyserini_repbert.regression.schema import Condition, Regression
     from pyserini_repbert.regression.workspace import Workspace
 
-    Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
-
 EXIT_FAIL = 1
+_OTHERS = {'blame': 'blame', 'fetch': 'regression_fetch'}  # the first word -> the module of its command
 
 
 def main(arguments: list[str]) -> int | None:
     """Run the command: status 0 without a FAIL, 1 with one, 2 for files or flags that are wrong."""
-    if arguments[:1] == ['blame']:
-        from pyserini_repbert.commands.blame import main as blame
-
-        return blame(arguments[1:])
+    if arguments and (module := _OTHERS.get(arguments[0])):
+        return int(importlib.import_module(f'{__package__}.{module}').main(arguments[1:]) or 0)
     options = _parser().parse_args(arguments)
     if options.report and not options.report.endswith(('.md', '.html', '.json')):
         raise InputError(f"report '{options.report}': a name that ends in .md, .html or .json was expected")
-    paths = options.files or (sorted(str(path) for path in Path(FOLDER).glob('*.yaml')) if options.all else [])
+    paths = options.files or (all_files() if options.all else [])
     if not paths:
         raise InputError(f'no files were given: name them, or --all for those in {FOLDER}/')
     from pyserini_repbert.regression.environment import cache_version, fingerprint
 
     environment = {} if options.list else fingerprint()
-    work = _work(paths, options, cache_version(environment))
+    work = read_work(paths, options, cache_version(environment))
     if options.list:
         _list(work)
         return 0
@@ -50,26 +48,6 @@ def main(arguments: list[str]) -> int | None:
     if not Path(options.data).is_dir():
         print(f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN', file=sys.stderr)
     return _run(work, options, environment)
-
-
-def _work(paths: Sequence[str], options: argparse.Namespace, version: str) -> Work:
-    from pyserini_repbert.catalog import did_you_mean
-    from pyserini_repbert.regression.reading import read_regression
-    from pyserini_repbert.regression.workspace import Workspace
-
-    work: Work = []
-    names: list[str] = []
-    for path in paths:
-        regression = read_regression(path)
-        names += [condition.name for condition in regression.conditions]
-        workspace = Workspace(regression, Path(options.work), options.data, version)
-        chosen = [own for own in regression.conditions if not options.condition or own.name in options.condition]
-        if chosen:
-            work.append((regression, [(condition, workspace) for condition in chosen]))
-    for name in options.condition:
-        if name not in names:
-            raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
-    return work
 
 
 def _list(work: Work) -> None:

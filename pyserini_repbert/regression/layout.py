@@ -87,6 +87,10 @@ class Entry(BaseModel):
         return given
 
 
+def _one_or_more(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
 class ResourceEntry(Entry):
     """Something that no command makes."""
 
@@ -95,6 +99,14 @@ class ResourceEntry(Entry):
     catalog: Text = ''
     size: Text = ''
     get: Text = ''
+    address: Annotated[Texts, BeforeValidator(_one_or_more)] = []
+    file: Text = ''
+    unpack: Text = ''
+    page: Text = ''
+    agreement: Text = ''
+    recipe: Text = ''
+    unpublished: Text = ''
+    licence: Text = ''
     md5: Text = ''
     sha256: Text = ''
 

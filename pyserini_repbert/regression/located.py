@@ -64,6 +64,10 @@ class Located:
             raise self.error('expected a list')
         return [Located(self.file, value, self.axes) for value in self.node.value]
 
+    def one_or_more(self) -> list[Located]:
+        """A sequence's values, or the value itself."""
+        return self.items() if self.node.id == 'sequence' else [self]
+
     @property
     def is_mapping(self) -> bool:
         """Whether the value has keys."""

@@ -11,11 +11,13 @@ from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.regression.layout import RegressionFile, SharedFile
 from pyserini_repbert.regression.located import Located, places
-from pyserini_repbert.regression.schema import Build, Condition, Regression, Resource
+from pyserini_repbert.regression.schema import Build, Condition, Origin, Regression, Resource
 from pyserini_repbert.regression.scores import Names, read_scores
 
-FOLDERS = ('data', 'downloads', 'pyserini', 'out', 'shared')
+FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')
 CHECKSUMS = {'md5': 32, 'sha256': 64}
+# What `unpack` may begin with, and whether a pattern of members follows; `fetching.unpacking` does it.
+UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
 
 
 def read_regression(path: StrPath) -> Regression:
@@ -62,26 +64,40 @@ def _optional(top: Mapping[str, Located], name: str) -> dict[str, Located]:
 
 def _resource(name: str, value: Located) -> Resource:
     fields = value.fields()
-    texts = {key: field.text() for key, field in fields.items()}
+    given = [origin for origin in Origin if origin.value in fields]
+    if len(given) != 1:
+        raise value.error(f'expected one of {", ".join(Origin)}: how is it come by?')
+    origin = given[0]
+    if origin is Origin.ADDRESS:
+        get = '\n'.join(own.text() for own in fields['address'].one_or_more())
+    else:
+        get = fields[origin.value].text()
+    texts = {key: field.text() for key, field in fields.items() if key != origin.value}
     checksum = None
     for algorithm, length in CHECKSUMS.items():
         if algorithm in fields:
             checksum = (algorithm, texts.pop(algorithm))
             if len(checksum[1]) != length or set(checksum[1]) - set('0123456789abcdef'):
                 raise fields[algorithm].error(f'expected {length} hexadecimal digits')
-    if 'path' in texts and 'catalog' in texts:
-        raise value.error('path and catalog: expected one of them')
-    if 'catalog' in texts:
+    if origin is Origin.CATALOG:
         from pyserini_repbert import catalog
 
-        kind, _, entry = texts['catalog'].partition('/')
+        if 'path' in texts:
+            raise value.error('path and catalog: expected one of them')
+        kind, _, entry = get.partition('/')
         if kind not in catalog.KINDS or catalog.find(kind, entry) is None:
-            raise fields['catalog'].error(f"'{texts['catalog']}' is not in the catalog: expected KIND/NAME")
-    elif 'get' not in texts:
-        raise value.error('get is missing here: say how to get it')
+            raise fields['catalog'].error(f"'{get}' is not in the catalog: expected KIND/NAME")
+    elif origin is Origin.ADDRESS and 'path' not in texts:
+        raise value.error('path is missing here: where is it expected?')
+    if 'unpack' in texts:
+        word, _, pattern = texts['unpack'].partition(' ')
+        if UNPACKINGS.get(word) is not bool(pattern):
+            raise fields['unpack'].error(
+                f"'{texts['unpack']}': expected {', '.join(w + ' GLOB' * own for w, own in UNPACKINGS.items())}"
+            )
     _check_places(fields.get('path'), FOLDERS)
     _check_places(fields.get('get'), FOLDERS)
-    return Resource(name, checksum=checksum, **texts)
+    return Resource(name, origin=origin, get=get, checksum=checksum, **texts)
 
 
 def _cells(value: Located) -> Iterator[Located]:

@@ -11,9 +11,10 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.located import filled
-from pyserini_repbert.regression.schema import Resource
+from pyserini_repbert.regression.schema import Origin, Resource
 
 PYSERINI_CACHE = Path('~/.cache/pyserini')  # unless $PYSERINI_CACHE says otherwise
+RECORD = '.sha256'  # what was fetched without a published checksum has its own beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Missing:
     what: str
     size: str
     get: str
+    origin: Origin = Origin.GET
+    licence: str = ''
 
 
 class DamagedResourceError(PyseriniRepbertError):
@@ -39,10 +42,26 @@ def folders(data: str) -> dict[str, str]:
 
 
 def location(resource: Resource, places: Mapping[str, str]) -> str:
-    """What a command is given for the resource: its path, or its name in the catalog."""
+    """What a command is given for the resource: its path, or its name in the catalog.
+
+    A path below `{data}` may as well be below `{downloads}`, and the other way round: the user's folder counts first.
+    """
     if resource.catalog:
         return resource.catalog.partition('/')[2]
-    return filled(resource.path, places) if resource.path else resource.name
+    if not resource.path:
+        return resource.name
+    for place in ('{data}/', '{downloads}/'):
+        if resource.path.startswith(('{data}/', '{downloads}/')):
+            found = filled(f'{place}{resource.path.partition("/")[2]}', places)
+            if Path(found).exists():
+                return found
+    return filled(resource.path, places)
+
+
+def target(resource: Resource, places: Mapping[str, str]) -> Path:
+    """Where what is fetched is put: never into the user's folder."""
+    path = resource.path.replace('{data}/', '{downloads}/', 1) if resource.path.startswith('{data}/') else resource.path
+    return Path(filled(path, places))
 
 
 def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
@@ -53,12 +72,28 @@ def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
     path = location(resource, places)
     if resource.path and Path(path).exists():
         return None
-    get = filled(resource.get, places)
+    return Missing(
+        resource.name, resource.what, resource.size, _how(resource, path, places), resource.origin, resource.licence
+    )
+
+
+def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
+    """The command, or the sentence, that gets a resource."""
+    get = filled(resource.get, places) if resource.origin is Origin.GET else resource.get
+    expected = f' (expected at {path})' if resource.path else ''
+    if resource.origin is Origin.UNPUBLISHED:
+        return f'not published; {get}'
+    if resource.origin is Origin.RECIPE:
+        return f'not published; to be trained: {get}{expected}'
+    if resource.origin is Origin.AGREEMENT:
+        return f'by agreement: {get}{expected}'
+    if resource.origin is Origin.PAGE:
+        return f'by hand: {get}{expected}'
     if get.startswith(('http://', 'https://')):
-        get = _curl(path, get)
-    elif resource.path and path not in get:
-        get = f'{get} (expected at {path})'
-    return Missing(resource.name, resource.what, resource.size, get)
+        if not resource.unpack:
+            return curl(path, get)
+        return f'python -m pyserini_repbert.regression fetch; from {" and ".join(get.splitlines())}'
+    return f'{get}{expected}' if path not in get else get
 
 
 def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
@@ -67,7 +102,7 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     Raises
     ------
     DamagedResourceError
-        where the file is not the one that the regression names
+        where the file is not the one that the regression names, or that was fetched
     """
     from pyserini_repbert.files import remembered_digest
 
@@ -79,14 +114,33 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
         return f'{resource.name} {newest}'
-    algorithm, expected = resource.checksum or ('sha256', '')
+    algorithm, expected = expected_checksum(resource, path)
     found = remembered_digest(path, catalog.cache_folder(), algorithm)
     if expected and found != expected:
         raise DamagedResourceError(f'{path} has {algorithm} {found}, expected {expected}: get it again, {resource.get}')
     return f'{resource.name} {algorithm} {found}'
 
 
-def _curl(path: str, address: str) -> str:
+def expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
+    """The algorithm and the checksum that a resource's file at `path` should have, '' for any.
+
+    That of the regression, unless it is of an archive; else what was recorded when it was fetched.
+    """
+    from pyserini_repbert.mirror import expected_md5
+
+    record = path.with_name(f'{path.name}{RECORD}')
+    if record.is_file():
+        return 'sha256', record.read_text(encoding='utf-8').partition(' ')[0]
+    if resource.checksum is None or (resource.unpack and not resource.path.startswith('{data}/')):
+        return 'sha256', ''
+    algorithm, checksum = resource.checksum
+    if algorithm == 'md5' and resource.addresses:
+        checksum = expected_md5(resource.addresses[0], checksum) or ''
+    return algorithm, checksum
+
+
+def curl(path: str, address: str) -> str:
+    """The command that downloads `address` to `path`."""
     return f"curl -L --create-dirs -o {shlex.quote(path)} '{address}'"
 
 
@@ -101,25 +155,29 @@ def _missing_entry(resource: Resource, entry: catalog.Entry) -> Missing | None:
     if (base := catalog.base(entry)) is not None and (missing_base := _missing_entry(resource, base)) is not None:
         return missing_base
     values = entry.values
-    ready = catalog.cache_folder() / 'checkpoints' / entry.name
+    ready = catalog.cache_folder() / ('collections' if entry.kind == 'collections' else 'checkpoints') / entry.name
     if 'resource' in values or ready.is_dir():
         return None
+
+    def absent(size: str, get: str) -> Missing:
+        return Missing(resource.name, resource.what, size, get, Origin.CATALOG, str(values.get('licence', '')))
+
     if 'package' in values:
         try:
             catalog.package_folder(entry)
         except PyseriniRepbertError as error:
-            return Missing(resource.name, resource.what, values['package']['size'], str(error))
+            return absent(values['package']['size'], str(error))
         return None
     if 'download' in values:
         source = values['download']
         path = downloads_folder() / source['file']
-        get = _curl(str(path), source['address'])
-        return None if path.exists() else Missing(resource.name, resource.what, source['size'], get)
+        return None if path.exists() else absent(source['size'], curl(str(path), source['address']))
     if 'hub' in values:
         from huggingface_hub import try_to_load_from_cache
 
-        repository = values['hub']['repository']
-        if isinstance(try_to_load_from_cache(repository, 'config.json'), str):
+        hub = values['hub']
+        if isinstance(try_to_load_from_cache(hub['repository'], 'config.json', revision=hub.get('revision')), str):
             return None
-        return Missing(resource.name, resource.what, values['hub']['size'], f'hf download {repository}')
+        revision = f' --revision {hub["revision"]}' if 'revision' in hub else ''
+        return absent(hub['size'], f'hf download {hub["repository"]}{revision}')
     return None

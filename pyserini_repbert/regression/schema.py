@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 MEASURE = 'measure'
 FOLDER = 'regressions'  # where the files lie that are meant where none is named
@@ -70,25 +71,53 @@ class Expected:
         return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition('.')[2]))
 
 
+class Origin(StrEnum):
+    """How a resource is come by."""
+
+    CATALOG = 'catalog'
+    ADDRESS = 'address'
+    PAGE = 'page'
+    AGREEMENT = 'agreement'
+    RECIPE = 'recipe'
+    UNPUBLISHED = 'unpublished'
+    GET = 'get'
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """Something that conditions need and that no command here makes.
 
     Attributes
     ----------
+    origin : how it is come by, which of the YAML file's fields says it
+    get : what that field says: addresses, one a line; the name in the catalog, 'rerankers/epic'; the web page that
+        links it; whom to ask; the recipe that trains it; why it is nowhere; or a sentence
     path : where it is expected; `{data}`, `{downloads}` and `{pyserini}` stand for folders
-    catalog : or its kind and name in the catalog, 'rerankers/epic'
-    checksum : ('md5' or 'sha256', hexadecimal), or None
-    get : how to get it: a command, or a sentence
+    file : name of what is downloaded, where it is not the path's
+    unpack : what makes the path out of the downloads, see `fetching.unpacking`; '' where they are one and the same
+    checksum : ('md5' or 'sha256', hexadecimal) of what is downloaded, or None
     """
 
     name: str
     what: str
-    path: str = ''
-    catalog: str = ''
-    size: str = ''
-    checksum: tuple[str, str] | None = None
+    origin: Origin = Origin.GET
     get: str = ''
+    path: str = ''
+    file: str = ''
+    unpack: str = ''
+    size: str = ''
+    licence: str = ''
+    checksum: tuple[str, str] | None = None
+
+    @property
+    def catalog(self) -> str:
+        """Its kind and name in the catalog, '' where it is none."""
+        return self.get if self.origin is Origin.CATALOG else ''
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where it is downloaded from, parts of one file in order; none where it is not downloaded like this."""
+        return self.get.split('\n') if self.origin is Origin.ADDRESS else []
 
 
 @dataclass(frozen=True, slots=True)

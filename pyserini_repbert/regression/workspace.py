@@ -61,7 +61,13 @@ class Workspace:
         self.regression = regression
         self.folder = folder / regression.name
         self._root = folder
-        self.places = {**resources.folders(data), 'out': str(self.folder), 'shared': str(folder / 'shared')}
+        here = str(Path(regression.path).parent)
+        self.places = {
+            **resources.folders(data),
+            'here': here,
+            'out': str(self.folder),
+            'shared': str(folder / 'shared'),
+        }
         for name, resource in regression.resources.items():
             self.places[name] = resources.location(resource, self.places)
         for name, build in regression.builds.items():

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import atomic_folder
+from pyserini_repbert.mirror import mirrored
 
 _FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
+_HUB = 'https://huggingface.co'
 _WEIGHTS = 'model.safetensors'
 _LEGACY = 'pytorch_model.bin'
 
@@ -44,14 +47,13 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     offline = is_offline()
-    wanted = [*_FILES, _WEIGHTS]
+    endpoint = mirrored(_HUB)
+    hub: dict[str, Any] = {'revision': revision, 'local_files_only': offline}
+    hub |= {'endpoint': endpoint} if endpoint != _HUB else {}
     try:
-        found = Path(snapshot_download(repository, revision=revision, allow_patterns=wanted, local_files_only=offline))
+        found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _WEIGHTS], **hub))
         if not (found / _WEIGHTS).is_file():
-            wanted = [*_FILES, _LEGACY]
-            found = Path(
-                snapshot_download(repository, revision=revision, allow_patterns=wanted, local_files_only=offline)
-            )
+            found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         reason = 'downloads are off' if offline else f'{str(error).splitlines()[0]}'
         raise MissingResourceError(

@@ -1,0 +1,109 @@
+"""`python -m pyserini_repbert.regression fetch`: what the conditions need, listed and then fetched."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.commands.command import parser, progress
+from pyserini_repbert.commands.regression_folders import add_folders
+from pyserini_repbert.commands.regression_work import add_choice, chosen_work
+
+if TYPE_CHECKING:
+    from pyserini_repbert.regression.fetching.fetcher import Fetched
+    from pyserini_repbert.regression.fetching.needs import Need
+
+EXIT_INCOMPLETE = 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Status 0 where all that can be fetched is here now, 1 where something is not, 2 for wrong flags."""
+    options = _parser().parse_args(arguments)
+    from pyserini_repbert.download import forbid_downloads
+    from pyserini_repbert.regression.fetching.fetcher import fetch_all
+    from pyserini_repbert.regression.fetching.needs import cheapest_first, is_out_of_reach, needs_of
+
+    work = chosen_work(options)
+    everything = {need.key: need for pair in work if pair[0].expected for need in needs_of(*pair)}
+    reached = cheapest_first(work, options.budget)
+    wanted = {need.key: need for _, needs in reached for need in needs}
+    beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(needs_of(*pair))]
+    fetched = [need for need in wanted.values() if need.is_fetched]
+    _list(fetched, [need for need in everything.values() if not need.is_fetched], options.budget)
+    print(f'{_conditions(len(reached))} can be run then, {len(beyond)} never: something of them was not published')
+    if options.dry_run or not fetched:
+        return 0
+    forbid_downloads(options.offline)
+    bars = []
+
+    def start(need: Need) -> object:
+        bars.append(progress(need.size, need.resource.name, 'B', options.quiet))
+        return bars[-1].update
+
+    def end(outcome: Fetched) -> None:
+        bars.pop().close()
+        print(f'{"FAILED" if outcome.problem else "fetched"} {outcome.need.resource.name}', flush=True)
+
+    outcomes = fetch_all(fetched, start, end)  # type: ignore[arg-type]  # tqdm has no annotations
+    failed = [outcome for outcome in outcomes if outcome.problem]
+    for outcome in failed:
+        resource = outcome.need.resource
+        print(f'{resource.name} ({resource.what}): {" ".join(outcome.problem.split())}')
+    print(f'{len(outcomes) - len(failed)} of {len(outcomes)} resources are here now')
+    return EXIT_INCOMPLETE if failed else 0
+
+
+def _conditions(count: int) -> str:
+    return f'{count} condition{"" if count == 1 else "s"}'
+
+
+def _list(fetched: Sequence[Need], others: Sequence[Need], budget: int | None) -> None:
+    from pyserini_repbert.files import human_size
+    from pyserini_repbert.regression.fetching.needs import licence_of
+    from pyserini_repbert.regression.schema import Origin
+
+    total = sum(need.size or 0 for need in fetched)
+    unknown = sum(need.size is None for need in fetched)
+    more = f' and {unknown} of unknown size' if unknown else ''
+    within = f', within {human_size(budget)}' if budget is not None else ''
+    print(f'to fetch: {len(fetched)}, {human_size(total)}{more}{within}')
+    for need in fetched:
+        source = ' and '.join(need.resource.addresses) or need.resource.catalog
+        print(f'  {need.resource.name}: {need.resource.what}; {need.size_text or "size unknown"}; {source}', end='')
+        print(f'; licence: {licence_of(need)}')
+    headings = {
+        Origin.PAGE: 'to be fetched by hand',
+        Origin.AGREEMENT: 'to be asked for',
+        Origin.RECIPE: 'to be trained, or asked for',
+        Origin.GET: 'to be brought',
+        Origin.UNPUBLISHED: 'not published',
+    }
+    for origin, heading in headings.items():
+        own = [need for need in others if need.resource.origin is origin]
+        if own:
+            print(f'{heading}: {len(own)}')
+        for need in own:
+            print(f'  {need.resource.name}: {need.resource.what}: {need.get}')
+
+
+def _size(text: str) -> int:
+    from pyserini_repbert.regression.fetching.needs import size_in_bytes
+
+    try:
+        return size_in_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = parser(
+        'regression fetch',
+        'Download, verify and unpack what the conditions need, those of the smallest downloads first.',
+    )
+    add_choice(made)
+    made.add_argument('--budget', type=_size, metavar='SIZE', help='fetch no more than this (10GB)')
+    made.add_argument('--dry-run', action='store_true', help='the list only: sizes, sources, licences')
+    made.add_argument('--offline', action='store_true', help='download nothing: unpack what lies there')
+    add_folders(made)
+    return made

@@ -1,0 +1,69 @@
+"""The conditions that a user chooses, with the place where each one's commands run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.regression.schema import FOLDER
+
+if TYPE_CHECKING:
+    from pyserini_repbert.regression.schema import Condition, Regression
+    from pyserini_repbert.regression.workspace import Workspace
+
+    Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """FILES and --condition."""
+    parser.add_argument('files', nargs='*', metavar='FILE', help=f'regression files; default: all of {FOLDER}/')
+    parser.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
+
+
+def all_files() -> list[str]:
+    """The regression files of this project, from its root folder."""
+    return sorted(str(path) for path in Path(FOLDER).glob('*.yaml'))
+
+
+def chosen_work(options: argparse.Namespace, version: str = '') -> list[tuple[Condition, Workspace]]:
+    """The conditions of `add_choice`, in the files' order."""
+    return [pair for _, pairs in read_work(options.files or all_files(), options, version) for pair in pairs]
+
+
+def read_work(paths: Sequence[str], options: argparse.Namespace, version: str) -> Work:
+    """The regressions of these files with their chosen conditions.
+
+    Parameters
+    ----------
+    options : with `condition`, `work` and `data`
+    version : of code and packages; other results than its own are not taken
+
+    Raises
+    ------
+    InputError
+        for no files, or a wrong one
+    UnknownNameError
+        for a condition that no file has
+    """
+    from pyserini_repbert.catalog import did_you_mean
+    from pyserini_repbert.regression.reading import read_regression
+    from pyserini_repbert.regression.workspace import Workspace
+
+    if not paths:
+        raise InputError(f'no files were given, and {FOLDER}/ is not here: name them')
+    work: Work = []
+    names: list[str] = []
+    for path in paths:
+        regression = read_regression(path)
+        names += [condition.name for condition in regression.conditions]
+        workspace = Workspace(regression, Path(options.work), options.data, version)
+        chosen = [own for own in regression.conditions if not options.condition or own.name in options.condition]
+        if chosen:
+            work.append((regression, [(condition, workspace) for condition in chosen]))
+    for name in options.condition:
+        if name not in names:
+            raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
+    return work

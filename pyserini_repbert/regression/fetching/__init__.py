@@ -1,0 +1,1 @@
+"""What the conditions of regressions need, fetched: downloads, archives unpacked, checksums recorded."""

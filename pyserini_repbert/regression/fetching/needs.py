@@ -1,0 +1,139 @@
+"""What conditions need and lack, in the order in which the cheapest evidence comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.regression import resources
+from pyserini_repbert.regression.schema import Condition, Origin, Resource
+from pyserini_repbert.regression.workspace import Workspace
+
+Pair = tuple[Condition, Workspace]
+
+FETCHED = (Origin.ADDRESS, Origin.CATALOG)
+_UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
+_SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(\s+unpacked)?')
+
+
+@dataclass(frozen=True)
+class Need:
+    """A resource that conditions lack.
+
+    Attributes
+    ----------
+    target : where it is put; None for what the catalog's own code puts into the cache, and for what has no place
+    size : bytes to download, None where nobody says
+    unpacked : bytes that it takes besides, as far as they are known
+    get : as `resources.Missing` has it
+    """
+
+    resource: Resource
+    target: Path | None
+    size: int | None
+    unpacked: int
+    size_text: str
+    get: str
+    licence: str
+
+    @property
+    def key(self) -> str:
+        """The same for the same thing, whatever a file calls it."""
+        return str(self.target or self.resource.get)
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether `fetch` can have it."""
+        return self.resource.origin in FETCHED
+
+
+def size_in_bytes(text: str) -> int:
+    """'10GB' -> 10,000,000,000. Raises ValueError."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or found[3]:
+        raise ValueError(f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB")
+    return round(float(found[1]) * _UNITS[found[2]])
+
+
+def sizes(text: str) -> tuple[int | None, int]:
+    """(bytes to download or None, bytes unpacked) of '987 MB packed, 2.9 GB unpacked'."""
+    packed, unpacked = None, 0
+    for number, unit, is_unpacked in _SIZE.findall(text):
+        value = round(float(number) * _UNITS[unit])
+        if is_unpacked:
+            unpacked = value
+        elif packed is None:
+            packed = value
+    return packed, unpacked
+
+
+def needs_of(condition: Condition, workspace: Workspace) -> list[Need]:
+    """What a condition lacks."""
+    found = []
+    for name in workspace.needed(condition.needs):
+        resource = workspace.regression.resources[name]
+        absent = resources.missing(resource, workspace.places)
+        if absent is None:
+            continue
+        size, unpacked = sizes(absent.size)
+        place = resources.target(resource, workspace.places) if resource.path else None
+        found.append(Need(resource, place, size, unpacked, absent.size, absent.get, absent.licence))
+    return found
+
+
+def is_out_of_reach(needs: Iterable[Need]) -> bool:
+    """Whether something was never published: the condition cannot be run, whatever is fetched."""
+    return any(need.resource.origin is Origin.UNPUBLISHED for need in needs)
+
+
+def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tuple[Pair, list[Need]]]:
+    """Conditions that can be run after fetching, each with what it lacks beyond those before it; the smallest next.
+
+    Parameters
+    ----------
+    budget : bytes; a condition that would exceed it is left out, so is one of unknown size
+    """
+    left = [(pair, needs_of(*pair)) for pair in work if pair[0].expected]
+    left = [(pair, needs) for pair, needs in left if not is_out_of_reach(needs)]
+    taken: set[str] = set()
+    spent = 0
+    found: list[tuple[Pair, list[Need]]] = []
+    while left:
+        costs = [_cost(needs, taken) for _, needs in left]
+        best = min(range(len(left)), key=costs.__getitem__)
+        if budget is not None and (costs[best][0] or spent + costs[best][2] > budget):
+            if not costs[best][0]:
+                break
+            left.pop(best)
+            continue
+        pair, needs = left.pop(best)
+        spent += costs[best][2]
+        new = [need for need in needs if need.key not in taken]
+        taken |= {need.key for need in new}
+        found.append((pair, new))
+    return found
+
+
+def _cost(needs: Sequence[Need], taken: set[str]) -> tuple[int, int, int]:
+    """(how many sizes are unknown, how many have to be brought by hand, bytes) of what was not taken yet."""
+    new = [need for need in needs if need.key not in taken]
+    fetched = [need for need in new if need.is_fetched]
+    unknown = sum(need.size is None for need in fetched)
+    return unknown, len(new) - len(fetched), sum(need.size or 0 for need in fetched)
+
+
+def licence_of(need: Need) -> str:
+    """The licence, as far as anybody states it."""
+    return need.licence or 'not stated'
+
+
+def entry_of(resource: Resource) -> catalog.Entry:
+    """The catalog entry that a resource is. Raises InputError for one that is none."""
+    if not resource.catalog:
+        raise InputError(f"'{resource.name}' is not of the catalog")
+    kind, _, name = resource.catalog.partition('/')
+    return catalog.get(kind, name)

@@ -1,0 +1,146 @@
+"""What was downloaded made into the file or the folder that commands expect; each appears when it is whole."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import shutil
+import tarfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from pyserini_repbert.errors import DamagedFileError, MissingDependencyError
+from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, atomic_folder
+
+_SHOWN = 5  # members that an error lists
+_ENDING = b'\n'
+
+
+def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
+    """Make `target` out of downloads.
+
+    Parameters
+    ----------
+    how : 'gzip' packs a text; 'join' puts texts one behind the other; 'member GLOB' takes the one file of an archive
+        (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders, fits; 'members GLOB' takes all that fit into a
+        folder; 'candidates GLOB' makes a run of MS MARCO's `qid docid query passage` lines; 'paragraphs GLOB' makes
+        JSON lines of TREC CAR's paragraphs
+
+    Raises
+    ------
+    DamagedFileError
+        for an archive that is not whole, or has another layout: names what it holds
+    MissingDependencyError
+        where the library that reads a format is not installed
+    DiskFullError
+        where there is no room
+    """
+    word, _, pattern = how.partition(' ')
+    if word in ('gzip', 'join'):
+        with atomic_file(target, 'wb') as made:
+            for path in downloads:
+                _append(path, made)
+    elif word == 'members':
+        with atomic_folder(target) as folder, _members(downloads[0], pattern) as found:
+            for name, stream in found:
+                with open(folder / Path(name).name, 'wb') as copy:
+                    shutil.copyfileobj(stream, copy, 1 << 20)
+    else:
+        with _only_member(downloads[0], pattern) as stream, atomic_file(target, 'wb') as made:
+            if word == 'candidates':
+                made.writelines(_candidates(stream, downloads[0]))
+            elif word == 'paragraphs':
+                made.writelines(_paragraphs(stream, downloads[0]))
+            else:
+                shutil.copyfileobj(stream, made, 1 << 20)
+
+
+def _append(path: Path, made: IO[bytes]) -> None:
+    """A text behind what was written, with a line end at its end."""
+    last = _ENDING
+    with open(path, 'rb') as stream:
+        while block := stream.read(1 << 20):
+            made.write(block)
+            last = block[-1:]
+    if last != _ENDING:
+        made.write(_ENDING)
+
+
+@contextmanager
+def _only_member(archive: Path, pattern: str) -> Iterator[IO[bytes]]:
+    with _members(archive, pattern) as found:
+        for _, stream in found:
+            yield stream
+            return
+
+
+@contextmanager
+def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
+    """The files of an archive that fit, as they come in it; at least one."""
+    damaged = f'{archive} is not a whole archive'
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as packed:
+                names = [item.filename for item in packed.infolist() if not item.is_dir()]
+                found = [name for name in names if fnmatch.fnmatchcase(Path(name).name, pattern)]
+                if not found:
+                    raise _other_layout(archive, pattern, names)
+                yield ((name, packed.open(name)) for name in found)
+        else:
+            with tarfile.open(archive) as tar:
+                yield _tar_members(tar, archive, pattern)
+    except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
+        why = '; '.join(str(error).splitlines())
+        raise DamagedFileError(f'{damaged} ({why}): delete it and fetch it again') from error
+
+
+def _tar_members(tar: tarfile.TarFile, archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
+    names = []
+    fits = False
+    for member in tar:
+        names.append(member.name)
+        if member.isreg() and fnmatch.fnmatchcase(Path(member.name).name, pattern):
+            stream = tar.extractfile(member)
+            if stream is not None:
+                fits = True
+                yield member.name, stream
+    if not fits:
+        raise _other_layout(archive, pattern, names)
+
+
+def _other_layout(archive: Path, pattern: str, names: Sequence[str]) -> DamagedFileError:
+    listed = f'{", ".join(names[:_SHOWN])}{" …" if len(names) > _SHOWN else ""}' or 'nothing'
+    return DamagedFileError(
+        f'{archive} holds {listed}, expected {pattern}: its layout has changed; unpack it by hand, see its source'
+    )
+
+
+def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
+    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed and whose passages have no order."""
+    ranks: Counter[bytes] = Counter()
+    for number, line in enumerate(lines, 1):
+        values = line.split(b'\t')
+        if len(values) < 2 or not values[0].isdigit():
+            raise DamagedFileError(f"{archive}: line {number} is not 'qid docid query passage': its layout has changed")
+        ranks[values[0]] += 1
+        yield b'%s\t%s\t%d\n' % (values[0], values[1].strip(), ranks[values[0]])
+
+
+def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
+    """JSON lines (`id`, `contents`) of TREC CAR's paragraphs, read by its own library."""
+    try:
+        from trec_car.read_data import iter_paragraphs
+    except ImportError as error:
+        raise MissingDependencyError.of('trec-car-tools', "TREC CAR's paragraphs", "'pyserini-repbert[car]'") from error
+    try:
+        for paragraph in iter_paragraphs(stream):
+            record = {'id': paragraph.para_id, 'contents': ' '.join(paragraph.get_text().split())}
+            yield json.dumps(record, ensure_ascii=False).encode() + _ENDING
+    except (*ARCHIVE_ERRORS, OSError):
+        raise
+    except Exception as error:  # the library raises whatever its parser met
+        raise DamagedFileError(f'{archive} holds no TREC CAR paragraphs ({error}): fetch it again') from error

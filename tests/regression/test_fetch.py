@@ -1,0 +1,251 @@
+"""`regression fetch`: what is listed, what is fetched, and one line for what cannot be."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from web_stub import Web, running
+
+from pyserini_repbert import mirror
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.regression import main
+
+RUN = b'1\tx\t1\n1\ty\t2\n'
+YAML = """\
+name: far
+title: Things from afar
+resources:
+  plain: {what: a run, path: '{downloads}/plain.tsv', size: 14 B, md5: MD5, address: 'https://a.example/plain?dl=1'}
+  zipped:
+    what: a run in an archive
+    path: '{downloads}/zipped.tsv'
+    size: 2 GB packed
+    address: https://a.example/zipped.zip
+    unpack: member run*.tsv
+    licence: CC0
+  qrels: {what: judgments, path: '{data}/qrels.txt.gz', size: 7 B, address: 'https://b.example/qrels.txt', unpack: gzip}
+  discs: {what: two disks, path: '{downloads}/discs', agreement: NIST}
+  never: {what: a run of somebody, unpublished: it was lost}
+sources:
+  here: {text: this project, commit: '0123456'}
+tolerances:
+  none: {value: 0, reason: nothing can differ}
+conditions:
+  - name: plain
+    run: '{plain}'
+    qrels: '{qrels}'
+    expected: &e [{measure: RR, value: 0.5, source: here, tolerance: none}]
+  - {name: zipped, run: '{zipped}', qrels: '{qrels}', expected: *e}
+  - {name: discs, run: '{discs}', qrels: '{qrels}', expected: *e}
+  - {name: never, run: '{never}', qrels: '{qrels}', expected: *e}
+"""
+
+
+def zipped(**members: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, 'w') as archive:
+        for name, content in members.items():
+            archive.writestr(f'folder/{name}.tsv', content)
+    return made.getvalue()
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Web]:
+    """All three resources as they should be, below a mirror; an empty cache."""
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setenv('HF_HUB_OFFLINE', '')
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'cache'))
+    for name in ('http_proxy', 'HTTP_PROXY'):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / 'far.yaml').write_text(YAML.replace('MD5', hashlib.md5(RUN).hexdigest()), encoding='utf-8')
+    (tmp_path / 'data').mkdir()
+    with running(Web()) as started:
+        started.add('https://a.example/plain?dl=1', RUN)
+        started.add('https://a.example/zipped.zip', zipped(run1=RUN, other=b'no'))
+        started.add('https://b.example/qrels.txt', b'1 0 y 1')
+        monkeypatch.setenv(mirror.VARIABLE, started.address)
+        mirror._own_checksums.cache_clear()
+        yield started
+
+
+def fetch(folder: Path, *flags: str) -> int:
+    command = ['fetch', str(folder / 'far.yaml'), '--data', str(folder / 'data'), '--work', str(folder / 'work')]
+    return run(main, [*command, *flags])
+
+
+def downloads(folder: Path) -> Path:
+    return folder / 'cache' / 'downloads'
+
+
+def test_everything_is_fetched_once_and_then_runs(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fetch(tmp_path, '--dry-run') == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0] == 'to fetch: 3, 2.0 GB'
+    assert 'zipped: a run in an archive; 2 GB packed; https://a.example/zipped.zip; licence: CC0' in printed
+    assert 'to be asked for: 1\n  discs: two disks: by agreement: NIST' in printed
+    assert 'not published: 1\n  never: a run of somebody: not published; it was lost' in printed
+    assert '3 conditions can be run then, 1 never' in printed
+    assert web.asked == []
+    assert fetch(tmp_path) == 0
+    assert '3 of 3 resources are here now' in capsys.readouterr().out
+    assert (downloads(tmp_path) / 'plain.tsv').read_bytes() == RUN
+    assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
+    with gzip.open(downloads(tmp_path) / 'qrels.txt.gz') as stream:
+        assert stream.read() == b'1 0 y 1\n'
+    assert len(web.asked) == 3
+    assert fetch(tmp_path) == 0
+    assert len(web.asked) == 3
+    report = tmp_path / 'report.json'
+    flags = ['--data', str(tmp_path / 'data'), '--work', str(tmp_path / 'work'), '--report', str(report)]
+    assert run(main, [str(tmp_path / 'far.yaml'), *flags]) == 0
+    statuses = [one['status'] for one in json.loads(report.read_text())['files'][0]['conditions']]
+    assert statuses == ['PASS', 'PASS', 'NOT RUN', 'NOT RUN']
+
+
+def test_the_cheapest_within_the_budget(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fetch(tmp_path, '--budget', '1GB') == 0
+    assert 'to fetch: 2, 21 B, within 1.0 GB' in capsys.readouterr().out
+    assert [path for path, _ in web.asked] == ['a.example/plain?dl=1', 'b.example/qrels.txt']
+    assert fetch(tmp_path, '--budget', 'much') == 2
+    assert "'much' is not a size: expected a number with B, kB, MB" in capsys.readouterr().err
+    assert fetch(tmp_path, '--condition', 'plane') == 2
+    assert "'plane' is no condition of these files (did you mean 'plain'?)" in capsys.readouterr().err
+
+
+DRIVE = (
+    b'<!DOCTYPE html><html><head><title>Google Drive - Virus scan warning</title></head><body>Download anyway</body>'
+)
+LOGIN = b'<html><form><input type="password"></form></html>'
+
+
+@pytest.mark.parametrize(
+    ('answer', 'message'),
+    [
+        ({'content': b'', 'status': 404}, "'zipped' could not be fetched (status 404, moved or removed): look for its"),
+        ({'content': b'', 'status': 401}, 'status 401, it wants a login'),
+        ({'content': b'', 'status': 503}, 'status 503, Service Unavailable): try again'),
+        ({'content': DRIVE, 'content_type': 'text/html'}, "Google Drive's confirmation page came instead of the file"),
+        ({'content': LOGIN}, 'a page that wants a login came instead'),
+        ({'content': b'<html>Moved', 'content_type': 'text/html; charset=utf-8'}, 'a web page came instead'),
+        ({'content': zipped(other=RUN)}, 'holds folder/other.tsv, expected run*.tsv: its layout has changed'),
+        ({'content': zipped(run=RUN)[:-30]}, 'zipped.zip is not a whole archive'),
+        ({'content': b'x' * 90, 'cut': 40}, 'the connection ended after 40 of 90 bytes): try again'),
+    ],
+)
+def test_one_line_for_what_fails_and_the_others_go_on(
+    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: dict[str, object], message: str
+) -> None:
+    web.add('https://a.example/zipped.zip', **answer)  # type: ignore[arg-type]
+    assert fetch(tmp_path) == 1
+    printed = capsys.readouterr().out
+    (line,) = [line for line in printed.splitlines() if line.startswith('zipped (a run in an archive): ')]
+    assert message in line
+    assert '2 of 3 resources are here now' in printed
+    assert not (downloads(tmp_path) / 'zipped.tsv').exists()
+
+
+def test_an_interrupted_download_goes_on(web: Web, tmp_path: Path) -> None:
+    whole = zipped(run=RUN * 3000)
+    web.add('https://a.example/zipped.zip', whole, cut=200)
+    assert fetch(tmp_path) == 1
+    assert (downloads(tmp_path) / 'zipped.zip.part').stat().st_size == 200
+    web.add('https://a.example/zipped.zip', whole)
+    assert fetch(tmp_path) == 0
+    assert web.asked[-1] == ('a.example/zipped.zip', 200)
+    assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN * 3000
+
+
+def test_another_file_than_published_or_than_fetched_before(
+    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web.add('https://a.example/plain?dl=1', RUN + b'1\tz\t3\n')
+    assert fetch(tmp_path) == 1
+    assert f'expected {hashlib.md5(RUN).hexdigest()}: fetch plain.tsv (14 B)' in capsys.readouterr().out
+    assert not list(downloads(tmp_path).glob('plain*'))
+    web.add('https://a.example/plain?dl=1', RUN)
+    assert fetch(tmp_path) == 0
+    record = downloads(tmp_path) / 'zipped.tsv.sha256'
+    assert record.read_text() == f'{hashlib.sha256(RUN).hexdigest()}  zipped.tsv\n'
+    for name in ('zipped.tsv', 'zipped.zip'):
+        (downloads(tmp_path) / name).unlink()
+    web.add('https://a.example/zipped.zip', zipped(run=RUN[:-1]))
+    capsys.readouterr()
+    assert fetch(tmp_path) == 1
+    assert 'gave another file than when it was first fetched' in capsys.readouterr().out
+    assert not (downloads(tmp_path) / 'zipped.tsv').exists()
+
+
+def test_a_full_disk(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pyserini_repbert import download
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(download, '_keep', full)
+    assert fetch(tmp_path) == 1
+    printed = capsys.readouterr().out
+    assert printed.count('the disk is full') == 3
+    assert '2 GB packed needed' in printed
+
+
+def test_a_stand_ins_checksum_counts_on_this_machine_only(
+    web: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = RUN + b'1\tz\t3\n'
+    web.add('https://a.example/plain?dl=1', other)
+    web.checksums['https://a.example/plain?dl=1'] = hashlib.md5(other).hexdigest()
+    assert fetch(tmp_path) == 0
+    monkeypatch.setenv(mirror.VARIABLE, 'http://mirror.example/real')
+    assert mirror.expected_md5('https://a.example/plain?dl=1', 'abc') == 'abc'
+    assert mirror.mirrored('https://a.example/x?y=1') == 'http://mirror.example/real/a.example/x?y=1'
+    monkeypatch.delenv(mirror.VARIABLE)
+    assert mirror.mirrored('https://a.example/x') == 'https://a.example/x'
+
+
+def test_users_folder_counts_first(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / 'data' / 'discs').mkdir()
+    (tmp_path / 'data' / 'zipped.tsv').write_bytes(RUN)
+    assert fetch(tmp_path, '--dry-run') == 0
+    printed = capsys.readouterr().out
+    assert 'to be asked for' not in printed and 'zipped.zip' not in printed
+    assert 'to fetch: 2, 21 B' in printed
+
+
+def test_archives_of_tar(tmp_path: Path) -> None:
+    from pyserini_repbert.errors import DamagedFileError
+    from pyserini_repbert.regression.fetching.unpacking import unpack
+
+    def packed(name: str, content: bytes) -> Path:
+        path = tmp_path / f'{name}.tar.gz'
+        with tarfile.open(path, 'w:gz') as archive:
+            member = tarfile.TarInfo(f'./{name}')
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        return path
+
+    top = packed('top1000.dev', b'7\t10\tq\tp\n8\t10\tr\tp\n7\t11\tq\to\n')
+    unpack('candidates top1000.dev', [top], tmp_path / 'run.tsv')
+    assert (tmp_path / 'run.tsv').read_bytes() == b'7\t10\t1\n8\t10\t1\n7\t11\t2\n'
+    unpack('members *', [top], tmp_path / 'all')
+    assert [path.name for path in (tmp_path / 'all').iterdir()] == ['top1000.dev']
+    with pytest.raises(DamagedFileError, match=r'holds \./top1000\.dev, expected \*\.cbor'):
+        unpack('paragraphs *.cbor', [top], tmp_path / 'car.jsonl')
+    with pytest.raises(DamagedFileError, match="line 1 is not 'qid docid query passage'"):
+        unpack('candidates *', [packed('other', b'a b c\n')], tmp_path / 'other.tsv')
+    with pytest.raises(DamagedFileError, match='holds no TREC CAR paragraphs'):
+        unpack('paragraphs *', [packed('bad.cbor', b'\x01\x02')], tmp_path / 'car.jsonl')
+    top.write_bytes(top.read_bytes()[:60])
+    with pytest.raises(DamagedFileError, match='not a whole archive'):
+        unpack('member *', [top], tmp_path / 'cut.tsv')
+    assert not any((tmp_path / name).exists() for name in ('car.jsonl', 'other.tsv', 'cut.tsv'))

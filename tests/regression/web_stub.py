@@ -1,0 +1,72 @@
+"""A web server on 127.0.0.1 that answers as the real addresses do, and as they should not."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Answer:
+    """What an address gives: `cut` bytes of it at most, where the connection is to break."""
+
+    content: bytes
+    status: int = 200
+    content_type: str = 'application/octet-stream'
+    cut: int | None = None
+
+
+@dataclass
+class Web:
+    """`answers` by 'HOST/PATH?QUERY'; `asked` has what was asked for, with the first byte wanted."""
+
+    answers: dict[str, Answer] = field(default_factory=dict)
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    checksums: dict[str, str] = field(default_factory=dict)
+    address: str = ''
+
+    def add(self, address: str, content: bytes, **options: Any) -> None:
+        """Let `https://HOST/PATH` give this."""
+        self.answers[address.partition('://')[2]] = Answer(content, **options)
+
+
+@contextmanager
+def running(web: Web) -> Iterator[Web]:
+    """The server, at `web.address`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.removeprefix('/')
+            if path == 'checksums.json':
+                return self._send(Answer(json.dumps(web.checksums).encode()), 0)
+            wanted = self.headers.get('Range')
+            first = int(wanted.removeprefix('bytes=').rstrip('-')) if wanted else 0
+            web.asked.append((path, first))
+            return self._send(web.answers.get(path, Answer(b'', 404)), first)
+
+        def _send(self, answer: Answer, first: int) -> None:
+            if answer.status != 200:
+                return self.send_error(answer.status)
+            self.send_response(206 if first else 200)
+            self.send_header('Content-Type', answer.content_type)
+            self.send_header('Content-Length', str(len(answer.content) - first))
+            self.end_headers()
+            self.wfile.write(answer.content[first : answer.cut])
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        web.address = f'http://127.0.0.1:{server.server_port}'
+        try:
+            yield web
+        finally:
+            server.shutdown()
+            thread.join()
