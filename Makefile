@@ -20,7 +20,7 @@ PYTHON2 ?= python3.12
 VENV2 ?= .venv-pyserini2
 
 VENV_INTEROP ?= .venv-interop
-INTEROP = pyterrier,rerankers,langchain,llama-index,mteb
+INTEROP_INSTALLED = $(VENV_INTEROP)/.installed-interop
 
 MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models names parity pipeline regression \
 	rerank search)
@@ -70,9 +70,12 @@ install-pyserini2:
 test-pyserini2: install-pyserini2
 	$(MAKE) test-bridge demo VENV=$(VENV2)
 
-install-interop:
+install-interop: $(INTEROP_INSTALLED)
+
+$(INTEROP_INSTALLED): setup.cfg pyproject.toml constraints.txt
 	$(MAKE) install VENV=$(VENV_INTEROP)
-	$(VENV_INTEROP)/bin/python -m pip install --quiet -c constraints.txt -e '.[$(INTEROP)]'
+	$(VENV_INTEROP)/bin/python -m pip install --quiet -c constraints.txt -e '.[interop]'
+	touch $@
 
 test-interop: install-interop
 	$(VENV_INTEROP)/bin/python -m pytest tests/interop
