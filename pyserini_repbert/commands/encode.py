@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int | None:
     options = make_parser().parse_args(arguments)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.corpus import encode_corpus
-    from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
+    from pyserini_repbert.encode.opening import document_encoder
     from pyserini_repbert.encode.sharding import Part
     from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int | None:
         torch.set_num_threads(options.threads)
     part = Part.parse(options.shard)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
-    encoder = RepBertDocumentEncoder(
+    encoder = document_encoder(
         options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
     )
     with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.encode.sharding import Part, build_bundle
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.formats.passages import Passage
@@ -21,7 +21,7 @@ WINDOW = 4096  # passages tokenised and sorted by length together
 
 def encode_corpus(
     corpus: Iterable[Passage],
-    encoder: RepBertDocumentEncoder,
+    encoder: TextDocumentEncoder,
     output: StrPath,
     *,
     dtype: str = 'float32',
@@ -63,7 +63,7 @@ def encode_corpus(
     settings = Settings(
         encoder=encoder.name,
         weights_sha256=encoder.weights_sha256,
-        pooling='mean',
+        pooling=encoder.pooling,
         max_length=encoder.limit,
         dimension=encoder.dimension,
         dtype=dtype,

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
-from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.tokenizer import TokenSequence
 
-Vectors = NDArray[np.float32]
 
-
-class _RepBertEncoder:
-    """What both encoders share: the checkpoint, the model on its device, texts in and vectors out.
-
-    Attributes
-    ----------
-    checkpoint : opened
-    name : the checkpoint's catalog name or folder
-    weights_sha256 : checksum of its weights
-    dimension : length of a vector
-    limit : wordpieces kept of a text, [CLS] and [SEP] not counted
-    """
+class _RepBertEncoder(TextEncoder):
+    """What both encoders share: the checkpoint, and the model on its device. Vectors are not normalised (eq. 1-2)."""
 
     token_type: int
     limit_key: str  # of the checkpoint's limit in its `ranking` object
     paper_limit: int
-    has_model = True  # as Pyserini's encoders say
 
     def __init__(
         self,
@@ -67,46 +52,13 @@ class _RepBertEncoder:
         model = load_model(lambda: repbert.RepBert(config), opened)
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
+        self.pad = self.word_pieces.pad
 
-    @property
-    def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights."""
-        return self.checkpoint.weights_sha256
-
-    def _checked(self, limit: int) -> int:
-        if not 1 <= limit <= self.max_length:
-            raise InputError(f'maximum length {limit} was given, expected 1 to {self.max_length} wordpieces')
-        return limit
-
-    def embed(
-        self,
-        texts: Sequence[str],
-        max_length: int | None = None,
-        fp16: bool = False,
-        token_budget: int | None = None,
-        on_progress: Callable[[int], object] | None = None,
-    ) -> Vectors:
-        """Embeddings of texts, in their order (RepBERT eq. 1-2), not normalised.
-
-        Parameters
-        ----------
-        max_length : wordpieces kept of each text, [CLS] and [SEP] not counted; default: the checkpoint's limit
-        fp16 : run this call in half precision, where the model itself is in float32
-        token_budget : padded tokens in a batch
-        on_progress : called with the number of texts done since the last call
-
-        Returns
-        -------
-        float32 (n, d); (0, d) for no texts
-        """
-        limit = self.limit if max_length is None else self._checked(max_length)
-        sequences = self.word_pieces.single(texts, limit, self.token_type)
-        with torch.autocast(self.device.type, torch.float16, enabled=fp16):
-            vectors = run_batched(self.model, sequences, self.word_pieces.pad, self.device, token_budget, on_progress)
-        return vectors.reshape(len(texts), self.dimension)
+    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
+        return self.word_pieces.single(texts, limit, self.token_type)
 
 
-class RepBertQueryEncoder(_RepBertEncoder):
+class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     """Queries to vectors: token type 0, at most 20 wordpieces (RepBERT section 4.3.1 and footnote 2).
 
     Parameters
@@ -132,18 +84,9 @@ class RepBertQueryEncoder(_RepBertEncoder):
     token_type = repbert.QUERY_TYPE
     limit_key = 'max_query_length'
     paper_limit = repbert.MAX_QUERY_TOKENS
-    has_encoded_query = False
-
-    def encode(self, query: str, max_length: int | None = None, **_: object) -> Vectors:
-        """One query's vector, float32 (d,). An empty query is `[CLS] [SEP]`, and has a vector too."""
-        return self.embed([query], max_length)[0]  # type: ignore[no-any-return]
-
-    def encode_batch(self, queries: Sequence[str], max_length: int | None = None, **_: object) -> Vectors:
-        """Many queries' vectors, float32 (n, d), in their order."""
-        return self.embed(queries, max_length)
 
 
-class RepBertDocumentEncoder(_RepBertEncoder):
+class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
     """Passages to vectors: token type 1, at most 256 wordpieces (RepBERT section 4.3.1 and footnote 2).
 
     Parameters and errors are those of `RepBertQueryEncoder`.
@@ -152,22 +95,3 @@ class RepBertDocumentEncoder(_RepBertEncoder):
     token_type = repbert.PASSAGE_TYPE
     limit_key = 'max_doc_length'
     paper_limit = repbert.MAX_PASSAGE_TOKENS
-
-    def encode(
-        self,
-        texts: Sequence[str] | str,
-        titles: Sequence[str] | None = None,
-        fp16: bool = False,
-        max_length: int | None = None,
-        **_: object,
-    ) -> Vectors:
-        """Vectors of passages, float32 (n, d), in their order; a title leads its text.
-
-        Raises InputError where there are not as many titles as texts.
-        """
-        batch = [texts] if isinstance(texts, str) else list(texts)
-        if titles is not None:
-            if len(titles) != len(batch):
-                raise InputError(f'{len(titles)} titles for {len(batch)} texts: give one title a text')
-            batch = [f'{title} {text}' for title, text in zip(titles, batch, strict=True)]
-        return self.embed(batch, max_length, fp16)

@@ -17,6 +17,8 @@ VECTORS = 'vectors.npy'
 TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
 
 _STRICT = ConfigDict(strict=True, extra='forbid')
+_STEP = '(cls|max|mean|mean_sqrt_len_tokens|weightedmean|lasttoken)'
+_POOLING = rf'^{_STEP}(\+{_STEP})*(\+dense)*(\+normalised)?\z'
 _MOST = 2**48  # nothing that is counted here can be more
 
 FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]
@@ -47,7 +49,7 @@ class Settings:
     Attributes
     ----------
     encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
-    pooling : how token vectors became one ('mean': RepBERT eq. 2)
+    pooling : how token vectors became one ('mean': RepBERT eq. 2; 'cls+dense+normalised', of sentence-transformers)
     max_length : wordpieces kept of a passage
     dimension, dtype : of the stored vectors
     precision : in which the model ran
@@ -59,7 +61,7 @@ class Settings:
 
     encoder: Name
     weights_sha256: Sha256
-    pooling: Annotated[str, StringConstraints(pattern=r'^mean\z')]
+    pooling: Annotated[str, StringConstraints(pattern=_POOLING)]
     max_length: Length
     dimension: Length
     dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.encode.opening import document_encoder, query_encoder
 from pyserini_repbert.errors import MissingDependencyError
 from pyserini_repbert.formats.corpus import Corpus, Passage
 from pyserini_repbert.fusion.methods import FusionMethod
@@ -87,8 +87,8 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
         **_: Any,
     ) -> None:
         self.device = device or 'cpu'
-        self.queries = RepBertQueryEncoder(model_name, self.device, precision=precision)
-        self.passages = RepBertDocumentEncoder(model_name, self.device, precision=precision)
+        self.queries = query_encoder(model_name, self.device, precision=precision)
+        self.passages = document_encoder(model_name, self.device, precision=precision)
         self.settings = {
             'weights_sha256': self.queries.weights_sha256,
             'limits': (self.queries.limit, self.passages.limit),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
+from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.encode.rate import passages_per_second
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import human_size
@@ -77,7 +77,7 @@ def build(
     """
     chosen = 'float32' if named.builds_itself else precision
     passages = open_corpus(corpus or named.collection.name)
-    encoder = RepBertDocumentEncoder(named.encoder, device, precision=chosen)
+    encoder = document_encoder(named.encoder, device, precision=chosen)
     named.check_corpus(passages)
     encode_corpus(
         passages,

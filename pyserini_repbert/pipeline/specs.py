@@ -23,6 +23,7 @@ _SYSTEMS = {
     'epic': ('epic', 'EpicReranker'),
     'cedr': ('cedr', 'CedrReranker'),
 }
+_SENTENCE = ('sentence', 'SentenceCrossEncoderReranker')  # of sentence-transformers
 _OPTIONS: dict[str, Callable[[str], Any]] = {
     'sample': integer,
     'seed': integer,
@@ -108,7 +109,8 @@ def open_reranker(
 ) -> Reranker:
     """The reranker that a checkpoint is for: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
 
-    A checkpoint that says nothing is taken for monoBERT's, as sentence-transformers' cross-encoders are.
+    A checkpoint that says nothing is taken for a cross-encoder of sentence-transformers if it has one label, and else
+    for monoBERT's.
 
     Parameters
     ----------
@@ -127,6 +129,7 @@ def open_reranker(
     from inspect import signature
 
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.models.sentence.settings import is_reranker
 
     checkpoint = open_checkpoint(name, 'rerankers')
     system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
@@ -134,7 +137,7 @@ def open_reranker(
         raise MismatchError(
             f"checkpoint '{name}' is for the system '{system}', a reranker was expected: {', '.join(_SYSTEMS)}"
         )
-    module, attribute = _SYSTEMS[system]
+    module, attribute = _SENTENCE if is_reranker(checkpoint) else _SYSTEMS[system]
     kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
     known = signature(kind).parameters
     for key in options or {}:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pyserini_repbert.encode.encoders import RepBertQueryEncoder
+from pyserini_repbert.encode import opening
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
@@ -78,7 +78,7 @@ class RepBertSearcher:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
             query_encoder = built_with
         if isinstance(query_encoder, (str, Path)):
-            query_encoder = RepBertQueryEncoder(query_encoder, device)
+            query_encoder = opening.query_encoder(query_encoder, device)
         self.query_encoder: QueryEncoder = query_encoder
         self._check_encoder(built_with)
 

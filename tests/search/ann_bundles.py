@@ -21,6 +21,7 @@ class RowEncoder:
     """A text is the number of a row of a matrix."""
 
     name, weights_sha256, dimension, limit, precision = 'rows', '0' * 64, DIMENSION, 16, 'float32'
+    pooling = 'mean'
 
     def __init__(self, vectors: np.ndarray) -> None:
         self.vectors = vectors

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.interop.pyterrier.frames import pt
 
@@ -87,7 +87,7 @@ class RepBertIndexer(Indexer):
     """Documents to a dense bundle, for `RepBertRetriever`; `settings` are those of `encode.encode_corpus`."""
 
     def _encode(self, corpus: Corpus) -> None:
-        encoder = RepBertDocumentEncoder(self.encoder, self.device, precision=self.precision)
+        encoder = document_encoder(self.encoder, self.device, precision=self.precision)
         encode_corpus(corpus, encoder, self.output, store_text=self.store_text, **self.settings)
 
 

@@ -1,0 +1,103 @@
+"""Encoders from sentence-transformers' folders: any pooling, prompt and length that their files name.
+
+Vectors are those of that package's `encode_query` and `encode_document`, where its cosine is the similarity scaled to
+length 1, so that inner products are its scores; tested with its release 6.2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
+from pyserini_repbert.errors import DamagedFileError, MismatchError
+from pyserini_repbert.files import digest
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.sentence.modules import SentenceEncoder, encoder_body
+from pyserini_repbert.models.sentence.settings import EncoderSettings, encoder_settings, is_encoder
+from pyserini_repbert.models.sentence.tokens import TextTokens
+from pyserini_repbert.models.tokenizer import TokenSequence
+
+
+class _SentenceEncoder(TextEncoder):
+    """What both encoders share.
+
+    Parameters
+    ----------
+    encoder_dir : the folder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : of the body: 'float32', 'bfloat16', 'float16', or 'auto'; what follows it is in float32
+    max_length : wordpieces kept of a text, if not as many as the folder says
+
+    Raises
+    ------
+    MismatchError
+        for a folder that is not a bi-encoder of sentence-transformers
+    InputError
+        for a module or a setting that is not supported
+    DamagedFileError
+        for files that do not fit each other
+    """
+
+    def __init__(
+        self,
+        encoder_dir: str | Path | Checkpoint,
+        device: str = 'cpu',
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+        **_: object,
+    ) -> None:
+        self.checkpoint = open_checkpoint(encoder_dir)
+        self.name = self.checkpoint.name
+        if not is_encoder(self.checkpoint):
+            raise MismatchError(f"'{self.name}' is not a bi-encoder of sentence-transformers: it has no modules.json")
+        self.settings = encoder_settings(self.checkpoint)
+        self.pooling = self.settings.label
+        self.device = usable_device(device)
+        self.precision = Precision(precision).on(self.device)
+        self.tokens = TextTokens(self.checkpoint, self.settings.texts)
+        self.pad = self.tokens.pad
+        self.max_length = self.settings.texts.max_tokens - self.tokens.n_special
+        self.limit = self._checked(max_length or self.max_length)
+        body = encoder_body(self.checkpoint).to(self.device, self.precision.dtype(self.device))
+        model = SentenceEncoder(body, _hidden_size(self.checkpoint), self.settings).to(self.device).eval()
+        self.model, self.dimension = model, model.dimension
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the weights, of those of Dense modules, and of every setting that changes a vector."""
+        parts = [self.checkpoint.weights_sha256, *(digest(step.weights) for step in self.settings.dense)]
+        return hashlib.sha256('\n'.join([*parts, *_of_vectors(self.settings)]).encode()).hexdigest()
+
+    def _with_prompt(self, texts: Sequence[str], prompt: str, limit: int) -> list[TokenSequence]:
+        built = self.tokens.texts([prompt + text for text in texts], limit + self.tokens.n_special)
+        return [own.sequence for own in built]
+
+
+class SentenceQueryEncoder(_SentenceEncoder, TextQueryEncoder):
+    """Queries to vectors, with the folder's query prompt. Parameters and errors are those of its base."""
+
+    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
+        return self._with_prompt(texts, self.settings.query_prompt, limit)
+
+
+class SentenceDocumentEncoder(_SentenceEncoder, TextDocumentEncoder):
+    """Passages to vectors, with the folder's document prompt. Parameters and errors are those of its base."""
+
+    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
+        return self._with_prompt(texts, self.settings.passage_prompt, limit)
+
+
+def _hidden_size(checkpoint: Checkpoint) -> int:
+    size = checkpoint.config.get('hidden_size') or checkpoint.config.get('dim') or checkpoint.config.get('d_model')
+    if type(size) is not int:
+        raise DamagedFileError(f"checkpoint '{checkpoint.name}': its config.json names no hidden_size")
+    return size
+
+
+def _of_vectors(settings: EncoderSettings) -> list[str]:
+    steps = [f'{step.activation} {step.bias}' for step in settings.dense]
+    return [settings.label, *steps, str(asdict(settings.texts)), settings.query_prompt, settings.passage_prompt]

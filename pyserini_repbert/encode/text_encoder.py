@@ -1,0 +1,123 @@
+"""What encoders of texts share: batching, limits, and the methods that Pyserini calls (positionally)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.batching import Forward, run_batched
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.models.tokenizer import TokenSequence
+
+Vectors = NDArray[np.float32]
+
+
+class TextEncoder(ABC):
+    """Texts in, vectors out; subclasses own the model and its inputs.
+
+    Attributes
+    ----------
+    checkpoint : opened
+    name : the checkpoint's catalog name or folder
+    dimension : length of a vector
+    limit : wordpieces kept of a text, special tokens not counted
+    max_length : the most that `limit` can be
+    pooling : how token vectors become one, for an index's manifest
+    device, precision : where the model runs, and in what
+    """
+
+    has_model = True  # as Pyserini's encoders say
+    checkpoint: Checkpoint
+    name: str
+    dimension: int
+    limit: int
+    max_length: int
+    pooling = 'mean'
+    device: torch.device
+    precision: Precision
+    model: Forward
+    pad: int
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights."""
+        return self.checkpoint.weights_sha256
+
+    @abstractmethod
+    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
+        """The model's inputs, each text cut to `limit` wordpieces."""
+
+    def _checked(self, limit: int) -> int:
+        if not 1 <= limit <= self.max_length:
+            raise InputError(f'maximum length {limit} was given, expected 1 to {self.max_length} wordpieces')
+        return limit
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        max_length: int | None = None,
+        fp16: bool = False,
+        token_budget: int | None = None,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> Vectors:
+        """Embeddings of texts, in their order.
+
+        Parameters
+        ----------
+        max_length : wordpieces kept of each text, special tokens not counted; default: the checkpoint's limit
+        fp16 : run this call in half precision, where the model itself is in float32
+        token_budget : padded tokens in a batch
+        on_progress : called with the number of texts done since the last call
+
+        Returns
+        -------
+        float32 (n, d); (0, d) for no texts
+        """
+        limit = self.limit if max_length is None else self._checked(max_length)
+        sequences = self._sequences(texts, limit)
+        with torch.autocast(self.device.type, torch.float16, enabled=fp16):
+            vectors = run_batched(self.model, sequences, self.pad, self.device, token_budget, on_progress)
+        return vectors.reshape(len(texts), self.dimension)
+
+
+class TextQueryEncoder(TextEncoder):
+    """The methods of a query encoder."""
+
+    has_encoded_query = False
+
+    def encode(self, query: str, max_length: int | None = None, **_: object) -> Vectors:
+        """One query's vector, float32 (d,). An empty query has a vector too, that of its special tokens."""
+        return self.embed([query], max_length)[0]  # type: ignore[no-any-return]
+
+    def encode_batch(self, queries: Sequence[str], max_length: int | None = None, **_: object) -> Vectors:
+        """Many queries' vectors, float32 (n, d), in their order."""
+        return self.embed(queries, max_length)
+
+
+class TextDocumentEncoder(TextEncoder):
+    """The methods of a document encoder."""
+
+    def encode(
+        self,
+        texts: Sequence[str] | str,
+        titles: Sequence[str] | None = None,
+        fp16: bool = False,
+        max_length: int | None = None,
+        **_: object,
+    ) -> Vectors:
+        """Vectors of passages, float32 (n, d), in their order; a title leads its text.
+
+        Raises InputError where there are not as many titles as texts.
+        """
+        batch = [texts] if isinstance(texts, str) else list(texts)
+        if titles is not None:
+            if len(titles) != len(batch):
+                raise InputError(f'{len(titles)} titles for {len(batch)} texts: give one title a text')
+            batch = [f'{title} {text}' for title, text in zip(titles, batch, strict=True)]
+        return self.embed(batch, max_length, fp16)

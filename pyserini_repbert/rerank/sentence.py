@@ -1,0 +1,114 @@
+"""Reranking with a cross-encoder of sentence-transformers, by the settings in its folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.models.batching import Forward, run_batched
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.cross_encoder import CrossEncoder
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.sentence.modules import classifier
+from pyserini_repbert.models.sentence.settings import is_reranker, reranker_settings
+from pyserini_repbert.models.sentence.tokens import TextTokens
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.rerank.text_reranker import each_pair, in_lists
+
+_SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    'Identity': lambda x: x,
+    'Sigmoid': lambda x: np.exp(-np.logaddexp(0.0, -x)),  # no overflow, whatever the logit
+    'Tanh': np.tanh,
+}
+
+
+class SentenceCrossEncoderReranker(Reranker):
+    """Scores are those of sentence-transformers' `predict`: its logit under the folder's activation, here in float64.
+
+    Parameters
+    ----------
+    model : the folder, whose classifier has one label
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    max_length : tokens of the longest input; default: what the folder says
+    token_budget : padded tokens in a batch
+
+    Raises
+    ------
+    MismatchError
+        for a folder that is no such cross-encoder
+    InputError
+        for a module or a setting that is not supported
+    DamagedFileError
+        for files that do not fit each other
+    """
+
+    work: Work
+    _forward: Forward
+
+    def __init__(
+        self,
+        model: str | Path | Checkpoint,
+        device: str = 'cpu',
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+        token_budget: int | None = None,
+    ) -> None:
+        self.checkpoint = open_checkpoint(model, 'rerankers')
+        self.name = self.checkpoint.name
+        if not is_reranker(self.checkpoint):
+            raise MismatchError(f"'{self.name}' is not a cross-encoder of sentence-transformers with one label")
+        self.settings = reranker_settings(self.checkpoint)
+        if self.settings.activation not in _SCORES:
+            raise InputError(
+                f"'{self.name}': activation {self.settings.activation} ties candidates: expected one of "
+                f'{", ".join(_SCORES)}'
+            )
+        self.device = usable_device(device)
+        chosen = Precision(precision).on(self.device)
+        self.precision: str = chosen
+        most = self.settings.texts.max_tokens
+        self.max_tokens = max_length or most
+        if self.max_tokens > most:
+            raise InputError(f"maximum length {max_length} was given, '{self.name}' reads {most} tokens: give fewer")
+        self.tokens = TextTokens(self.checkpoint, self.settings.texts)
+        self.token_budget = token_budget
+        self.work = Work()
+        loaded, dtype = classifier(self.checkpoint), chosen.dtype(self.device)
+        if isinstance(loaded, CrossEncoder):
+            self._forward = loaded.to_device(self.device, dtype)
+        else:
+            self._forward = loaded.to(self.device, dtype)
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights, and of its settings."""
+        parts = [self.checkpoint.weights_sha256, str(self.settings)]
+        return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+
+    def identity(self) -> Mapping[str, object]:
+        """The checkpoint, and every setting that changes a score."""
+        return {**super().identity(), 'dtype': str(self.precision), 'max_tokens': self.max_tokens}
+
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
+    ) -> list[NDArray[np.floating]]:
+        """The score of each candidate, float64 (n,) a query."""
+        pairs = each_pair(queries, lists)
+        inputs = self.tokens.pairs(
+            [self.settings.prompt + query for query, _ in pairs], [text for _, text in pairs], self.max_tokens
+        )
+        self.work.inferences += len(inputs)
+        self.work.candidates += len(inputs)
+        self.work.tokens += sum(len(own.sequence.input_ids) for own in inputs)
+        self.work.truncated += sum(own.truncated for own in inputs)
+        sequences = [own.sequence for own in inputs]
+        logits = run_batched(self._forward, sequences, self.tokens.pad, self.device, self.token_budget, on_progress)
+        scores = _SCORES[self.settings.activation](logits.reshape(-1).astype(np.float64))
+        return in_lists(scores, lists)

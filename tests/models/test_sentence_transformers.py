@@ -1,0 +1,298 @@
+"""Folders of sentence-transformers; the oracle is that package itself, with tiny random models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.encode import main as encode
+from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.encode.opening import document_encoder, query_encoder
+from pyserini_repbert.encode.sentence import SentenceQueryEncoder
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.models.sentence.settings import POOLINGS
+from pyserini_repbert.pipeline.specs import open_reranker
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
+from pyserini_repbert.search import RepBertSearcher
+
+TEXTS = ['The cat sat on the mat.', 'dog', '', 'a big red fish ran on the old blue sea ' * 3, 'Sün ☃ trees, leafs?']
+COMMON: dict[str, Any] = {'vocab_size': 40, 'initializer_range': 0.3}
+SMALL = COMMON | {'hidden_size': 16, 'num_attention_heads': 2, 'num_hidden_layers': 2, 'intermediate_size': 32}
+SIZES: dict[str, dict[str, Any]] = {
+    'bert': {**SMALL, 'max_position_embeddings': 40},
+    'roberta': {**SMALL, 'max_position_embeddings': 42, 'pad_token_id': 0, 'type_vocab_size': 1},
+    'mpnet': {**SMALL, 'max_position_embeddings': 42, 'pad_token_id': 1},
+    'distilbert': {**COMMON, 'dim': 16, 'n_heads': 2, 'n_layers': 2, 'hidden_dim': 32},
+}
+
+
+@pytest.fixture
+def plain(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
+    """make(kind='bert', head='Model', **config) -> a folder of transformers: random weights, a tokenizer of its own."""
+
+    def make(kind: str = 'bert', head: str = 'Model', **config: Any) -> Path:
+        import transformers
+        from tokenizers import processors
+
+        from pyserini_repbert.models.tokenizer import WordPieces
+
+        folder = tmp_path / f'plain-{kind}'
+        name = {'bert': 'Bert', 'roberta': 'Roberta', 'mpnet': 'MPNet', 'distilbert': 'DistilBert'}[kind]
+        torch.manual_seed(1)
+        settings = getattr(transformers, f'{name}Config')(**{**SIZES[kind], **config})
+        getattr(transformers, f'{name}{head}')(settings).save_pretrained(folder)
+        words = tiny_checkpoint(f'words-{len(list(tmp_path.iterdir()))}')
+        tokenizer = WordPieces.from_folder(words).tokenizer
+        tokenizer.post_processor = processors.BertProcessing(('[SEP]', 3), ('[CLS]', 2))
+        special = {f'{own}_token': f'[{own.upper()}]' for own in ('unk', 'pad', 'cls', 'sep', 'mask')}
+        made = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=36, **special)
+        if kind == 'bert':
+            made.model_input_names = ['input_ids', 'token_type_ids', 'attention_mask']
+            made.init_kwargs['model_input_names'] = made.model_input_names
+        made.save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def bi_encoder(tmp_path: Path, plain: Callable[..., Path]) -> Callable[..., Path]:
+    """make(*modules, kind='bert', pooling='mean', similarity=None, length=None, **settings) -> a saved bi-encoder."""
+
+    def make(
+        *modules: Any, kind: str = 'bert', pooling: Any = 'mean', similarity: str | None = None, **settings: Any
+    ) -> Path:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+        length = settings.pop('length', None)
+        body = Transformer(str(plain(kind)), max_seq_length=length)
+        model = SentenceTransformer(
+            modules=[body, Pooling(16, pooling), *modules], device='cpu', similarity_fn_name=similarity, **settings
+        )
+        folder = tmp_path / 'sentence'
+        model.save_pretrained(str(folder), create_model_card=False)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def cross_encoder(tmp_path: Path, plain: Callable[..., Path]) -> Callable[..., Path]:
+    """make(kind='bert', **settings) -> a saved cross-encoder with one label."""
+
+    def make(kind: str = 'bert', **settings: Any) -> Path:
+        from sentence_transformers import CrossEncoder
+
+        folder = tmp_path / 'cross'
+        start = plain(kind, 'ForSequenceClassification', num_labels=1)
+        CrossEncoder(str(start), device='cpu', **settings).save_pretrained(str(folder))
+        return folder
+
+    return make
+
+
+def _theirs(folder: Path) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device='cpu', local_files_only=True)
+
+
+def _same_scores(folder: Path) -> None:
+    """Inner products of our vectors are their similarity, for queries and passages of many lengths."""
+    theirs, queries, passages = _theirs(folder), query_encoder(folder), document_encoder(folder)
+    ours = queries.encode_batch(TEXTS) @ passages.encode(TEXTS).T
+    expected = theirs.similarity(theirs.encode_query(TEXTS), theirs.encode_document(TEXTS)).numpy()
+    assert np.ptp(expected) > 1e-3
+    np.testing.assert_allclose(ours, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize('pooling', [*POOLINGS, ('cls', 'mean')])
+def test_vectors_equal_theirs(bi_encoder, pooling):
+    folder = bi_encoder(pooling=pooling, similarity='dot')
+    theirs = _theirs(folder)
+    np.testing.assert_allclose(document_encoder(folder).encode(TEXTS), theirs.encode_document(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(query_encoder(folder).encode_batch(TEXTS), theirs.encode_query(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize('kind', ['bert', 'roberta', 'mpnet', 'distilbert'])
+def test_scores_equal_theirs_whatever_the_body(bi_encoder, kind):
+    _same_scores(bi_encoder(kind=kind, similarity='dot'))
+
+
+@pytest.mark.parametrize('similarity', ['cosine', 'dot'])
+def test_prompts_length_layers_and_similarity_come_from_the_files(bi_encoder, similarity):
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+
+    prompts = {'query': 'the cat ', 'document': 'on '}
+    modules = [Dense(16, 6), Normalize()] if similarity == 'dot' else [Dense(16, 6)]
+    folder = bi_encoder(*modules, prompts=prompts, length=9, similarity=similarity, pooling='cls')
+    _same_scores(folder)
+    encoder = query_encoder(folder)
+    assert (encoder.limit, encoder.dimension, encoder.pooling) == (7, 6, 'cls+dense+normalised')
+    assert encoder.settings.query_prompt == 'the cat '
+
+
+def test_files_of_older_releases(bi_encoder):
+    """Flags instead of a pooling mode, a length and lower-casing beside the body."""
+    folder = bi_encoder(similarity='dot')
+    flags = {'word_embedding_dimension': 16, 'pooling_mode_cls_token': True, 'pooling_mode_mean_tokens': False}
+    (folder / '1_Pooling/config.json').write_text(json.dumps(flags))
+    (folder / 'sentence_bert_config.json').write_text(json.dumps({'max_seq_length': 8, 'do_lower_case': True}))
+    modules = json.loads((folder / 'modules.json').read_text())
+    for module in modules:
+        module['type'] = 'sentence_transformers.models.' + module['type'].rpartition('.')[2]
+    (folder / 'modules.json').write_text(json.dumps(modules))
+    assert query_encoder(folder).settings.poolings == ('cls',)
+    _same_scores(folder)
+
+
+def test_another_setting_is_another_encoder(bi_encoder):
+    folder = bi_encoder(similarity='dot')
+    before = query_encoder(folder).weights_sha256
+    (folder / '1_Pooling/config.json').write_text('{"embedding_dimension": 16, "pooling_mode": "cls"}')
+    assert query_encoder(folder).weights_sha256 != before
+
+
+@pytest.mark.parametrize(
+    ('file', 'values', 'message'),
+    [
+        ('modules.json', [['Transformer', ''], ['Pooling', '1_Pooling'], ['CNN', '2_CNN']], "module 'CNN'"),
+        ('modules.json', [['Transformer', '0_Transformer'], ['Pooling', '1_Pooling']], 'in the folder itself'),
+        ('modules.json', [['Transformer', '']], 'no Pooling'),
+        ('modules.json', 7, 'no list of modules'),
+        ('1_Pooling/config.json', {'pooling_mode': 'attention'}, "pooling 'attention'"),
+        ('1_Pooling/config.json', [], 'not a JSON object'),
+        ('sentence_bert_config.json', {'processing_kwargs': {'text': {'padding': 'max_length'}}}, 'processing_kwargs'),
+        ('sentence_bert_config.json', {'max_seq_length': 'long'}, "maximum length of 'long'"),
+        ('config_sentence_transformers.json', {'similarity_fn_name': 'manhattan'}, "similarity 'manhattan'"),
+        ('config_sentence_transformers.json', {'truncate_dim': 8}, 'truncate_dim'),
+        ('config_sentence_transformers.json', {'prompts': ['query: ']}, 'prompts are texts'),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(bi_encoder, file, values, message):
+    folder = bi_encoder()
+    if file == 'modules.json' and isinstance(values, list):
+        values = [{'type': f'sentence_transformers.models.{kind}', 'path': path} for kind, path in values]
+    (folder / file).write_text(json.dumps(values))
+    with pytest.raises((InputError, DamagedFileError), match=message) as error:
+        SentenceQueryEncoder(folder)
+    assert '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('module', ['os.system', 'custom.Pooling'])
+def test_foreign_code_is_not_run(bi_encoder, module):
+    folder = bi_encoder()
+    modules = json.loads((folder / 'modules.json').read_text())
+    modules[1]['type'] = module
+    (folder / 'modules.json').write_text(json.dumps(modules))
+    with pytest.raises(InputError, match='it is not run'):
+        query_encoder(folder)
+
+
+def test_lacking_weights_are_refused(bi_encoder):
+    for kind, name in (('bert', 'encoder.layer.0.output.dense.bias'), ('mpnet', 'embeddings.LayerNorm.weight')):
+        folder = bi_encoder(kind=kind)
+        tensors = load_file(folder / 'model.safetensors')
+        save_file({key: value for key, value in tensors.items() if key != name}, folder / 'model.safetensors')
+        with pytest.raises(DamagedFileError, match='missing'):
+            query_encoder(folder)
+
+
+def test_commands_take_the_folders(bi_encoder, cross_encoder, corpus_file, tmp_path, monkeypatch):
+    bi, cross, bundle = bi_encoder(similarity='dot'), cross_encoder(), tmp_path / 'bundle'
+    common = ['--encoder', str(bi), '--quiet']
+    assert run(encode, ['--corpus', str(corpus_file(9)), '--output', str(bundle), '--store-text', *common]) == 0
+    topics, output = tmp_path / 'topics.tsv', tmp_path / 'run.txt'
+    topics.write_text('1\tred cat\n2\tthe sea\n')
+    arguments = ['--topics', str(topics), '--index', str(bundle), '--output', str(output), *common]
+    assert run(search, [*arguments, '--rerank', f'{cross}@9']) == 0
+    reranked = read_run(output)
+    searcher = RepBertSearcher(bundle)
+    texts = searcher.texts([f'd{number}' for number in range(9)])
+    from sentence_transformers import CrossEncoder
+
+    scores = CrossEncoder(str(cross), device='cpu').predict([('red cat', text) for text in texts])
+    order = [f'd{number}' for number in np.argsort(-scores, kind='stable')]
+    assert list(reranked['1'].docids) == order
+    assert json.loads((bundle / 'manifest.json').read_text())['settings']['pooling'] == 'mean'
+
+
+def _pairs() -> tuple[list[tuple[str, str]], Ranking]:
+    texts = [*TEXTS, 'cat ' * 60]
+    return [('the red cat', text) for text in texts], Ranking(map(str, range(len(texts))), [0.0] * len(texts), texts)
+
+
+@pytest.mark.parametrize('kind', ['bert', 'roberta', 'mpnet'])
+@pytest.mark.parametrize('activation', ['Sigmoid', 'Identity', 'Tanh'])
+def test_cross_encoders_equal_theirs(cross_encoder, kind, activation):
+    from sentence_transformers import CrossEncoder
+
+    folder = cross_encoder(kind, activation_fn=getattr(torch.nn, activation)())
+    pairs, ranking = _pairs()
+    reranker = open_reranker(folder)
+    assert isinstance(reranker, SentenceCrossEncoderReranker)
+    expected = CrossEncoder(str(folder), device='cpu').predict(pairs)
+    np.testing.assert_allclose(reranker.score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5)
+    assert reranker.work.truncated == 1
+    assert np.ptp(expected) > 1e-4
+
+
+def test_a_plain_classifier_is_read_as_they_read_it(plain):
+    from sentence_transformers import CrossEncoder
+
+    folder = plain('bert', 'ForSequenceClassification', num_labels=1)
+    pairs, ranking = _pairs()
+    expected = CrossEncoder(str(folder), device='cpu').predict(pairs)
+    np.testing.assert_allclose(open_reranker(folder).score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5)
+
+
+def test_token_types_only_where_the_tokenizer_gives_them(cross_encoder):
+    from sentence_transformers import CrossEncoder
+
+    folder = cross_encoder()
+    settings = json.loads((folder / 'tokenizer_config.json').read_text())
+    pairs, ranking = _pairs()
+    before = open_reranker(folder).score_lists(['the red cat'], [ranking])[0]
+    del settings['model_input_names']
+    (folder / 'tokenizer_config.json').write_text(json.dumps(settings))
+    expected = CrossEncoder(str(folder), device='cpu').predict(pairs)
+    found = open_reranker(folder).score_lists(['the red cat'], [ranking])[0]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert abs(found - before).max() > 1e-3
+
+
+def test_a_prompt_and_a_length(cross_encoder):
+    from sentence_transformers import CrossEncoder
+
+    folder = cross_encoder(prompts={'ask': 'big '}, default_prompt_name='ask', max_length=14)
+    pairs, ranking = _pairs()
+    expected = CrossEncoder(str(folder), device='cpu').predict(pairs)
+    reranker = SentenceCrossEncoderReranker(folder)
+    np.testing.assert_allclose(reranker.score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5)
+    with pytest.raises(InputError, match='reads 14 tokens'):
+        SentenceCrossEncoderReranker(folder, max_length=15)
+
+
+def test_cross_encoders_of_other_kinds_are_refused(cross_encoder, plain, bi_encoder):
+    with pytest.raises(InputError, match='ties candidates'):
+        SentenceCrossEncoderReranker(cross_encoder(activation_fn=torch.nn.ReLU()))
+    two = plain('bert', 'ForSequenceClassification', num_labels=2, max_position_embeddings=80)
+    assert isinstance(open_reranker(two), MonoBertReranker)
+    with pytest.raises(MismatchError, match='not a cross-encoder'):
+        SentenceCrossEncoderReranker(two)
+    with pytest.raises(MismatchError, match='not a bi-encoder'):
+        SentenceQueryEncoder(two)
+    with pytest.raises(MismatchError, match='no classifier'):
+        open_reranker(bi_encoder())
