@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from pyserini_repbert.encode.encoders import RepBertQueryEncoder
+from pyserini_repbert.encode.opening import query_encoder
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
@@ -170,5 +170,5 @@ def _dense(request: Request, device: str, watcher: Watcher) -> RepBertSearcher:
     )
     encoder = None
     if request.encoder:
-        encoder = RepBertQueryEncoder(request.encoder, device, precision=precision, max_length=request.max_length)
+        encoder = query_encoder(request.encoder, device, precision=precision, max_length=request.max_length)
     return RepBertSearcher(folder, encoder, device, ann=request.ann)
