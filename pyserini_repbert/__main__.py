@@ -26,6 +26,7 @@ COMMANDS = {
     'train': 'the models from triples, run files or qrels',
     'evaluate': 'run files against judgments; tables and plots',
     'regression': 'check published figures from the files in regressions/',
+    'serve': 'search over HTTP, with a page',
     'doctor': 'what this machine has and lacks, with the fix',
 }
 # Modules of Pyserini that choose encoders or indexes by name; the others start without loading torch.

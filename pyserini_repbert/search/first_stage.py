@@ -49,8 +49,7 @@ class FirstStage:
             found = run_of(first, texts, qids, k, threads)
             return found, [found]
         hybrid = HybridSearcher(first, others, self.method, rrf_k=self.rrf_k, alpha=self.alpha)
-        depth = self.depth or (k if self.method is FusionMethod.INTERLEAVE else max(k, DEPTH))
-        runs = hybrid.runs(texts, qids, depth, threads)
+        runs = hybrid.runs(texts, qids, self.depth or fused_depth(self.method, k), threads)
         return hybrid.fused(runs, k), runs
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
@@ -65,6 +64,11 @@ class FirstStage:
         """The query encoders of the searchers that have one."""
         found = [getattr(searcher, 'query_encoder', None) for searcher in self.searchers]
         return [getattr(encoder, 'encoder', encoder) for encoder in found if encoder is not None]
+
+
+def fused_depth(method: FusionMethod, k: int) -> int:
+    """Hits of each ranking that decide the k best of their fusion: k for 'interleave', else `DEPTH` at least."""
+    return k if method is FusionMethod.INTERLEAVE else max(k, DEPTH)
 
 
 def open_sparse(

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.bert import Bert, BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import load_model
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.sentence.settings import DenseStep, EncoderSettings
 

@@ -1,0 +1,112 @@
+"""`python -m pyserini_repbert.serve`: search over HTTP, and a page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.commands import command
+
+if TYPE_CHECKING:
+    from pyserini_repbert.serve.settings import ServeSettings
+
+_PORT = 8081  # Pyserini's
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's flags."""
+    parser = command.parser(
+        'serve',
+        "Answer questions over HTTP, in the shape of Pyserini's and Anserini's servers with additions; a page to "
+        'search with is at /, the API at /docs.',
+    )
+    parser.add_argument(
+        '--index',
+        action='append',
+        default=[],
+        metavar='[ALIAS=]INDEX',
+        help='an index folder or a catalog name, several times for several',
+    )
+    parser.add_argument('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
+    parser.add_argument('--encoder', help='of the dense indexes of --index; by default the ones that they name')
+    parser.add_argument('--ann', action='store_true', help="--index's approximate indexes are systems too")
+    parser.add_argument(
+        '--rerankers',
+        nargs='*',
+        metavar='NAME',
+        help='that may be asked for: catalog names, checkpoint folders; default: those that come with the package',
+    )
+    parser.add_argument('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
+    parser.add_argument('--port', type=command.zero_or_more, default=_PORT, help='0 takes a free one')
+    parser.add_argument('--api-keys', metavar='FILE', help='accepted keys, one a line; default: no key is needed')
+    parser.add_argument('--log-file', metavar='FILE', help='requests as JSON lines; by default on stderr')
+    parser.add_argument('--log-queries', action='store_true', help='log the text of queries, too')
+    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
+    command.add_precision_arguments(parser)
+    parser.add_argument('--threads', type=command.threads, default=2, help="of Lucene's batches")
+    parser.add_argument('--offline', action='store_true', help='never download')
+    return parser
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run the command."""
+    options = make_parser().parse_args(arguments)
+    if not options.index and not options.config:
+        raise command.usage('there is nothing to serve: give --index demo, say, or --config')
+    if options.port > 65535:
+        raise command.usage(f'--port {options.port}: expected at most 65535')
+    from pyserini_repbert.download import forbid_downloads
+
+    forbid_downloads(options.offline)
+    settings = _settings(options)
+    from pyserini_repbert.serve.app import create_app
+    from pyserini_repbert.serve.running import listening, run
+
+    app = create_app(settings)
+    sockets = listening(options.host, options.port)
+    if not options.quiet:
+        host, port = sockets[0].getsockname()[:2]
+        shown = f'[{host}]' if ':' in host else host
+        print(f'http://{shown}:{port}  (the API: /docs; Ctrl-C stops)', file=sys.stderr)
+        if not settings.api_keys and host not in ('127.0.0.1', '::1'):
+            print('warning: open to the network without keys: give --api-keys', file=sys.stderr)
+    run(app, settings, sockets, options.log_file)
+    if app.state.service.failure:
+        from pyserini_repbert.errors import InputError
+
+        raise InputError(app.state.service.failure)
+    return 0
+
+
+def _settings(options: argparse.Namespace) -> ServeSettings:
+    from pyserini_repbert.serve.access import read_keys
+    from pyserini_repbert.serve.config import ServeFile, check_alias, read_config
+    from pyserini_repbert.serve.rerankers import shipped
+    from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
+
+    file = read_config(options.config) if options.config else ServeFile()
+    folder = Path(options.config).parent if options.config else Path()
+    indexes = list(file.index_settings(folder))
+    for given in options.index:
+        alias, equals, place = given.partition('=')
+        if not equals or Path(given).exists():
+            alias, place = Path(given).name, given
+        check_alias(alias)
+        indexes.append(IndexSettings(alias, place, encoder=options.encoder, ann=options.ann))
+    aliases = [own.alias for own in indexes]
+    if twice := next((alias for alias in aliases if aliases.count(alias) > 1), None):
+        raise command.usage(f"two indexes have the name '{twice}': tell them apart as --index ALIAS=INDEX")
+    rerankers = options.rerankers if options.rerankers is not None else file.rerankers
+    keys = [*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())]
+    return ServeSettings(
+        tuple(indexes),
+        shipped() if rerankers is None else tuple(rerankers),
+        Limits(**file.limits.model_dump()),
+        options.device,
+        command.precision(options),
+        options.threads,
+        api_keys=tuple(keys),
+        log_queries=options.log_queries,
+    )

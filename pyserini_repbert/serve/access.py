@@ -1,0 +1,199 @@
+"""What stands before every request: its id, its key, its size, its encoding; and behind it: headers, log, metrics."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.exceptions import HTTPException
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import existing_file
+from pyserini_repbert.serve.metrics import Metrics
+from pyserini_repbert.serve.settings import ServeSettings
+
+logger = logging.getLogger(__name__)
+access_log = logging.getLogger('pyserini_repbert.serve.requests')
+
+REQUEST_ID = 'X-Request-ID'
+SECURITY = (
+    (
+        b'content-security-policy',
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    (b'x-content-type-options', b'nosniff'),
+    (b'referrer-policy', b'no-referrer'),
+    (b'cross-origin-opener-policy', b'same-origin'),
+)
+_GUARDED = ('/v1/', '/mcp', '/metrics')  # what takes a key, where there are any
+_UPLOADS = ('/v1/fuse', '/v1/evaluate')
+_OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
+_BAD_PERCENT = re.compile(rb'%(?![0-9A-Fa-f]{2})')
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Keys:
+    """The accepted keys; a comparison takes as long for a wrong one as for a right one."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._digests = [hashlib.sha256(key.encode()).digest() for key in keys]
+
+    def __bool__(self) -> bool:
+        return bool(self._digests)
+
+    def accepts(self, given: str) -> bool:
+        """Whether this is one of them."""
+        digest = hashlib.sha256(given.encode('utf-8', 'replace')).digest()
+        return any([hmac.compare_digest(digest, own) for own in self._digests])  # noqa: C419 (all are compared)
+
+
+def read_keys(path: str | Path) -> tuple[str, ...]:
+    """The keys of a file, one a line; blank lines and those that begin with # do not count.
+
+    Raises InputError for a file without keys, or one that is no text.
+    """
+    try:
+        lines = existing_file(path, 'keys file').read_text(encoding='utf-8').splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f'keys file {path} is not valid UTF-8') from error
+    keys = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith('#'))
+    if not keys:
+        raise InputError(f'keys file {path} has no keys: write one a line')
+    return keys
+
+
+class Gate:
+    """The outermost part of the application; everything but HTTP goes through as it is."""
+
+    def __init__(self, app: Any, settings: ServeSettings, metrics: Metrics) -> None:
+        self.app, self._settings, self._metrics = app, settings, metrics
+        self._keys = Keys(settings.api_keys)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope['type'] != 'http':
+            await self.app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        headers = {key.lower(): value for key, value in scope['headers']}
+        request_id = _request_id(headers)
+        scope.setdefault('state', {})['request_id'] = request_id
+        status = 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message['type'] == 'http.response.start':
+                status = message['status']
+                message['headers'] = [*message.get('headers', ()), *SECURITY]
+                message['headers'].append((REQUEST_ID.lower().encode(), request_id.encode()))
+            await send(message)
+
+        key = _given_key(headers)
+        try:
+            refused = self._refused(scope, headers, key)
+            if refused is None:
+                await self.app(scope, self._bounded(scope, receive), sending)
+            else:
+                await _answer(sending, *refused)
+        except Exception:
+            logger.exception('request %s failed', request_id)
+            if status:
+                raise
+            await _answer(sending, 500, f'the service failed: its log says why (request {request_id})')
+        finally:
+            self._note(scope, status, time.perf_counter() - start, request_id, key)
+
+    def _refused(self, scope: Scope, headers: dict[bytes, bytes], key: str | None) -> tuple[int, str] | None:
+        """The status and message of a request that is not let in."""
+        for raw in (scope.get('raw_path') or b'', scope.get('query_string') or b''):
+            if problem := _encoding_problem(raw):
+                return 400, problem
+        if self._keys and scope['path'].startswith(_GUARDED) and not (key is not None and self._keys.accepts(key)):
+            return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
+        length = headers.get(b'content-length', b'0')
+        if length.isdigit() and int(length) > self._most(scope):
+            return 413, f'the body has {int(length):,} bytes, at most {self._most(scope):,} are read'
+        return None
+
+    def _most(self, scope: Scope) -> int:
+        limits = self._settings.limits
+        return limits.upload_bytes if scope['path'] in _UPLOADS else limits.body_bytes
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        """`receive` that refuses a body which is longer than it may be, whatever its headers say."""
+        most, seen = self._most(scope), 0
+
+        async def receiving() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get('body', b''))
+            if seen > most:
+                raise HTTPException(413, f'the body is too long, at most {most:,} bytes are read')
+            return message
+
+        return receiving
+
+    def _note(self, scope: Scope, status: int, seconds: float, request_id: str, key: str | None) -> None:
+        path = getattr(scope.get('route'), 'path', None) or ('page' if scope.get('endpoint') else 'other')
+        self._metrics.request(path, scope['method'], status, seconds)
+        if not access_log.isEnabledFor(logging.INFO):
+            return
+        entry: dict[str, Any] = {
+            'ts': datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z'),
+            'event': 'request',
+            'request_id': request_id,
+            'client': (scope.get('client') or [''])[0],
+            'method': scope['method'],
+            'path': scope['path'],
+            'status': status or 499,  # the client went away before there was an answer
+            'latency_ms': round(1000 * seconds, 3),
+            'key_id': None if key is None else hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:12],
+        }
+        if self._settings.log_queries:
+            entry['query'] = (scope.get('query_string') or b'').decode('latin-1')[:2000]
+        access_log.info(json.dumps(entry))
+
+
+def _request_id(headers: dict[bytes, bytes]) -> str:
+    given = headers.get(REQUEST_ID.lower().encode(), b'').decode('latin-1')
+    return given if _OWN_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _given_key(headers: dict[bytes, bytes]) -> str | None:
+    key = headers.get(b'x-api-key', b'').decode('latin-1').strip()
+    kind, _, token = headers.get(b'authorization', b'').decode('latin-1').strip().partition(' ')
+    return key or (token.strip() if kind.lower() == 'bearer' else '') or None
+
+
+def _encoding_problem(raw: bytes) -> str | None:
+    if _BAD_PERCENT.search(raw):
+        return 'the address has a % that two hexadecimal digits do not follow: write %25 for %'
+    try:
+        text = unquote_to_bytes(raw.replace(b'+', b' ')).decode('utf-8')
+    except UnicodeDecodeError:
+        return 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
+    return 'the address has a NUL character' if '\0' in text else None
+
+
+async def _answer(send: Send, status: int, message: str) -> None:
+    """One JSON error."""
+    body = json.dumps({'error': message}).encode()
+    headers = [(b'content-type', b'application/json'), (b'content-length', str(len(body)).encode())]
+    if status == 401:
+        headers.append((b'www-authenticate', b'Bearer'))
+    await send({'type': 'http.response.start', 'status': status, 'headers': headers})
+    await send({'type': 'http.response.body', 'body': body})

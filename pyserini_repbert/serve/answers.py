@@ -1,0 +1,219 @@
+"""A query through its systems, fusion and rerankers: each in its lane, with what every step cost and gave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
+from pyserini_repbert.pipeline.specs import StageSpec
+from pyserini_repbert.pipeline.stages import Stage, apply_stage, check_depths, with_texts
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.search.first_stage import fused_depth
+from pyserini_repbert.serve.indexes import Lanes, ServedIndex
+from pyserini_repbert.serve.rerankers import Rerankers
+from pyserini_repbert.serve.settings import Limits
+
+Tell = Callable[[str, int, int], object]  # stage, inputs done, inputs in all
+
+
+class GoneError(Exception):
+    """Nobody waits for this answer any more."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a client asks of an index; `checked` says whether it may.
+
+    Attributes
+    ----------
+    query : its text
+    hits : candidates of the answer
+    systems : names of systems, fused in this order; none: the index's default
+    fusion, alpha, rrf_k : as in `fusion.fuse`
+    stages : rerankers, applied in this order
+    weights : BM25's k1 and b
+    """
+
+    query: str
+    hits: int = 10
+    systems: tuple[str, ...] = ()
+    fusion: str = FusionMethod.INTERLEAVE
+    alpha: float | None = None
+    rrf_k: float | None = None
+    stages: tuple[StageSpec, ...] = ()
+    weights: tuple[float, float] | None = None
+
+
+class Step(NamedTuple):
+    """One step of an answer.
+
+    Attributes
+    ----------
+    step : 'dense', 'bm25', the fusion's method, 'monobert-demo@50', 'documents'
+    ms : by wall clock, waiting included
+    inferences : model inputs; 1 for a query that was encoded
+    candidates : that it gave, or reranked
+    tokens, truncated : of a reranker's inputs, where it counts them
+    precision : what its model ran in, None without one
+    """
+
+    step: str
+    ms: float
+    inferences: int = 0
+    candidates: int = 0
+    tokens: int | None = None
+    truncated: int | None = None
+    precision: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to an `Ask`.
+
+    Attributes
+    ----------
+    ask : with its systems named
+    ranking : the hits
+    rankings : (name, ranking) of each system, of their fusion where there are several, and of each stage
+    steps : what it took
+    """
+
+    ask: Ask
+    ranking: Ranking
+    rankings: tuple[tuple[str, Ranking], ...]
+    steps: tuple[Step, ...] = field(default=())
+
+
+def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
+    """The same with its systems named.
+
+    Raises
+    ------
+    UnknownNameError
+        for a system or reranker that is not there, with the nearest
+    InputError
+        for what is empty, too long, too deep, or does not go together
+    """
+    if not ask.query.strip():
+        raise InputError('the query is empty: give a question')
+    if len(ask.query) > limits.query_characters:
+        raise InputError(f'the query has {len(ask.query):,} characters, at most {limits.query_characters:,} are read')
+    if not 1 <= ask.hits <= limits.hits:
+        raise InputError(f'{ask.hits} hits were asked for, expected 1 to {limits.hits}')
+    systems = index.chosen(ask.systems)
+    combiner(len(systems), ask.fusion, None, _or(ask.alpha, ALPHA), _or(ask.rrf_k, RRF_K))
+    for name, value, needed in (
+        ('alpha', ask.alpha, FusionMethod.INTERPOLATION),
+        ('rrf_k', ask.rrf_k, FusionMethod.RRF),
+    ):
+        if value is not None and ask.fusion != needed:
+            raise InputError(f"'{name}' is for fusion '{needed}', '{ask.fusion}' was asked for")
+    if ask.weights is not None:
+        k1, b = ask.weights
+        if systems != ('bm25',):
+            raise InputError("'k1' and 'b' are for system 'bm25' alone")
+        if not 0 <= k1 < float('inf') or not 0 <= b <= 1:
+            raise InputError(f'k1={k1} b={b}: expected k1 of at least 0, b from 0 to 1')
+    if ask.stages:
+        check_depths([stage.label for stage in ask.stages], [stage.k for stage in ask.stages])
+        rerankers.check(ask.stages, limits)
+    return Ask(ask.query, ask.hits, systems, ask.fusion, ask.alpha, ask.rrf_k, ask.stages, ask.weights)
+
+
+class Answerer:
+    """Answers queries with a service's lanes and rerankers."""
+
+    def __init__(self, lanes: Lanes, rerankers: Rerankers, on_step: Callable[[Step], object] | None = None) -> None:
+        self._lanes, self._rerankers, self._on_step = lanes, rerankers, on_step
+
+    async def answer(self, ask: Ask, index: ServedIndex, tell: Tell | None = None) -> Answer:
+        """The answer to a `checked` ask.
+
+        Parameters
+        ----------
+        tell : called from the lane that reranks with (stage, inputs done, inputs in all)
+        """
+        steps: list[Step] = []
+        depth = max(ask.hits, *(stage.k for stage in ask.stages[:1]), 0)
+        single = len(ask.systems) == 1
+        wanted = depth if single else fused_depth(FusionMethod(ask.fusion), depth)
+        found = await asyncio.gather(*(self._first(ask, index, name, wanted, steps) for name in ask.systems))
+        rankings = list(zip(ask.systems, found, strict=True))
+        ranking = found[0]
+        if not single:
+            start = time.perf_counter()
+            combine = combiner(len(found), ask.fusion, depth, _or(ask.alpha, ALPHA), _or(ask.rrf_k, RRF_K))
+            ranking = combine(found)
+            self._note(steps, Step(str(ask.fusion), _ms(start), candidates=len(ranking)))
+            rankings.append((str(ask.fusion), ranking))
+        if ask.stages and ranking:
+            docids = ranking.docids[: ask.stages[0].k]
+            texts = await index.texts(docids)
+            ranking = with_texts([ranking.with_texts(dict(zip(docids, texts, strict=True)))], None, depth)[0]
+            ranking = await self._reranked(ask, ranking, rankings, steps, tell)
+        return Answer(ask, ranking[: ask.hits], tuple(rankings), tuple(steps))
+
+    async def _first(self, ask: Ask, index: ServedIndex, system: str, k: int, steps: list[Step]) -> Ranking:
+        start = time.perf_counter()
+        found = await index.ranking(system, ask.query, k, ask.weights)
+        self._note(steps, Step(system, _ms(start), int(index.encodes(system)), len(found)))
+        return found
+
+    async def _reranked(
+        self, ask: Ask, ranking: Ranking, rankings: list[tuple[str, Ranking]], steps: list[Step], tell: Tell | None
+    ) -> Ranking:
+        gone = [False]
+        for spec in ask.stages:
+            start = time.perf_counter()
+            try:
+                ranking, step = await self._lanes.rerank.call(self._apply, spec, ask.query, ranking, gone, start, tell)
+            except asyncio.CancelledError:
+                gone[0] = True
+                raise
+            self._note(steps, step)
+            rankings.append((str(spec), ranking[: spec.k]))
+        return ranking
+
+    def _apply(
+        self, spec: StageSpec, query: str, ranking: Ranking, gone: Sequence[bool], start: float, tell: Tell | None
+    ) -> tuple[Ranking, Step]:
+        """One stage, in the lane that reranks; it ends early where nobody waits for it."""
+        stage: Stage = self._rerankers.stage(spec)
+        total = stage.reranker.inferences(min(spec.k, len(ranking)))
+        done = 0
+
+        def update(n: int) -> None:
+            nonlocal done
+            done += n
+            if gone[0]:
+                raise GoneError
+            if tell is not None:
+                tell(str(spec), done, total)
+
+        if tell is not None:
+            tell(str(spec), 0, total)
+        (found,), cost = apply_stage(stage, [query], [ranking], on_progress=update)
+        if cost.inferences:
+            self._rerankers.note_speed(spec.name, cost.inferences, cost.seconds)
+        step = Step(
+            str(spec), _ms(start), cost.inferences, cost.candidates, cost.tokens, cost.truncated, cost.precision
+        )
+        return found, step
+
+    def _note(self, steps: list[Step], step: Step) -> None:
+        steps.append(step)
+        if self._on_step is not None:
+            self._on_step(step)
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _ms(start: float) -> float:
+    return round(1000 * (time.perf_counter() - start), 3)

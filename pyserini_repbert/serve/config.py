@@ -1,0 +1,139 @@
+"""The settings file of a service: Pyserini's form (`indexes`, `api_keys`), with additions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.formats.yaml_files import YamlFile, read_yaml
+from pyserini_repbert.serve.settings import IndexSettings, Limits
+
+RESERVED = ('indexes', 'fuse', 'evaluate', 'progress')  # addresses of their own below /v1
+
+
+class _Index(BaseModel):
+    model_config = ConfigDict(extra='forbid', strict=True)
+
+    path: str | None = None
+    name: str | None = None
+    index_type: Literal['tf', 'dense', 'faiss', 'impact', 'lucene_flat', 'lucene_hnsw'] | None = None
+    encoder: str | None = None
+    base_index: str | None = None
+    ef_search: int | None = None  # of Pyserini's Lucene vectors
+    ann: bool = False
+    sparse: list[str] | None = None
+    topics: str | None = None
+    qrels: str | None = None
+
+
+class _Limits(BaseModel):
+    model_config = ConfigDict(extra='forbid', strict=True)
+
+    query_characters: int = Field(Limits.query_characters, ge=1)
+    hits: int = Field(Limits.hits, ge=1)
+    rerank_depth: int = Field(Limits.rerank_depth, ge=1)
+    inferences: int = Field(Limits.inferences, ge=1)
+    batch_queries: int = Field(Limits.batch_queries, ge=1)
+    body_bytes: int = Field(Limits.body_bytes, ge=1)
+    upload_bytes: int = Field(Limits.upload_bytes, ge=1)
+    waiting: int = Field(Limits.waiting, ge=1)
+    search_seconds: float = Field(Limits.search_seconds, gt=0)
+    rerank_seconds: float = Field(Limits.rerank_seconds, gt=0)
+    stop_seconds: float = Field(Limits.stop_seconds, gt=0)
+
+
+class ServeFile(BaseModel):
+    """What a settings file says.
+
+    Attributes
+    ----------
+    indexes : alias -> its entry; a path alone is a Lucene index's, or whatever lies there
+    api_keys : accepted keys
+    rerankers : names and folders; None: those that come with the package
+    limits : see `settings.Limits`
+    """
+
+    model_config = ConfigDict(extra='forbid', strict=True)
+
+    indexes: dict[str, _Index] = Field(default_factory=dict)
+    api_keys: list[str] = Field(default_factory=list)
+    rerankers: list[str] | None = None
+    limits: _Limits = Field(default_factory=lambda: _Limits.model_validate({}))
+
+    @field_validator('indexes', mode='before')
+    @classmethod
+    def _paths_alone(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {alias: {'path': own} if isinstance(own, str) else own for alias, own in value.items()}
+
+    def index_settings(self, folder: Path) -> tuple[IndexSettings, ...]:
+        """The indexes; paths are relative to `folder`."""
+        found = []
+        for alias, own in self.indexes.items():
+            place = own.name or str(folder / str(own.path))
+            sparse = None if own.sparse is None else tuple(own.sparse)
+            encoder = own.encoder
+            if encoder and not catalog.find('encoders', encoder) and (folder / encoder).is_dir():
+                encoder = str(folder / encoder)
+            files = [_file(folder, given) for given in (own.topics, own.qrels)]
+            found.append(IndexSettings(alias, place, own.index_type, encoder, own.base_index, own.ann, sparse, *files))
+        return tuple(found)
+
+
+def read_config(path: StrPath) -> ServeFile:
+    """A settings file.
+
+    Raises
+    ------
+    InputError
+        naming file and line: what is no YAML, an unknown key, a value of another type, an index without a path
+    """
+    file = read_yaml(path, 'settings file')
+    try:
+        found = ServeFile.model_validate(file.value or {})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = tuple(part for part in first['loc'] if isinstance(part, (str, int)))
+        named = '.'.join(map(str, place))
+        near = catalog.did_you_mean(str(place[-1]), _known(place)) if first['type'] == 'extra_forbidden' else ''
+        problem = 'is unknown' if near or first['type'] == 'extra_forbidden' else first['msg']
+        raise file.error(f"'{named}': {problem}{near}", *place) from error
+    for alias, own in found.indexes.items():
+        _check(file, alias, own)
+    for number, key in enumerate(found.api_keys):
+        if not key.strip():
+            raise file.error('an API key is empty', 'api_keys', number)
+    return found
+
+
+def check_alias(alias: str) -> None:
+    """Raises InputError for what cannot be a part of an address, or is one of the service's own."""
+    if not alias or '/' in alias or '%' in alias or alias != alias.strip() or alias in RESERVED:
+        raise InputError(f"'{alias}' cannot be the name of an index: no slash, no % and none of {', '.join(RESERVED)}")
+
+
+def _check(file: YamlFile, alias: str, own: _Index) -> None:
+    try:
+        check_alias(alias)
+    except InputError as error:
+        raise file.error(str(error), 'indexes', alias) from error
+    if (own.path is None) == (own.name is None):
+        raise file.error(f"index '{alias}': give its path, or the name of an index of the catalog", 'indexes', alias)
+    if own.path is not None and not (Path(file.path).parent / own.path).is_dir():
+        raise file.error(f"index '{alias}' points to a folder that is not there: {own.path}", 'indexes', alias, 'path')
+
+
+def _known(place: tuple[str | int, ...]) -> list[str]:
+    if place[0] == 'limits':
+        return list(_Limits.model_fields)
+    return list(_Index.model_fields if len(place) > 1 else ServeFile.model_fields)
+
+
+def _file(folder: Path, given: str | None) -> str | None:
+    return str(folder / given) if given and (folder / given).exists() else given

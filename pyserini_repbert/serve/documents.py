@@ -1,0 +1,96 @@
+"""Passages for clients: stored documents as Pyserini's server gives them, and passage text mended for reading."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_IDENTIFIERS = frozenset({'id', '_id', 'docid'})
+_CUT = frozenset({'body', 'content', 'contents', 'text'})
+
+# Tokenised text, as in the demo's passages, to text as it is written; in this order.
+_MENDED = (
+    (re.compile(r"``\s*|\s*''(?=\W|$)"), '"'),
+    (re.compile(r'-LRB-\s*'), '('),
+    (re.compile(r'\s*-RRB-'), ')'),
+    (re.compile(r'\s+([,.;:?!%)\]}])(?=\s|$|["\')\]},.;:])'), r'\1'),
+    (re.compile(r'([(\[{])\s+'), r'\1'),
+    (re.compile(r"\b(\w+) (n't|'s|'re|'ve|'ll|'d|'m)\b"), r'\1\2'),
+    (re.compile(r"(s) '(?=\s|$)"), r"\1'"),
+    (re.compile(r'(?<=[^\W\d_]) - (?=[^\W\d_])'), '-'),
+)
+_WORD = re.compile(r'\w+')
+_STOPWORDS = frozenset(
+    'a an and are as at be but by did do does for had has have how if in into is it its no not of on or such that the '
+    'their then there these they this to was were what when where which who why will with'.split()
+)
+
+
+def document(raw: str | None, parse: bool = True, most: int | None = None) -> Any:
+    """A stored document for a client, as Pyserini 2.4's server forms it.
+
+    Parameters
+    ----------
+    raw : as stored; None where nothing is
+    parse : an object without its identifier, or the value of its only other field; otherwise `raw` itself
+    most : characters of a text that are kept, where it is parsed
+    """
+    if raw is None or not parse:
+        return raw
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        value = raw
+    if isinstance(value, dict):
+        fields = {
+            key: own if isinstance(own, (dict, list)) else str(own)
+            for key, own in value.items()
+            if key not in _IDENTIFIERS
+        }
+        value = next(iter(fields.values())) if len(fields) == 1 else fields
+    if most is None:
+        return value
+    if isinstance(value, str):
+        return value[:most]
+    if isinstance(value, dict):
+        return {key: own[:most] if isinstance(own, str) and key.lower() in _CUT else own for key, own in value.items()}
+    return value
+
+
+def raw_document(docid: str, text: str) -> str:
+    """A passage of a bundle as Lucene stores one."""
+    return json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)
+
+
+def mended(text: str) -> str:
+    """Tokenised text as it is written: quotes for `` and '', no spaces before commas. Other text stays as it is."""
+    for pattern, replacement in _MENDED:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def marked(query: str, text: str) -> list[tuple[str, bool]]:
+    """A text in parts, each with whether it is a word of the query; joined they are the text.
+
+    Words agree up to case and a plural's s; frequent words do not count.
+    """
+    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
+    parts: list[tuple[str, bool]] = []
+    done = 0
+    for found in _WORD.finditer(text):
+        if _stem(found.group()) in wanted:
+            if found.start() > done:
+                parts.append((text[done : found.start()], False))
+            parts.append((found.group(), True))
+            done = found.end()
+    if done < len(text) or not parts:
+        parts.append((text[done:], False))
+    return parts
+
+
+def _stem(word: str) -> str:
+    folded = word.casefold()
+    if len(folded) > 4 and folded.endswith('ies'):
+        return folded[:-3] + 'y'
+    return folded[:-1] if len(folded) > 3 and folded.endswith('s') and not folded.endswith('ss') else folded

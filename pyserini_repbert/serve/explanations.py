@@ -1,0 +1,136 @@
+"""Why a hit is where it is, as data for a page: term contributions, similarity maps, pair matrices, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank.aggregation import Aggregation
+from pyserini_repbert.serve.rerankers import RememberingDuoBert, Rerankers
+
+if TYPE_CHECKING:
+    from pyserini_repbert.rerank.base import Progress
+
+_DIGITS = 6
+SAMPLES = 3  # m of the method 'sample' in a pair matrix
+
+
+def explanation(
+    rerankers: Rerankers,
+    name: str,
+    query: str,
+    hits: Ranking,
+    options: Mapping[str, Any],
+    on_progress: Progress | None = None,
+) -> dict[str, Any]:
+    """What a reranker has to say of these hits, whose texts are there. Only in the lane that reranks.
+
+    Parameters
+    ----------
+    options : 'top' expansions of EPIC; 'layers' of CEDR's maps; 'samples' and 'seed' of the method 'sample'
+
+    Returns
+    -------
+    an object with 'model' and 'system', and for 'epic' and 'cedr' a 'passages' list, one entry a hit
+    """
+    system = rerankers.system(name)
+    head: dict[str, Any] = {'model': name, 'system': system, 'query': query}
+    if system == 'epic':
+        return head | {'passages': [_epic(rerankers, name, query, hit.docid, hit.text or '', options) for hit in hits]}
+    if system == 'cedr':
+        return head | {'passages': [_maps(rerankers, name, query, hit.docid, hit.text or '', options) for hit in hits]}
+    if system == 'duobert':
+        return head | _pairs(rerankers, name, query, hits, options, on_progress)
+    return head | _scores(rerankers, name, query, hits, on_progress)
+
+
+def _epic(
+    rerankers: Rerankers, name: str, query: str, docid: str, text: str, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    from pyserini_repbert.explain.epic import explain_text
+
+    reranker: Any = rerankers.opened(name)
+    found = asdict(explain_text(reranker.encoder, query, text, int(options.get('top', 10))))
+    terms = {
+        key: [own._asdict() for own in found.pop(old)]
+        for key, old in (('query_terms', 'query'), ('passage_terms', 'passage'))
+    }
+    lists = {key: [own._asdict() for own in found.pop(key)] for key in ('expansions', 'contributions')}
+    return {'docid': docid, **found, **terms, **lists}
+
+
+def _maps(
+    rerankers: Rerankers, name: str, query: str, docid: str, text: str, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    model = rerankers.similarity_model(name)
+    last = model.config.num_hidden_layers
+    layers = list(options.get('layers') or [last])
+    maps = model.maps(query, text, layers)
+    return {
+        'docid': docid,
+        'n_layers': last,
+        'query_tokens': maps[0].query,
+        'passage_tokens': maps[0].passage,
+        'maps': [{'layer': own.layer, 'values': np.round(own.values.astype(float), 4).tolist()} for own in maps],
+    }
+
+
+def _pairs(
+    rerankers: Rerankers, name: str, query: str, hits: Ranking, options: Mapping[str, Any], on_progress: Progress | None
+) -> dict[str, Any]:
+    reranker = rerankers.opened(name)
+    if not isinstance(reranker, RememberingDuoBert):
+        raise InputError(f"'{name}' compares no pairs")
+    reranker.check(query, hits)
+    before = reranker.work.inferences
+    differences = reranker.with_options({}).differences(query, hits, on_progress)
+    probabilities = 1 / (1 + np.exp(-differences))
+    samples, seed = min(int(options.get('samples', SAMPLES)), max(len(hits) - 1, 1)), int(options.get('seed', 0))
+    methods = {}
+    for method in Aggregation:
+        chosen = {'method': method} | ({'samples': samples, 'seed': seed} if method is Aggregation.SAMPLE else {})
+        scores = reranker.with_options(chosen).reranker.aggregated(query, differences)
+        order = hits.rescored(scores.tolist())
+        methods[str(method)] = {'scores': _rounded(scores), 'order': list(order.docids)}
+    return {
+        'docids': list(hits.docids),
+        'probabilities': [
+            [None if i == j else own for j, own in enumerate(row)]
+            for i, row in enumerate(np.round(probabilities, _DIGITS).tolist())
+        ],
+        'methods': methods,
+        'samples': samples,
+        'inferences': reranker.work.inferences - before,
+    }
+
+
+def _scores(rerankers: Rerankers, name: str, query: str, hits: Ranking, on_progress: Progress | None) -> dict[str, Any]:
+    reranker = rerankers.opened(name)
+    reranker.check(query, hits)
+    (scores,) = reranker.score_lists([query], [hits], on_progress)
+    counts, edges = np.histogram(scores, bins=min(20, max(len(scores), 1)))
+    return {
+        'docids': list(hits.docids),
+        'scores': _rounded(scores),
+        'probabilities': _rounded(np.exp(scores)),
+        'histogram': {'counts': counts.tolist(), 'edges': _rounded(edges)},
+        'inferences': reranker.inferences(len(hits)),
+    }
+
+
+def _rounded(values: Any) -> list[float]:
+    found: list[float] = np.round(np.asarray(values, dtype=float), _DIGITS).tolist()
+    return found
+
+
+def layers(text: str) -> Sequence[int]:
+    """Layers from '12' or '0,6,12'. Raises InputError for anything else."""
+    parts = [part.strip() for part in text.split(',')]
+    if not all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts):
+        raise InputError(f"layers '{text[:40]}': whole numbers with commas were expected, '0,6' say")
+    return [int(part) for part in parts]

@@ -1,0 +1,150 @@
+"""Answers as JSON values, in the shape of Pyserini's and Anserini's servers with additions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyserini_repbert.evaluate.measures import evaluate, parse_measures
+from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.serve.answers import Answer
+from pyserini_repbert.serve.documents import document, marked, mended
+from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.service import Service
+
+API = 'v1'
+_SCORE_DIGITS = 6  # as Pyserini's server has them
+
+
+class Shown:
+    """What a client wants of each hit.
+
+    Parameters
+    ----------
+    parse, most : of documents, see `documents.document`
+    provenance : the hit's rank and score in every ranking, and its grade where the query is judged
+    display : the passage mended for reading, in parts, with the query's words marked
+    """
+
+    def __init__(
+        self, parse: bool = True, most: int | None = None, provenance: bool = False, display: bool = False
+    ) -> None:
+        self.parse, self.most, self.provenance, self.display = parse, most, provenance, display
+
+
+async def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> dict[str, Any]:
+    """The response to a search."""
+    docids = answer.ranking.docids
+    raws = await index.raws(docids)
+    candidates: list[dict[str, Any]] = []
+    for rank, (docid, score, raw) in enumerate(zip(docids, answer.ranking.scores, raws, strict=True), 1):
+        own = document(raw, shown.parse, shown.most)
+        candidates.append({'docid': docid, 'score': round(float(score), _SCORE_DIGITS), 'rank': rank, 'doc': own})
+    if shown.display:
+        texts = await index.texts(docids)
+        for candidate, text in zip(candidates, texts, strict=True):
+            parts = marked(answer.ask.query, mended(text or ''))
+            candidate['display'] = [{'text': part, 'match': match} for part, match in parts]
+    payload: dict[str, Any] = {'api': API, 'index': index.alias, 'query': {'text': answer.ask.query}}
+    payload['candidates'] = candidates
+    payload['system'] = list(answer.ask.systems)
+    payload['fusion'] = str(answer.ask.fusion) if len(answer.ask.systems) > 1 else None
+    payload['rerank'] = [str(stage) for stage in answer.ask.stages]
+    payload['steps'] = [step._asdict() for step in answer.steps]
+    if shown.provenance:
+        _add_provenance(index, answer, payload)
+    return payload
+
+
+def _add_provenance(index: ServedIndex, answer: Answer, payload: dict[str, Any]) -> None:
+    places = [
+        (name, {docid: place for place, docid in enumerate(own.docids)}, own.scores) for name, own in answer.rankings
+    ]
+    payload['rankings'] = [name for name, _ in answer.rankings]
+    qid = index.judged(answer.ask.query)
+    grades = index.qrels.get(qid, {}) if qid else {}
+    payload['judged'] = None if qid is None else judged_payload(index, qid, {'': answer.ranking})
+    for candidate in payload['candidates']:
+        docid = candidate['docid']
+        candidate['provenance'] = [
+            {
+                'ranking': name,
+                'rank': own[docid] + 1 if docid in own else None,
+                'score': round(float(scores[own[docid]]), _SCORE_DIGITS) if docid in own else None,
+            }
+            for name, own, scores in places
+        ]
+        candidate['grade'] = grades.get(docid)
+
+
+MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
+
+
+def judged_payload(index: ServedIndex, qid: str, rankings: Mapping[str, Ranking]) -> dict[str, Any]:
+    """A judged topic, and each ranking's measures on it; a ranking's name may be '', for the only one."""
+    grades = index.qrels[qid]
+    measures = parse_measures(MEASURES)
+    means = {name: evaluate({qid: own}, {qid: grades}, measures).means for name, own in rankings.items()}
+    return {
+        'qid': qid,
+        'relevant': {docid: grade for docid, grade in grades.items() if grade > 0},
+        'measures': means[''] if set(means) == {''} else means,
+    }
+
+
+async def comparison_payload(index: ServedIndex, first: Answer, second: Answer, shown: Shown) -> dict[str, Any]:
+    """Two answers to one question side by side."""
+    own, other = first.ranking.docids, second.ranking.docids
+    depth = max(len(own), len(other), 1)
+    ranks = [{docid: place for place, docid in enumerate(docids, 1)} for docids in (own, other)]
+    qid = index.judged(first.ask.query)
+    return {
+        'api': API,
+        'index': index.alias,
+        'query': {'text': first.ask.query},
+        'a': await search_payload(index, first, shown),
+        'b': await search_payload(index, second, shown),
+        'overlap': overlap(own, other, depth),
+        'rbo': rank_biased_overlap(own, other),
+        'moves': [
+            {'docid': docid, 'a': ranks[0].get(docid), 'b': ranks[1].get(docid)}
+            for docid in dict.fromkeys((*own, *other))
+        ],
+        'judged': None if qid is None else judged_payload(index, qid, {'a': first.ranking, 'b': second.ranking}),
+    }
+
+
+def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
+    """What a client may ask of an index."""
+    limits = service.settings.limits
+    return {
+        'name': index.alias,
+        'index_type': index.index_type,
+        'passages': index.passages,
+        'encoder': index.encoder,
+        'base_index': index.settings.base_index,
+        'systems': list(index.systems),
+        'fusions': ['interleave', 'rrf', 'interpolation'],
+        'rerankers': [{'name': name, 'system': system} for name, system in service.rerankers.systems.items()],
+        'topics': len(index.topics),
+        'judged_topics': len(index.qrels),
+        'limits': {
+            'query_characters': limits.query_characters,
+            'hits': limits.hits,
+            'rerank_depth': limits.rerank_depth,
+            'inferences': limits.inferences,
+            'batch_queries': limits.batch_queries,
+        },
+    }
+
+
+def topics_payload(index: ServedIndex, like: str, most: int) -> dict[str, Any]:
+    """Example questions: judged topics of the index, those that contain `like` where it is given."""
+    found = [query for query in index.topics.values() if like.casefold() in query.text.casefold()]
+    chosen: Sequence[Any] = found[:most]
+    return {
+        'api': API,
+        'index': index.alias,
+        'topics': [{'qid': query.qid, 'text': query.text, 'judged': query.qid in index.qrels} for query in chosen],
+    }

@@ -1,0 +1,233 @@
+"""The rerankers that clients may name, opened when they are first asked for, in the lane that reranks."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
+from pyserini_repbert.pipeline.specs import StageSpec, open_reranker
+from pyserini_repbert.pipeline.stages import Stage
+from pyserini_repbert.plugin.registration import system_of
+from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.rerank.aggregation import checked_method
+from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.serve.settings import Limits, ServeSettings
+
+if TYPE_CHECKING:
+    from pyserini_repbert.rerank.duobert import DuoBertReranker, Matrix
+
+_OPTIONS = {'duobert': ('method', 'samples', 'seed')}  # what a client may set; nothing that names a file
+_MATRICES = 64  # of compared pairs that are kept
+
+
+class PairMemory:
+    """The pair matrices of the last queries, so that another aggregation, or a look at one, takes no inference."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Matrix] = OrderedDict()
+
+    def find(self, key: str, needed: NDArray[np.bool_]) -> Matrix | None:
+        """The matrix, where all the pairs that are needed were compared."""
+        matrix = self._kept.get(key)
+        if matrix is None or np.isnan(matrix[needed]).any():
+            return None
+        self._kept.move_to_end(key)
+        return matrix
+
+    def keep(self, key: str, matrix: Matrix) -> None:
+        """Keep one more, and let the oldest go."""
+        self._kept[key] = matrix
+        self._kept.move_to_end(key)
+        while len(self._kept) > _MATRICES:
+            self._kept.popitem(last=False)
+
+
+class RememberingDuoBert(Reranker):
+    """duoBERT that compares a pair of a query only once, as long as the matrix is kept."""
+
+    def __init__(self, reranker: DuoBertReranker, memory: PairMemory) -> None:
+        self.reranker, self.memory = reranker, memory
+        self.name, self.precision = reranker.name, reranker.precision
+
+    @property
+    def work(self) -> Work:  # type: ignore[override]
+        """What it has really done."""
+        return self.reranker.work
+
+    def with_options(self, options: Mapping[str, Any]) -> RememberingDuoBert:
+        """The same model with another way to aggregate."""
+        other = copy.copy(self.reranker)
+        other.method = checked_method(options.get('method', 'sum'), options.get('samples'))
+        other.samples, other.seed = options.get('samples'), options.get('seed', 0)
+        return RememberingDuoBert(other, self.memory)
+
+    def inferences(self, n: int) -> int:
+        """What a list of `n` candidates takes that has not been seen."""
+        return self.reranker.inferences(n)
+
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
+    ) -> list[NDArray[np.floating]]:
+        """The aggregated score of each candidate, float64 (n,) a query."""
+        return [
+            self.reranker.aggregated(query, self.differences(query, own, on_progress))
+            for query, own in zip(queries, lists, strict=True)
+        ]
+
+    def differences(self, query: str, candidates: Ranking, on_progress: Progress | None = None) -> Matrix:
+        """The logit differences of the pairs that the method needs, float64 (n, n), kept or computed now."""
+        from pyserini_repbert.rerank.aggregation import sampled_pairs
+        from pyserini_repbert.rerank.duobert import sample_seed
+
+        duo = self.reranker
+        needed = sampled_pairs(len(candidates), duo.samples, sample_seed(duo.seed, query))
+        digest = hashlib.sha256('\0'.join([self.name, query, *map(str, candidates.texts)]).encode('utf-8', 'replace'))
+        key = digest.hexdigest()
+        matrix = self.memory.find(key, needed)
+        if matrix is None:
+            (matrix,) = duo.pair_differences([query], [candidates], [needed], on_progress)
+            self.memory.keep(key, matrix)
+        return matrix
+
+
+class Rerankers:
+    """The rerankers of a service.
+
+    Attributes
+    ----------
+    systems : name -> 'monobert', 'duobert', 'epic' or 'cedr', for clients to see
+    rates : name -> model inputs a second, as measured lately
+    """
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self._settings = settings
+        self._places = {_short(name): name for name in settings.rerankers}
+        self.systems = {name: _system(place) for name, place in self._places.items()}
+        self.rates: dict[str, float] = {}
+        self._speeds: dict[str, tuple[float, float]] = {}  # inputs and seconds
+        self._opened: dict[str, Reranker] = {}
+        self._maps: dict[str, Any] = {}
+
+    def check(self, stages: Sequence[StageSpec], limits: Limits) -> None:
+        """Refuse what a client may not ask for, before anything is computed.
+
+        Raises
+        ------
+        UnknownNameError
+            for a reranker that the service does not have
+        InputError
+            for an option, a depth or a number of inferences beyond what is allowed
+        """
+        total = 0
+        for spec in stages:
+            system = self.system(spec.name)
+            options = dict(spec.options)
+            allowed = _OPTIONS.get(system, ())
+            for key in options:
+                if key not in allowed:
+                    raise InputError(
+                        f"reranker '{spec.name}': option '{key}' is not open to clients"
+                        f'{f", only {chr(44).join(allowed)}" if allowed else ""}'
+                    )
+            if system == 'duobert':
+                checked_method(options.get('method', 'sum'), options.get('samples'))
+            if spec.k > limits.rerank_depth:
+                raise InputError(f"stage '{spec.label}': at most {limits.rerank_depth} candidates are reranked here")
+            total += inferences(system, spec.k, options)
+        if total > limits.inferences:
+            raise InputError(
+                f'the stages take up to {total:,} model inputs, at most {limits.inferences:,} are allowed here: '
+                'rerank fewer candidates, or sample the pairs (NAME@K:sample=M)'
+            )
+
+    def system(self, name: str) -> str:
+        """What a reranker is. Raises UnknownNameError for one that the service does not have."""
+        if name not in self.systems:
+            known = ', '.join(self.systems) or 'none'
+            near = catalog.did_you_mean(name, self.systems)
+            raise UnknownNameError(f"there is no reranker '{name[:80]}' here{near}: there are {known}")
+        return self.systems[name]
+
+    def of_system(self, system: str) -> str:
+        """The first reranker of a system. Raises UnknownNameError without one."""
+        for name, own in self.systems.items():
+            if own == system:
+                return name
+        raise UnknownNameError(f"this service has no reranker of the system '{system}'")
+
+    def opened(self, name: str) -> Reranker:
+        """The reranker; opened now where it is not yet. Only in the lane that reranks."""
+        self.system(name)
+        if name not in self._opened:
+            settings = self._settings
+            made = open_reranker(self._places[name], settings.device, precision=settings.precision)
+            if self.systems[name] == 'duobert':
+                made = RememberingDuoBert(made, PairMemory())  # type: ignore[arg-type]
+            made.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])  # the first call is slow
+            self._opened[name] = made
+        return self._opened[name]
+
+    def stage(self, spec: StageSpec) -> Stage:
+        """An opened stage. Only in the lane that reranks."""
+        reranker = self.opened(spec.name)
+        if isinstance(reranker, RememberingDuoBert):
+            reranker = reranker.with_options(dict(spec.options))
+        return Stage(reranker, spec.k, str(spec))
+
+    def note_speed(self, name: str, inferences: int, seconds: float) -> None:
+        """Keep in mind how fast a reranker was; the older, the less it counts."""
+        inputs, time = self._speeds.get(name, (0.0, 0.0))
+        inputs, time = inputs / 2 + inferences, time / 2 + seconds
+        self._speeds[name], self.rates[name] = (inputs, time), inputs / time
+
+    def similarity_model(self, name: str) -> Any:
+        """What gives the similarity maps of a CEDR checkpoint. Only in the lane that reranks."""
+        from pyserini_repbert.explain.similarity import SimilarityModel
+
+        if self.system(name) != 'cedr':
+            raise MismatchError(
+                f"reranker '{name}' is of the system '{self.systems[name]}', similarity maps are CEDR's"
+            )
+        if name not in self._maps:
+            self._maps[name] = SimilarityModel(self._places[name], self._settings.device, self._settings.precision)
+        return self._maps[name]
+
+
+def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
+    """How many model inputs a stage takes for `n` candidates: n, or n(n - 1) for duoBERT, less with samples."""
+    if system != 'duobert':
+        return n
+    competitors = max(n - 1, 0)
+    return n * min(competitors, options.get('samples') or competitors)
+
+
+def shipped() -> tuple[str, ...]:
+    """The catalog's rerankers that come with this package."""
+    return tuple(name for name, entry in catalog.entries('rerankers').items() if 'resource' in entry.values)
+
+
+def _short(name: str) -> str:
+    return name if catalog.find('rerankers', name) else Path(name).name
+
+
+def _system(place: str) -> str:
+    entry = catalog.find('rerankers', place)
+    if entry is not None:
+        return str(entry.values['ranking']['system'])
+    if not Path(place).is_dir():
+        raise _nowhere(place)
+    return system_of(place) or 'monobert'
+
+
+def _nowhere(name: str) -> UnknownNameError:
+    near = catalog.did_you_mean(name, catalog.entries('rerankers'))
+    return UnknownNameError(f"reranker '{name}' is neither one of the catalog nor a folder{near}")

@@ -1,0 +1,206 @@
+"""A service: its indexes, rerankers and lanes, and what it does for a client, whatever the way in (HTTP or MCP)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Step, Tell, checked
+from pyserini_repbert.serve.explanations import explanation
+from pyserini_repbert.serve.indexes import Lanes, ServedIndex, opened
+from pyserini_repbert.serve.refusals import NotFoundError, TooLateError
+from pyserini_repbert.serve.rerankers import Rerankers, inferences
+from pyserini_repbert.serve.settings import ServeSettings
+
+_PROBED = 6  # candidates that a reranker's speed is first measured on
+
+
+class Service:
+    """What answers; `open` it first, in the event loop that it answers in.
+
+    Parameters
+    ----------
+    settings : its indexes, rerankers and limits
+    on_batch : called with a lane's name and the number of jobs that it does together
+    on_step : called with each step of each answer
+
+    Attributes
+    ----------
+    indexes : by alias, once it is open
+    failure : why it could not be opened, None where it could
+    """
+
+    def __init__(
+        self,
+        settings: ServeSettings,
+        on_batch: Callable[[str, int], object] | None = None,
+        on_step: Callable[[Step], object] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.lanes = Lanes(settings, on_batch)
+        self.rerankers = Rerankers(settings)
+        self.indexes: dict[str, ServedIndex] = {}
+        self.failure: str | None = None
+        self._answerer = Answerer(self.lanes, self.rerankers, on_step)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it answers."""
+        return bool(self.indexes)
+
+    async def open(self) -> None:
+        """Start the lanes and open the indexes. Raises what `indexes.opened` raises, and notes it in `failure`."""
+        for lane in self.lanes.all:
+            lane.start()
+        try:
+            self.indexes = await opened(self.settings, self.lanes)
+        except PyseriniRepbertError as error:
+            self.failure = str(error)
+            raise
+
+    async def close(self) -> None:
+        """Finish what was taken, and end the lanes."""
+        await asyncio.gather(*(lane.stop() for lane in self.lanes.all))
+
+    def index(self, alias: str) -> ServedIndex:
+        """The index of a name. Raises UnknownNameError with the nearest names."""
+        found = self.indexes.get(alias)
+        if found is None:
+            known = ', '.join(self.indexes) or 'none yet'
+            near = catalog.did_you_mean(alias, self.indexes)
+            raise UnknownNameError(f"there is no index '{alias[:80]}' here{near}: there are {known}")
+        return found
+
+    async def search(self, alias: str, ask: Ask, tell: Tell | None = None) -> Answer:
+        """The answer to a question.
+
+        Raises what `answers.checked` raises, OverloadedError where too much waits, TooLateError.
+        """
+        index = self.index(alias)
+        ask = checked(ask, index, self.rerankers, self.settings.limits)
+        async with self._in_time(bool(ask.stages)):
+            return await self._answerer.answer(ask, index, tell)
+
+    async def raw(self, alias: str, docid: str) -> str:
+        """A document as it is stored. Raises NotFoundError for a docid that the index lacks."""
+        index = self.index(alias)
+        async with self._in_time(False):
+            (found,) = await index.raws([docid])
+        if found is None:
+            raise NotFoundError(f"index '{alias}' has no document '{docid[:200]}'")
+        return found
+
+    async def explain(
+        self,
+        alias: str,
+        model: str,
+        query: str,
+        docids: Sequence[str],
+        options: Mapping[str, Any],
+        tell: Tell | None = None,
+    ) -> dict[str, Any]:
+        """What a reranker, or the first of a system, has to say of some passages; see `explanations.explanation`.
+
+        Raises
+        ------
+        UnknownNameError, InputError
+            for a model that is not here, too many passages, or one that is named twice
+        NotFoundError
+            for a docid that the index lacks
+        """
+        index, limits = self.index(alias), self.settings.limits
+        name = model if model in self.rerankers.systems else self._of_system(model)
+        if not query.strip() or len(query) > limits.query_characters:
+            raise InputError(f'a query of 1 to {limits.query_characters:,} characters was expected')
+        if not docids or len(docids) > limits.rerank_depth:
+            raise InputError(f'{len(docids)} docids were given, expected 1 to {limits.rerank_depth}')
+        if inferences(self.rerankers.systems[name], len(docids), {}) > limits.inferences:
+            raise InputError(f'{len(docids)} passages take more than {limits.inferences:,} model inputs: give fewer')
+        hits = Ranking(docids, [0.0] * len(docids))
+        gone = [False]
+        async with self._in_time(True):
+            texts = dict(zip(docids, await index.texts(docids), strict=True))
+            if lacking := [docid for docid, text in texts.items() if text is None]:
+                raise NotFoundError(f"index '{alias}' has no document '{lacking[0][:200]}'")
+
+            def work() -> dict[str, Any]:
+                return explanation(
+                    self.rerankers, name, query, hits.with_texts(texts), options, _stopping(gone, name, tell)
+                )
+
+            try:
+                return await self.lanes.rerank.call(work)
+            except asyncio.CancelledError:
+                gone[0] = True
+                raise
+
+    def _of_system(self, system: str) -> str:
+        if system in self.rerankers.systems.values():
+            return self.rerankers.of_system(system)
+        self.rerankers.system(system)  # raises, with the nearest names
+        return system
+
+    async def price(self, alias: str, ask: Ask) -> list[dict[str, Any]]:
+        """What each stage of an ask would take: model inputs, and seconds by the speed that was last measured here.
+
+        A model that has not been used yet is measured on a few hits of the query first.
+        """
+        index = self.index(alias)
+        ask = checked(ask, index, self.rerankers, self.settings.limits)
+        prices = []
+        async with self._in_time(True):
+            first = await self._answerer.answer(replace(ask, stages=(), hits=1), index)
+            for spec in ask.stages:
+                if spec.name not in self.rerankers.rates and first.ranking:
+                    probe = replace(spec, k=_PROBED, options=())
+                    await self._answerer.answer(replace(ask, stages=(probe,), hits=_PROBED), index)
+                needed = inferences(self.rerankers.systems[spec.name], min(spec.k, index.passages), dict(spec.options))
+                rate = self.rerankers.rates.get(spec.name)
+                prices.append(
+                    {
+                        'stage': str(spec),
+                        'system': self.rerankers.systems[spec.name],
+                        'candidates': min(spec.k, index.passages),
+                        'inferences': needed,
+                        'inferences_per_second': None if rate is None else round(rate, 1),
+                        'seconds': None if rate is None else round(needed / rate, 3),
+                    }
+                )
+        return prices
+
+    @asynccontextmanager
+    async def _in_time(self, reranks: bool) -> AsyncIterator[None]:
+        limits = self.settings.limits
+        seconds = limits.rerank_seconds if reranks else limits.search_seconds
+        start = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as error:
+            raise TooLateError(
+                f'no answer within {time.monotonic() - start:.0f} s: ask for less, or try again later'
+            ) from error
+        except GoneError as error:
+            raise TooLateError('the request was given up') from error
+
+
+def _stopping(gone: Sequence[bool], name: str, tell: Tell | None) -> Callable[[int], None]:
+    """A progress callback that ends the work where nobody waits for it."""
+    done = 0
+
+    def update(n: int) -> None:
+        nonlocal done
+        done += n
+        if gone[0]:
+            raise GoneError
+        if tell is not None:
+            tell(name, done, 0)
+
+    return update

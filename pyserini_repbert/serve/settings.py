@@ -1,0 +1,90 @@
+"""What a service is told when it starts: its indexes and rerankers, and the limits within which it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may ask for, and what waits before requests are refused.
+
+    Attributes
+    ----------
+    query_characters : of a query
+    hits : of a search, and of each list that is fused
+    rerank_depth : candidates of a reranking stage
+    inferences : model inputs of a request, in all its stages
+    batch_queries : queries of a batch
+    body_bytes : of a request's body; `upload_bytes` where run files are sent
+    waiting : requests that wait for one lane; more are answered with 429
+    search_seconds, rerank_seconds : until a request is given up, without and with reranking or explanations
+    stop_seconds : that a stopping service has for what it took
+    """
+
+    query_characters: int = 2000
+    hits: int = 1000
+    rerank_depth: int = 200
+    inferences: int = 5000
+    batch_queries: int = 100
+    body_bytes: int = 1 << 20
+    upload_bytes: int = 32 << 20
+    waiting: int = 256
+    search_seconds: float = 10.0
+    rerank_seconds: float = 120.0
+    stop_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """An index of the service.
+
+    Attributes
+    ----------
+    alias : its name in addresses
+    place : folder or catalog name
+    index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout) or 'impact' (EPIC's impacts);
+        None: what lies there says it
+    encoder : of dense indexes; None: the one that the index names
+    base_index : the alias of the Lucene index that holds its passages, and which sparse systems search
+    ann : whether its approximate index is a system too
+    sparse : sparse systems beside it, as `NAME` or `NAME@FOLDER`; None: those that fit its Lucene index
+    topics, qrels : judged queries on it, by name or file; None: the catalog's, for an index of the catalog
+    """
+
+    alias: str
+    place: str
+    index_type: str | None = None
+    encoder: str | None = None
+    base_index: str | None = None
+    ann: bool = False
+    sparse: tuple[str, ...] | None = None
+    topics: str | None = None
+    qrels: str | None = None
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """A service.
+
+    Attributes
+    ----------
+    indexes : at least one
+    rerankers : catalog names and checkpoint folders that clients may name; folders by their last part
+    device, precision : of all models
+    threads : of Lucene's batches
+    window : seconds that dense queries wait for each other while there are several, and `together`, how many at most
+    api_keys : accepted keys; none: everybody is answered
+    log_queries : whether the access log holds the text of queries
+    """
+
+    indexes: tuple[IndexSettings, ...]
+    rerankers: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    device: str = 'cpu'
+    precision: str = 'float32'
+    threads: int = 1
+    window: float = 0.003
+    together: int = 64
+    api_keys: tuple[str, ...] = ()
+    log_queries: bool = False

@@ -1,0 +1,80 @@
+"""A service over a tiny index, with tiny rerankers of all systems, behind a client in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip('fastapi', reason='the serve extra is not installed')
+pytest.importorskip('prometheus_client', reason='the serve extra is not installed')
+
+from starlette.testclient import TestClient
+
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
+
+TOPICS = 'q1\tcat sat on the mat\nq2\tred fish in the sea\n'
+QRELS = 'q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n'
+
+
+def ready(client: TestClient) -> TestClient:
+    """The client, once its service has opened its indexes."""
+    for _ in range(600):
+        answer = client.get('/readyz')
+        if answer.status_code == 200:
+            return client
+        time.sleep(0.05)
+    raise AssertionError(answer.text)
+
+
+@pytest.fixture
+def bundle(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path) -> Path:
+    """A dense bundle of 12 passages with their texts."""
+    folder = tmp_path / 'bundle'
+    encode_corpus(
+        open_corpus(corpus_file(12)), RepBertDocumentEncoder(tiny_checkpoint('encoder')), folder, store_text=True
+    )
+    return folder
+
+
+@pytest.fixture
+def rerankers(
+    cross_encoder_folder: Callable[..., Path], tiny_epic: Callable[..., Path], tiny_cedr: Callable[..., Path]
+) -> tuple[str, ...]:
+    """Folders of a monoBERT, a duoBERT, an EPIC and a CEDR, each called as its system."""
+    folders = [cross_encoder_folder('monobert'), cross_encoder_folder('duobert'), tiny_epic('epic')]
+    return tuple(map(str, [*folders, tiny_cedr('knrm', 'cedr')]))
+
+
+@pytest.fixture
+def index_settings(bundle: Path, tmp_path: Path) -> IndexSettings:
+    """The bundle as index 'tiny', with two judged topics."""
+    (tmp_path / 'topics.tsv').write_text(TOPICS, encoding='utf-8')
+    (tmp_path / 'qrels.txt').write_text(QRELS, encoding='utf-8')
+    files = {'topics': str(tmp_path / 'topics.tsv'), 'qrels': str(tmp_path / 'qrels.txt')}
+    return IndexSettings('tiny', str(bundle), **files)
+
+
+@pytest.fixture
+def serving(index_settings: IndexSettings, rerankers: tuple[str, ...]) -> Iterator[Callable[..., TestClient]]:
+    """make(limits=…, **settings) -> a client of a service that is ready."""
+    with ExitStack() as held:
+
+        def make(limits: Limits | None = None, **settings: Any) -> TestClient:
+            own = ServeSettings((index_settings,), rerankers, limits or Limits(), **settings)
+            return ready(held.enter_context(TestClient(create_app(own), raise_server_exceptions=False)))
+
+        yield make
+
+
+@pytest.fixture
+def client(serving: Callable[..., TestClient]) -> TestClient:
+    """A client of the service with its defaults."""
+    return serving()

@@ -1,0 +1,112 @@
+"""/v1/{index}/explain and /cost: what rerankers say of passages, and what they would take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.explain.similarity import SimilarityModel
+from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.rerank import DuoBertReranker, EpicReranker, MonoBertReranker, aggregate
+
+QUERY = 'cat sat on the mat'
+DOCIDS = ['d0', 'd1', 'd2']
+
+
+@pytest.fixture
+def texts(client):
+    """The passages of the docids."""
+    return [client.get(f'/v1/tiny/doc/{docid}').json()['doc'] for docid in DOCIDS]
+
+
+def _explained(client, model, docids=DOCIDS, **more):
+    answer = client.get('/v1/tiny/explain', params={'query': QUERY, 'model': model, 'docid': docids, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_epics_contributions_sum_to_the_score(client, rerankers, texts):
+    found = _explained(client, 'epic', top=4)
+    assert (found['model'], found['system'], len(found['passages'])) == ('epic', 'epic', 3)
+    candidates = [Candidate(docid, text=text) for docid, text in zip(DOCIDS, texts, strict=True)]
+    scores = {hit.docid: hit.score for hit in EpicReranker(rerankers[2]).rerank(QUERY, candidates)}
+    for passage in found['passages']:
+        assert sum(own['contribution'] for own in passage['contributions']) == pytest.approx(passage['score'])
+        assert passage['score'] == pytest.approx(scores[passage['docid']], abs=1e-4)
+        assert len(passage['expansions']) == 4
+        words = {own['term'] for own in passage['passage_terms']}
+        assert not words & {own['term'] for own in passage['expansions']}
+
+
+def test_cedrs_maps(client, rerankers, texts):
+    found = _explained(client, 'cedr', ['d1'], layer='0,2')
+    (passage,) = found['passages']
+    assert [own['layer'] for own in passage['maps']] == [0, 2] and passage['n_layers'] == 2
+    expected = SimilarityModel(rerankers[3]).maps(QUERY, texts[1], [0, 2])
+    for own, true in zip(passage['maps'], expected, strict=True):
+        assert np.array(own['values']) == pytest.approx(true.values, abs=1e-4)
+    assert passage['query_tokens'] == expected[0].query and passage['passage_tokens'] == expected[0].passage
+
+
+def test_duoberts_matrix_and_its_five_aggregations(client, rerankers, texts):
+    found = _explained(client, 'duobert', samples=1, seed=3)
+    p = np.array(found['probabilities'], dtype=float)
+    assert np.isnan(np.diag(p)).all() and found['docids'] == DOCIDS and found['inferences'] == 6
+    duo = DuoBertReranker(rerankers[1])
+    (differences,) = duo.pair_differences([QUERY], [Ranking(DOCIDS, [0, 0, 0], texts)])
+    off = ~np.eye(3, dtype=bool)
+    assert p[off] == pytest.approx(1 / (1 + np.exp(-differences[off])), abs=1e-5)
+    for method in ('sum', 'binary'):
+        assert found['methods'][method]['scores'] == pytest.approx(aggregate(p, method).tolist(), abs=1e-4)
+    for method in ('min', 'max'):
+        assert found['methods'][method]['scores'] == pytest.approx(np.log(aggregate(p, method)).tolist(), abs=1e-4)
+    row = dict(zip(DOCIDS, np.where(off, p, 0), strict=True))
+    for docid, score in zip(DOCIDS, found['methods']['sample']['scores'], strict=True):
+        assert min(abs(row[docid] - score)) < 1e-5  # one competitor's probability
+    for own in found['methods'].values():
+        ranked = dict(zip(DOCIDS, own['scores'], strict=True))
+        assert own['order'] == sorted(DOCIDS, key=lambda docid: (-ranked[docid], DOCIDS.index(docid)))
+    assert _explained(client, 'duobert')['inferences'] == 0  # the matrix is kept
+
+
+def test_monoberts_scores(client, rerankers, texts):
+    found = _explained(client, 'monobert')
+    candidates = [Candidate(docid, text=text) for docid, text in zip(DOCIDS, texts, strict=True)]
+    scores = {hit.docid: hit.score for hit in MonoBertReranker(rerankers[0]).rerank(QUERY, candidates)}
+    assert found['scores'] == pytest.approx([scores[docid] for docid in DOCIDS], abs=1e-5)
+    assert sum(found['histogram']['counts']) == 3
+    assert len(found['histogram']['edges']) == len(found['histogram']['counts']) + 1
+
+
+def test_explanations_come_with_a_search(client):
+    asked = {'query': QUERY, 'explain': 'epic,monobert', 'explain_hits': 2}
+    found = client.get('/v1/tiny/search', params=asked).json()
+    best = [hit['docid'] for hit in found['candidates'][:2]]
+    epic, mono = found['explanations']
+    assert [own['docid'] for own in epic['passages']] == best and mono['docids'] == best
+
+
+@pytest.mark.parametrize(
+    ('stage', 'candidates', 'inferences'),
+    [('monobert@7', 7, 7), ('duobert@5', 5, 20), ('duobert@5:sample=2', 5, 10), ('monobert@100', 12, 12)],
+)
+def test_the_price_of_a_stage(client, stage, candidates, inferences):
+    (own,) = client.get('/v1/tiny/cost', params={'query': QUERY, 'rerank': stage}).json()['stages']
+    assert (own['candidates'], own['inferences']) == (candidates, inferences)
+    assert own['seconds'] == pytest.approx(inferences / own['inferences_per_second'], rel=0.05, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ('params', 'status', 'says'),
+    [
+        ({'model': 'epik'}, 404, "did you mean 'epic'"),
+        ({'model': 'epic', 'docid': ['d0', 'nowhere']}, 404, "no document 'nowhere'"),
+        ({'model': 'epic', 'docid': ['d0', 'd0']}, 400, 'twice'),
+        ({'model': 'cedr', 'layer': '9'}, 400, 'expected 0 (embeddings) to 2'),
+        ({'model': 'cedr', 'layer': 'last'}, 400, 'whole numbers'),
+        ({'model': 'epic', 'docid': []}, 400, 'docid'),
+    ],
+)
+def test_what_cannot_be_explained(client, params, status, says):
+    answer = client.get('/v1/tiny/explain', params={'query': QUERY, 'docid': ['d0'], **params})
+    assert answer.status_code == status and says in answer.json()['error']

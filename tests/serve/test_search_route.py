@@ -1,0 +1,128 @@
+"""/v1/{index}/search, /doc, /batch and /compare: the shape of Pyserini's server, and what is added."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyserini_repbert.fusion import provenance
+from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.search import RepBertSearcher
+
+QUERY = 'cat sat on the mat'
+
+
+def test_a_search_has_pyserinis_shape(client, bundle):
+    answer = client.get('/v1/tiny/search', params={'query': QUERY, 'hits': 3})
+    assert answer.status_code == 200 and answer.headers['content-type'] == 'application/json'
+    found = answer.json()
+    assert (found['api'], found['index'], found['query']) == ('v1', 'tiny', {'text': QUERY})
+    expected = RepBertSearcher(bundle).search(QUERY, 3)
+    assert [hit['docid'] for hit in found['candidates']] == [hit.docid for hit in expected]
+    assert [hit['rank'] for hit in found['candidates']] == [1, 2, 3]
+    for hit, own in zip(found['candidates'], expected, strict=True):
+        assert hit['score'] == pytest.approx(own.score, abs=1e-5)
+        assert set(hit) == {'docid', 'score', 'rank', 'doc'}
+        assert isinstance(hit['doc'], str) and hit['doc']
+
+
+def test_documents(client, corpus_file):
+    whole = client.get('/v1/tiny/doc/d3').json()
+    assert whole['docid'] == 'd3' and whole['api'] == 'v1' and whole['index'] == 'tiny'
+    raw = client.get('/v1/tiny/doc/d3', params={'parse': 'false'}).json()['doc']
+    assert raw == f'{{"id": "d3", "contents": "{whole["doc"]}"}}'
+    assert client.get('/v1/tiny/doc/d3', params={'max_doc_length': 4}).json()['doc'] == whole['doc'][:4]
+    refused = client.get('/v1/tiny/doc/d3', params={'max_doc_length': 4, 'parse': 'false'})
+    assert refused.status_code == 400 and 'parse=true' in refused.json()['error']
+
+
+def test_stages_and_provenance(client, bundle, rerankers):
+    asked = {'query': QUERY, 'hits': 5, 'rerank': ['monobert@4', 'duobert@2:binary'], 'provenance': 'true'}
+    found = client.get('/v1/tiny/search', params=asked).json()
+    assert found['rankings'] == ['dense', 'monobert@4', 'duobert@2:method=binary']
+    assert [(step['step'], step['inferences']) for step in found['steps']] == [
+        ('dense', 1),
+        ('monobert@4', 4),
+        ('duobert@2:method=binary', 2),
+    ]
+    searcher = RepBertSearcher(bundle)
+    dense = searcher.search(QUERY, 5)
+    texts = searcher.texts([hit.docid for hit in dense])
+    with_text = [type(hit)(hit.docid, hit.score, text) for hit, text in zip(dense, texts, strict=True)]
+    mono = MonoBertReranker(rerankers[0]).rerank(QUERY, with_text[:4])
+    got = {hit['docid']: {own['ranking']: own for own in hit['provenance']} for hit in found['candidates']}
+    for docids, name in (([hit.docid for hit in dense], 'dense'), ([hit.docid for hit in mono], 'monobert@4')):
+        assert [(got[docid][name]['rank'],) for docid in docids] == provenance([docids], docids)
+    assert got[mono[0].docid]['monobert@4']['score'] == pytest.approx(mono[0].score, abs=1e-5)
+    outside = next(docid for docid in got if docid not in {hit.docid for hit in mono[:2]})
+    assert got[outside]['duobert@2:method=binary'] == {
+        'ranking': 'duobert@2:method=binary', 'rank': None, 'score': None
+    }  # fmt: skip
+    assert found['judged']['qid'] == 'q1' and found['judged']['relevant'] == {'d1': 1}
+    assert {hit['docid']: hit['grade'] for hit in found['candidates']}.items() <= {
+        **dict.fromkeys((f'd{number}' for number in range(12)), None), 'd1': 1, 'd2': 0
+    }.items()  # fmt: skip
+
+
+def test_another_aggregation_takes_no_inference(client):
+    asked = {'query': QUERY, 'rerank': 'duobert@4'}
+    assert client.get('/v1/tiny/search', params=asked).json()['steps'][-1]['inferences'] == 12
+    for method in ('binary', 'min', 'max', 'sample=2'):
+        again = client.get('/v1/tiny/search', params=asked | {'rerank': f'duobert@4:{method}'}).json()
+        assert again['steps'][-1]['inferences'] == 0, method
+
+
+def test_a_sampled_matrix_is_no_whole_one(client):
+    asked = {'query': QUERY, 'rerank': 'duobert@4:sample=1'}
+    assert client.get('/v1/tiny/search', params=asked).json()['steps'][-1]['inferences'] == 4
+    whole = client.get('/v1/tiny/search', params=asked | {'rerank': 'duobert@4'}).json()
+    assert whole['steps'][-1]['inferences'] == 12
+
+
+def test_display_marks_the_words_of_the_query(client):
+    found = client.get('/v1/tiny/search', params={'query': 'cat', 'display': 'true', 'hits': 12}).json()
+    marked = set()
+    for hit in found['candidates']:
+        assert ''.join(part['text'] for part in hit['display']) == hit['doc']
+        marked |= {part['text'] for part in hit['display'] if part['match']}
+    assert marked == {'cat'}
+
+
+def test_a_batch_answers_as_single_searches_do(client):
+    queries = [{'text': QUERY, 'qid': 'a'}, {'text': 'red fish'}, {'text': 'old dog'}]
+    found = client.post('/v1/tiny/batch', json={'queries': queries, 'hits': 4}).json()
+    assert [result['qid'] for result in found['results']] == ['a', '1', '2']
+    for query, result in zip(queries, found['results'], strict=True):
+        alone = client.get('/v1/tiny/search', params={'query': query['text'], 'hits': 4}).json()
+        assert [hit['docid'] for hit in result['candidates']] == [hit['docid'] for hit in alone['candidates']]
+        for one, other in zip(result['candidates'], alone['candidates'], strict=True):
+            assert one['score'] == pytest.approx(other['score'], abs=1e-5)
+
+
+def test_a_comparison(client):
+    sides = {'a': {'system': ['dense']}, 'b': {'system': ['dense'], 'rerank': ['monobert@6']}}
+    found = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 6, **sides}).json()
+    docids = {side: [hit['docid'] for hit in found[side]['candidates']] for side in 'ab'}
+    assert set(docids['a']) == set(docids['b']) and docids['a'] != docids['b']
+    assert found['overlap'] == 1.0 and 0 < found['rbo'] < 1
+    assert [(move['docid'], move['a'], move['b']) for move in found['moves']] == [
+        (docid, place, docids['b'].index(docid) + 1) for place, docid in enumerate(docids['a'], 1)
+    ]
+    assert found['judged']['qid'] == 'q1'
+    measures = found['judged']['measures']
+    assert measures['b']['MRR@10'] == pytest.approx(1 / (docids['b'].index('d1') + 1) if 'd1' in docids['b'] else 0)
+    assert set(measures['a']) == {'nDCG@10', 'MRR@10', 'R@100'}
+
+
+def test_what_an_index_offers(client):
+    (own,) = client.get('/v1/indexes').json()['indexes']
+    assert own['name'] == 'tiny' and own['passages'] == 12 and own['systems'] == ['dense']
+    assert {one['name']: one['system'] for one in own['rerankers']} == {
+        name: name for name in ('monobert', 'duobert', 'epic', 'cedr')
+    }
+    assert (own['topics'], own['judged_topics']) == (2, 2)
+    about = client.get('/v1/tiny').json()
+    assert about == {'api': 'v1', **own}
+    assert client.get('/v1/tiny/topics', params={'like': 'FISH'}).json()['topics'] == [
+        {'qid': 'q2', 'text': 'red fish in the sea', 'judged': True}
+    ]
+    assert client.get('/v1/tiny/qrels/q1').json()['grades'] == {'d1': 1, 'd2': 0}
