@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
+from trained_models import REPBERT, SYSTEMS, losses, scores
 
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError, PyseriniRepbertError
-from pyserini_repbert.ranking import Candidate
-from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.encode import RepBertQueryEncoder
+from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.train.training import train
-
-REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
-SYSTEMS = {
-    'repbert': REPBERT,
-    'monobert': {'max_query_length': 8, 'max_length': 48},
-    'duobert': {'max_query_length': 8, 'max_length': 48},
-    'epic': {'max_query_length': 8},
-    'cedr': {'architecture': 'knrm', 'max_query_length': 6},
-}
-RERANKERS = {'monobert': MonoBertReranker, 'duobert': DuoBertReranker, 'epic': EpicReranker, 'cedr': CedrReranker}
-CANDIDATES = [Candidate('a', 0, 'the cat sat on the mat'), Candidate('b', 0, 'a big dog'), Candidate('c', 0, 'sky')]
-
-
-def losses(folder: Path) -> list[float]:
-    with open(folder / 'log.csv', encoding='utf-8', newline='') as stream:
-        return [float(row['loss']) for row in csv.DictReader(stream) if row['loss']]
-
-
-def scores(system: str, folder: Path) -> np.ndarray:
-    if system == 'repbert':
-        query = RepBertQueryEncoder(folder).encode('cat mat')
-        return RepBertDocumentEncoder(folder).encode([own.text for own in CANDIDATES]) @ query
-    return RERANKERS[system](folder).score_lists(['cat mat'], [CANDIDATES])[0]
 
 
 @pytest.mark.parametrize('system', SYSTEMS)
@@ -61,95 +34,12 @@ def test_adapters_are_small_and_open_over_their_base(system, tiny_recipe, tmp_pa
     assert np.isfinite(scores(system, tmp_path / 'out')).all()
 
 
-class Killed(Exception):
-    """Stands for the end of a process."""
-
-
 def test_one_seed_gives_the_same_losses_and_another_does_not(tiny_recipe, tmp_path):
     for name, seed in (('a', 1), ('b', 1), ('c', 2)):
         recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'seed': seed})
         train(recipe, tmp_path / name, device='cpu')
     assert losses(tmp_path / 'a') == losses(tmp_path / 'b')
     assert losses(tmp_path / 'a') != losses(tmp_path / 'c')
-
-
-@pytest.mark.parametrize('system', ['repbert', 'epic'])
-def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp_path, world, monkeypatch):
-    """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and best model continue."""
-    from pyserini_repbert.train.logs import CsvLog, read_log
-
-    validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
-    recipe = tiny_recipe(
-        system,
-        ranking=SYSTEMS[system],
-        training={'steps': 8, 'accumulate': 2, 'warmup_steps': 3},
-        validation=validation | {'sample': 6, 'every': 2, 'patience': 3},
-    )
-    first = train(recipe, tmp_path / 'whole', device='cpu')
-    original = CsvLog.on_log
-
-    def dies(self, args, state, control, logs=None, **kwargs):
-        original(self, args, state, control, logs, **kwargs)
-        if state.global_step == 5:
-            raise Killed
-
-    monkeypatch.setattr(CsvLog, 'on_log', dies)
-    with pytest.raises(Killed):
-        train(recipe, tmp_path / 'resumed', device='cpu')
-    monkeypatch.undo()
-    assert not (tmp_path / 'resumed').exists()
-    with pytest.raises(InputError, match='resume it, or overwrite it') as refused:
-        train(recipe, tmp_path / 'resumed', device='cpu')
-    assert refused.value.parameters == ('resume', 'overwrite')
-    done = train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
-    assert (done.cutoff, done.at_cutoff, done.best) == pytest.approx((first.cutoff, first.at_cutoff, first.best))
-    whole, resumed = (read_log(tmp_path / name / 'log.csv') for name in ('whole', 'resumed'))
-    assert [row['step'] for row in whole] == [row['step'] for row in resumed]
-    for one, other in zip(whole, resumed, strict=True):
-        for column in ('loss', 'learning_rate', 'eval_measure'):
-            assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (one['step'], column)
-    np.testing.assert_allclose(scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5)
-
-
-def dies_before(monkeypatch, module, name):
-    """Whoever calls `module.name` is killed, as far as files go."""
-
-    def killed(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, name, killed)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize('patience', [0, 1])
-def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_recipe, tmp_path, world, monkeypatch):
-    """Killed while the final folder is written, also where training had stopped early: the same bytes."""
-    from pyserini_repbert.train import saving, validation as module
-
-    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
-    validation = settings | {'patience': patience} if patience else None
-    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'log_every': 4}, validation=validation)
-    if patience:
-        measured = iter([0.5, 0.25] * 2)
-        monkeypatch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
-        monkeypatch.setattr(module.Validator, 'cutoff', lambda self: None)
-    first = train(recipe, tmp_path / 'whole', device='cpu')
-    assert first.steps == (4 if patience else 6)
-    with monkeypatch.context() as patch:
-        dies_before(patch, saving, 'write_checkpoint')
-        if patience:
-            patch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, tmp_path / 'out', device='cpu')
-    assert (tmp_path / 'out.training/checkpoint-4').is_dir()
-    done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
-    assert done == first._replace(folder=tmp_path / 'out')
-    assert files(tmp_path / 'out') == files(tmp_path / 'whole')
-    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
-    assert train(recipe, tmp_path / 'out', resume=True, device='cpu') == done  # once more: nothing is left to do
 
 
 def test_a_short_training_logs_its_loss(tiny_recipe, tmp_path):
@@ -168,48 +58,6 @@ def test_a_short_training_logs_its_loss(tiny_recipe, tmp_path):
     a, b, c = losses(tmp_path / 'out')
     assert done.loss == pytest.approx((2 * a + 2 * b + c) / 5)
     assert short.loss == pytest.approx(done.loss, abs=1e-5) and short.loss > 0
-
-
-@pytest.mark.parametrize('left', [(), ('.recipe.yaml.a1b2c3d4',)])
-def test_a_kill_while_the_recipe_is_written_is_resumable(left, tiny_recipe, tmp_path):
-    (tmp_path / 'out.training').mkdir()
-    for name in left:
-        (tmp_path / 'out.training' / name).write_text('name: ti')
-    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
-    train(recipe, tmp_path / 'out', resume=True, device='cpu')
-    assert (tmp_path / 'out/recipe.yaml').read_text() == recipe.text
-    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
-
-
-def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
-    """Half a trainer_state.json: begun again from the checkpoint before, here from none."""
-    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
-    train(recipe, tmp_path / 'whole', device='cpu')
-    work = tmp_path / 'out.training/checkpoint-2'
-    work.mkdir(parents=True)
-    (work / 'trainer_state.json').write_text('{"global_step": 2, "log_his')
-    (work.parent / 'recipe.yaml').write_text(recipe.text)
-    train(recipe, tmp_path / 'out', resume=True, device='cpu')
-    assert files(tmp_path / 'out') == files(tmp_path / 'whole')
-
-
-def test_a_damaged_state_is_refused(tiny_recipe, tmp_path, monkeypatch):
-    from pyserini_repbert.train import saving
-
-    recipe = tiny_recipe('repbert', ranking=REPBERT)
-    with monkeypatch.context() as patch:
-        dies_before(patch, saving, 'write_checkpoint')
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, tmp_path / 'out', device='cpu')
-    path = tmp_path / 'out.training/checkpoint-6/optimizer.pt'
-    raw = bytearray(path.read_bytes())
-    raw[len(raw) // 2] ^= 4
-    path.write_bytes(raw)
-    with pytest.raises(DamagedFileError, match='optimizer.pt is damaged') as caught:
-        train(recipe, tmp_path / 'out', resume=True, device='cpu')
-    assert '\n' not in str(caught.value)
-    shutil.rmtree(path.parent)
-    assert train(recipe, tmp_path / 'out', resume=True, device='cpu').steps == 6
 
 
 @pytest.mark.parametrize(
@@ -238,34 +86,6 @@ def test_a_refused_recipe_leaves_nothing(keys, tiny_recipe, tmp_path, world):
             train(recipe, tmp_path / name, device='cpu', overwrite=overwrite)
         assert sorted(path.name for path in tmp_path.iterdir()) == before
         assert (tmp_path / 'out/kept').exists()
-
-
-def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeypatch):
-    """Killed in between, the earlier one stays, and the training can be resumed."""
-    from pyserini_repbert.train import saving
-
-    (tmp_path / 'out').mkdir()
-    (tmp_path / 'out/earlier').touch()
-    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
-    with monkeypatch.context() as patch:
-        dies_before(patch, saving, 'write_checkpoint')
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, tmp_path / 'out', device='cpu', overwrite=True)
-    assert (tmp_path / 'out/earlier').exists()
-    train(recipe, tmp_path / 'out', device='cpu', resume=True)
-    assert 'earlier' not in files(tmp_path / 'out') and 'model.safetensors' in files(tmp_path / 'out')
-    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
-
-
-def test_a_second_training_of_one_output_is_refused(tiny_recipe, tmp_path):
-    from pyserini_repbert.locks import locked
-
-    with (
-        locked(tmp_path / '.out.training.lock', 'output'),
-        pytest.raises(BusyError, match=r'output .*out is being written by process \d+'),
-    ):
-        train(tiny_recipe('repbert', ranking=REPBERT), tmp_path / 'out', device='cpu')
-    assert not (tmp_path / 'out.training').exists()
 
 
 @pytest.mark.parametrize('scale', [None, 0, 2.0])
@@ -309,13 +129,6 @@ def test_a_scale_is_chosen_from_scores():
     assert fitting_scale(scores, relevant) == pytest.approx(1 / 1.9)
     assert fitting_scale(scores - 10 * torch.tensor([[0, 0, 1], [0, 0, 0]]), relevant) == pytest.approx(1 / 32.25**0.5)
     assert fitting_scale(scores[:1, :1], relevant[:1, :1]) == 1.0  # no other passage
-
-
-def test_resuming_with_another_recipe_is_refused(tiny_recipe, tmp_path):
-    (tmp_path / 'out.training').mkdir()
-    (tmp_path / 'out.training/recipe.yaml').write_text('name: another\n', encoding='utf-8')
-    with pytest.raises(MismatchError, match='another recipe'):
-        train(tiny_recipe('repbert', ranking=REPBERT), tmp_path / 'out', resume=True, device='cpu')
 
 
 @pytest.mark.parametrize('system', SYSTEMS)
@@ -414,43 +227,6 @@ def test_cedr_starts_from_vanilla_bert_and_adapters_stand_on_adapters(tiny_recip
     recipe = tiny_recipe('cedr', ranking=SYSTEMS['cedr'], adapter=adapter, training={'seed': 3})
     train(recipe, tmp_path / 'other', device='cpu')
     assert (scores('cedr', tmp_path / 'knrm') != scores('cedr', tmp_path / 'other')).any()
-
-
-@pytest.mark.parametrize('joint', [True, False])
-def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_recipe, tmp_path, world, monkeypatch):
-    """KNRM with and without [CLS] over Vanilla BERT; killed at step 3 of 6, after the state of step 2."""
-    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-    from pyserini_repbert.train.logs import CsvLog
-
-    adapter = {'rank': 2, 'alpha': 4}
-    vanilla = tiny_recipe('cedr', ranking={'architecture': 'vanilla', 'max_query_length': 6}, adapter=adapter)
-    train(vanilla, tmp_path / 'vanilla', device='cpu')
-    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
-    ranking = SYSTEMS['cedr'] | {'joint': joint}
-    recipe = tiny_recipe('cedr', ranking=ranking, adapter=adapter, base=str(tmp_path / 'vanilla'), validation=settings)
-    first = train(recipe, tmp_path / 'whole', device='cpu')
-    original = CsvLog.on_log
-
-    def dies(self, args, state, control, logs=None, **kwargs):
-        original(self, args, state, control, logs, **kwargs)
-        if state.global_step == 3:
-            raise Killed
-
-    monkeypatch.setattr(CsvLog, 'on_log', dies)
-    with pytest.raises(Killed):
-        train(recipe, tmp_path / 'out', device='cpu')
-    monkeypatch.undo()
-    done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
-    assert done.best == pytest.approx(first.best)
-    np.testing.assert_allclose(scores('cedr', tmp_path / 'whole'), scores('cedr', tmp_path / 'out'), atol=1e-5)
-    opened = open_checkpoint(tmp_path / 'out')
-    assert (opened.base.name, opened.base.base.name) == (str(tmp_path / 'vanilla'), str(tmp_path / 'base'))
-    assert opened.config['ranking']['joint'] is joint
-    columns = opened.tensors()['combine.weight'].shape[1]
-    assert columns == 3 * 11 + (16 if joint else 0)  # two layers and the embeddings, 11 kernels each; [CLS]
-    card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
-    assert ('system: cedr, knrm without [CLS]' in card) is not joint
-    assert f'- base: {tmp_path / "vanilla"}, LoRA adapter (rank 2)' in card
 
 
 def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path, world, monkeypatch):

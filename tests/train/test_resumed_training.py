@@ -1,0 +1,192 @@
+"""A training that was stopped, killed or damaged goes on as if it never was, or is refused."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from trained_models import REPBERT, SYSTEMS, Killed, dies_before, files, scores
+
+from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
+from pyserini_repbert.train.training import train
+
+
+@pytest.mark.parametrize('system', ['repbert', 'epic'])
+def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp_path, world, monkeypatch):
+    """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and best model continue."""
+    from pyserini_repbert.train.logs import CsvLog, read_log
+
+    validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
+    recipe = tiny_recipe(
+        system,
+        ranking=SYSTEMS[system],
+        training={'steps': 8, 'accumulate': 2, 'warmup_steps': 3},
+        validation=validation | {'sample': 6, 'every': 2, 'patience': 3},
+    )
+    first = train(recipe, tmp_path / 'whole', device='cpu')
+    original = CsvLog.on_log
+
+    def dies(self, args, state, control, logs=None, **kwargs):
+        original(self, args, state, control, logs, **kwargs)
+        if state.global_step == 5:
+            raise Killed
+
+    monkeypatch.setattr(CsvLog, 'on_log', dies)
+    with pytest.raises(Killed):
+        train(recipe, tmp_path / 'resumed', device='cpu')
+    monkeypatch.undo()
+    assert not (tmp_path / 'resumed').exists()
+    with pytest.raises(InputError, match='resume it, or overwrite it') as refused:
+        train(recipe, tmp_path / 'resumed', device='cpu')
+    assert refused.value.parameters == ('resume', 'overwrite')
+    done = train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
+    assert (done.cutoff, done.at_cutoff, done.best) == pytest.approx((first.cutoff, first.at_cutoff, first.best))
+    whole, resumed = (read_log(tmp_path / name / 'log.csv') for name in ('whole', 'resumed'))
+    assert [row['step'] for row in whole] == [row['step'] for row in resumed]
+    for one, other in zip(whole, resumed, strict=True):
+        for column in ('loss', 'learning_rate', 'eval_measure'):
+            assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (one['step'], column)
+    np.testing.assert_allclose(scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5)
+
+
+@pytest.mark.parametrize('patience', [0, 1])
+def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_recipe, tmp_path, world, monkeypatch):
+    """Killed while the final folder is written, also where training had stopped early: the same bytes."""
+    from pyserini_repbert.train import saving, validation as module
+
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
+    validation = settings | {'patience': patience} if patience else None
+    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'log_every': 4}, validation=validation)
+    if patience:
+        measured = iter([0.5, 0.25] * 2)
+        monkeypatch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
+        monkeypatch.setattr(module.Validator, 'cutoff', lambda self: None)
+    first = train(recipe, tmp_path / 'whole', device='cpu')
+    assert first.steps == (4 if patience else 6)
+    with monkeypatch.context() as patch:
+        dies_before(patch, saving, 'write_checkpoint')
+        if patience:
+            patch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / 'out', device='cpu')
+    assert (tmp_path / 'out.training/checkpoint-4').is_dir()
+    done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert done == first._replace(folder=tmp_path / 'out')
+    assert files(tmp_path / 'out') == files(tmp_path / 'whole')
+    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
+    assert train(recipe, tmp_path / 'out', resume=True, device='cpu') == done  # once more: nothing is left to do
+
+
+@pytest.mark.parametrize('left', [(), ('.recipe.yaml.a1b2c3d4',)])
+def test_a_kill_while_the_recipe_is_written_is_resumable(left, tiny_recipe, tmp_path):
+    (tmp_path / 'out.training').mkdir()
+    for name in left:
+        (tmp_path / 'out.training' / name).write_text('name: ti')
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
+    train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert (tmp_path / 'out/recipe.yaml').read_text() == recipe.text
+    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
+
+
+def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
+    """Half a trainer_state.json: begun again from the checkpoint before, here from none."""
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
+    train(recipe, tmp_path / 'whole', device='cpu')
+    work = tmp_path / 'out.training/checkpoint-2'
+    work.mkdir(parents=True)
+    (work / 'trainer_state.json').write_text('{"global_step": 2, "log_his')
+    (work.parent / 'recipe.yaml').write_text(recipe.text)
+    train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert files(tmp_path / 'out') == files(tmp_path / 'whole')
+
+
+def test_a_damaged_state_is_refused(tiny_recipe, tmp_path, monkeypatch):
+    from pyserini_repbert.train import saving
+
+    recipe = tiny_recipe('repbert', ranking=REPBERT)
+    with monkeypatch.context() as patch:
+        dies_before(patch, saving, 'write_checkpoint')
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / 'out', device='cpu')
+    path = tmp_path / 'out.training/checkpoint-6/optimizer.pt'
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 4
+    path.write_bytes(raw)
+    with pytest.raises(DamagedFileError, match='optimizer.pt is damaged') as caught:
+        train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert '\n' not in str(caught.value)
+    shutil.rmtree(path.parent)
+    assert train(recipe, tmp_path / 'out', resume=True, device='cpu').steps == 6
+
+
+def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeypatch):
+    """Killed in between, the earlier one stays, and the training can be resumed."""
+    from pyserini_repbert.train import saving
+
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out/earlier').touch()
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
+    with monkeypatch.context() as patch:
+        dies_before(patch, saving, 'write_checkpoint')
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / 'out', device='cpu', overwrite=True)
+    assert (tmp_path / 'out/earlier').exists()
+    train(recipe, tmp_path / 'out', device='cpu', resume=True)
+    assert 'earlier' not in files(tmp_path / 'out') and 'model.safetensors' in files(tmp_path / 'out')
+    assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
+
+
+def test_a_second_training_of_one_output_is_refused(tiny_recipe, tmp_path):
+    from pyserini_repbert.locks import locked
+
+    with (
+        locked(tmp_path / '.out.training.lock', 'output'),
+        pytest.raises(BusyError, match=r'output .*out is being written by process \d+'),
+    ):
+        train(tiny_recipe('repbert', ranking=REPBERT), tmp_path / 'out', device='cpu')
+    assert not (tmp_path / 'out.training').exists()
+
+
+def test_resuming_with_another_recipe_is_refused(tiny_recipe, tmp_path):
+    (tmp_path / 'out.training').mkdir()
+    (tmp_path / 'out.training/recipe.yaml').write_text('name: another\n', encoding='utf-8')
+    with pytest.raises(MismatchError, match='another recipe'):
+        train(tiny_recipe('repbert', ranking=REPBERT), tmp_path / 'out', resume=True, device='cpu')
+
+
+@pytest.mark.parametrize('joint', [True, False])
+def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_recipe, tmp_path, world, monkeypatch):
+    """KNRM with and without [CLS] over Vanilla BERT; killed at step 3 of 6, after the state of step 2."""
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.train.logs import CsvLog
+
+    adapter = {'rank': 2, 'alpha': 4}
+    vanilla = tiny_recipe('cedr', ranking={'architecture': 'vanilla', 'max_query_length': 6}, adapter=adapter)
+    train(vanilla, tmp_path / 'vanilla', device='cpu')
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
+    ranking = SYSTEMS['cedr'] | {'joint': joint}
+    recipe = tiny_recipe('cedr', ranking=ranking, adapter=adapter, base=str(tmp_path / 'vanilla'), validation=settings)
+    first = train(recipe, tmp_path / 'whole', device='cpu')
+    original = CsvLog.on_log
+
+    def dies(self, args, state, control, logs=None, **kwargs):
+        original(self, args, state, control, logs, **kwargs)
+        if state.global_step == 3:
+            raise Killed
+
+    monkeypatch.setattr(CsvLog, 'on_log', dies)
+    with pytest.raises(Killed):
+        train(recipe, tmp_path / 'out', device='cpu')
+    monkeypatch.undo()
+    done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert done.best == pytest.approx(first.best)
+    np.testing.assert_allclose(scores('cedr', tmp_path / 'whole'), scores('cedr', tmp_path / 'out'), atol=1e-5)
+    opened = open_checkpoint(tmp_path / 'out')
+    assert (opened.base.name, opened.base.base.name) == (str(tmp_path / 'vanilla'), str(tmp_path / 'base'))
+    assert opened.config['ranking']['joint'] is joint
+    columns = opened.tensors()['combine.weight'].shape[1]
+    assert columns == 3 * 11 + (16 if joint else 0)  # two layers and the embeddings, 11 kernels each; [CLS]
+    card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
+    assert ('system: cedr, knrm without [CLS]' in card) is not joint
+    assert f'- base: {tmp_path / "vanilla"}, LoRA adapter (rank 2)' in card
