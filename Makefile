@@ -22,8 +22,8 @@ VENV2 ?= .venv-pyserini2
 VENV_INTEROP ?= .venv-interop
 INTEROP_INSTALLED = $(VENV_INTEROP)/.installed-interop
 
-MODEL_TESTS = tests/test_precision.py $(addprefix tests/,encode evaluate explain index models names parity pipeline regression \
-	rerank search)
+MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode evaluate explain index models names \
+	parity pipeline regression rerank search)
 
 .PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop install install-docs \
 	install-pyserini2 install-interop lint docs regressions clean

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ import pytest
 import torch
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.doctor import checks
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
@@ -26,7 +22,7 @@ from pyserini_repbert.explain.similarity import SimilarityModel
 from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.models.precision import Precision, has_native_bfloat16, used_precision
+from pyserini_repbert.models.precision import Precision, used_precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
@@ -291,78 +287,3 @@ class TestAdvice:
 
         options = make_parser().parse_args(['--output', 'o', '--backend', 'onnx'])
         assert rerank_update(update, options) is update
-
-
-@pytest.mark.parametrize('native', ANSWERS)
-def test_the_doctor_asks_the_same_function(native, native_bfloat16: Force):
-    native_bfloat16(native)
-    (finding,) = checks._torch()
-    assert finding.status is checks.Status.OK
-    assert ('bfloat16 natively on the CPU: --bf16 is about 2x faster' in finding.found) is native
-    assert ('no native bfloat16: --bf16 is slow' in finding.found) is not native
-
-
-@pytest.mark.parametrize(
-    ('kernels', 'avx512', 'amx', 'native'),
-    [
-        ('AVX512', True, False, True),
-        ('AVX512', False, True, True),
-        ('AVX512', False, False, False),
-        ('AVX2', True, True, False),
-        ('DEFAULT', True, True, False),
-    ],
-)
-def test_what_counts_as_native(kernels, avx512, amx, native, monkeypatch):
-    monkeypatch.setattr(torch.backends.cpu, 'get_cpu_capability', lambda: kernels)
-    monkeypatch.setattr(torch.cpu, '_is_avx512_bf16_supported', lambda: avx512)
-    monkeypatch.setattr(torch.cpu, '_is_amx_tile_supported', lambda: amx)
-    assert has_native_bfloat16(CPU) is native
-    assert has_native_bfloat16(torch.device('meta')) is False
-    for capability, expected in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
-        monkeypatch.setattr(torch.cuda, 'get_device_capability', lambda device, found=capability: found)
-        assert has_native_bfloat16(torch.device('cuda:0')) is expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('kernels', ['default', 'avx2', None])
-def test_bfloat16_runs_whatever_kernels_are_allowed(kernels):
-    """Heads of 32 and texts of 40 wordpieces: long enough for PyTorch's fused attention to pack them."""
-    code = (
-        'import torch\nfrom pyserini_repbert.models.bert import Bert, BertConfig\n'
-        'torch.manual_seed(0)\nmodel = Bert(BertConfig(vocab_size=50, hidden_size=64, num_hidden_layers=1, '
-        'num_attention_heads=2, intermediate_size=64)).eval()\n'
-        'ids = torch.arange(80).reshape(2, 40) % 50\nmask = torch.ones(2, 40, dtype=torch.bool)\nmask[1, 30:] = False\n'
-        'with torch.inference_mode():\n'
-        '    for own in (None, mask):\n'
-        '        exact = model.float()(ids, torch.zeros_like(ids), own)\n'
-        '        half = model.bfloat16()(ids, torch.zeros_like(ids), own)\n'
-        '        print(bool((exact - half).abs().max() < 0.05))\n'
-    )
-    environment = {key: value for key, value in os.environ.items() if key != 'ATEN_CPU_CAPABILITY'}
-    environment |= {'ATEN_CPU_CAPABILITY': kernels} if kernels else {}
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False, env=environment)
-    assert (done.stdout.split(), done.stderr) == (['True', 'True'], '')
-
-
-@pytest.mark.parametrize(
-    ('module', 'words'),
-    [
-        ('search', ['--index', 'i', '--query', 'x']),
-        ('encode', ['--corpus', 'c', '--encoder', 'e', '--output', 'o']),
-        ('train', ['recipe.yaml']),
-        ('index', ['lucene', '--corpus', 'c', '--output', 'o']),
-    ],
-)
-@pytest.mark.parametrize('number', ['99999999', '1025'])
-def test_more_threads_than_make_sense_are_refused(number, module, words, capsys):
-    assert run(module, *words, '--threads', number) == 2
-    error = capsys.readouterr().err
-    assert (
-        f'argument --threads: {number} threads were asked for, expected 1 to 1024' in error and error.count('\n') == 1
-    )
-
-
-def test_numbers_of_threads():
-    assert command.threads('1') == 1 and command.threads('1024') == 1024
-    with pytest.raises(command.argparse.ArgumentTypeError, match="'0' is not a whole number of at least 1"):
-        command.threads('0')

@@ -30,6 +30,25 @@ def bundle(
 
 
 @pytest.fixture
+def dense(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path) -> Path:
+    """A dense bundle of 30 passages in three shards."""
+    corpus = open_corpus(corpus_file(30))
+    encode_corpus(corpus, RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'dense', store_text=True, shard_size=13)
+    return tmp_path / 'dense'
+
+
+@pytest.fixture
+def candidates(dense: Path) -> Any:
+    """A frame of seven hits for each of three queries, with text."""
+    from pyterrier_world import TOPICS
+
+    import pyserini_repbert.interop.pyterrier as ours
+
+    retriever = ours.RepBertRetriever(dense, num_results=7)
+    return (retriever >> ours.PassageText(retriever))(TOPICS)
+
+
+@pytest.fixture
 def searcher(bundle: Callable[..., Path]) -> RepBertSearcher:
     """Exact search of it."""
     return RepBertSearcher(bundle())

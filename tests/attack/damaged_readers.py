@@ -1,0 +1,279 @@
+"""Every reader of files that users bring, with whole files and what an independent reading finds in them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import re
+import tarfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mutations
+import numpy as np
+import reference_readings as reference
+from sample_files import (
+    CATALOG,
+    CEDR,
+    CORPUS_JSONL,
+    COSTS,
+    DOCUMENTS,
+    FOLD,
+    FOLDS,
+    HTML,
+    ID_TRIPLES,
+    JSON_WEIGHTS,
+    MSMARCO_RUN,
+    PREDICTIONS,
+    QRELS,
+    RECIPE,
+    REGRESSION,
+    REPORT,
+    TERM_WEIGHTS,
+    TOPICS_JSONL,
+    TOPICS_TREC,
+    TREC_RUN,
+    TRIPLES,
+    TSV,
+    encoded,
+)
+
+from pyserini_repbert import catalog
+from pyserini_repbert.commands.blame import differences, differing, read_report
+from pyserini_repbert.commands.evaluate_tradeoff import _read_costs
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.evaluate.folds import read_folds
+from pyserini_repbert.formats.runs import iter_run, read_run
+from pyserini_repbert.formats.topics import read_qrels, read_topics
+from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
+from pyserini_repbert.train.inputs import first_columns
+from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.reading import read_recipe
+from pyserini_repbert.train.recipe import Source
+from pyserini_repbert.train.sources import TrainingSource
+
+
+def archive() -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode='w') as packed:
+        for name in ('a.html', 'b.html'):
+            member = tarfile.TarInfo(name)
+            member.size = len(HTML)
+            packed.addfile(member, io.BytesIO(HTML.encode()))
+        link = tarfile.TarInfo('c.txt')
+        link.type, link.linkname = tarfile.SYMTYPE, 'a.html'
+        packed.addfile(link)
+    return stream.getvalue()
+
+
+def kept_scores(folder: Path) -> list[bytes]:
+    """An .npz, and the JSON in it with the arrays behind."""
+    differences = np.arange(4, dtype=float).reshape(2, 2)
+    query = SavedScores('q', 'text', ('a', 'b', 'c'), np.array([-1.0, -2.0]), np.array([0, 2]), differences)
+    path = folder / 'kept.npz'
+    write_saved_scores(path, [query, query], {'costs': [{'seconds': 1.0, 'inferences': 3}], 'k1': 2})
+    return [path.read_bytes()]
+
+
+def repacked(draw: random.Random, data: bytes) -> bytes:
+    """With an accident in one of its arrays, which are packed again."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(made, 'w') as after:
+        names = before.namelist()
+        chosen = draw.choice(names)
+        for name in names:
+            content = before.read(name)
+            if name == chosen == 'names.npy':
+                with io.BytesIO(content) as stream:
+                    text = mutations.mutated(draw, np.load(stream).tobytes())
+                with io.BytesIO() as stream:
+                    np.save(stream, np.frombuffer(text, dtype=np.uint8))
+                    content = stream.getvalue()
+            elif name == chosen:
+                content = mutations.mutated(draw, content)
+            after.writestr(name, content)
+    return made.getvalue()
+
+
+def corpus(fmt: str, **options: Any) -> Callable[[Path], Any]:
+    def read(path: Path) -> Any:
+        found = open_corpus(path, fmt, **options)
+        return [tuple(passage) for passage in found], found.skipped
+
+    return read
+
+
+def run_of(path: Path) -> Any:
+    found = {qid: (list(ranked.docids), list(ranked.scores)) for qid, ranked in read_run(path).items()}
+    one_by_one = _or_refused(lambda: {qid: (list(own.docids), list(own.scores)) for qid, own in iter_run(path)})
+    assert one_by_one in (found, None)  # None where a query's lines are in several places
+    return found
+
+
+def _or_refused(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except PyseriniRepbertError:
+        return None
+
+
+def topics(path: Path) -> Any:
+    return [(query.qid, query.text) for query in read_topics(path)]
+
+
+def triples(of_texts: bool) -> Callable[[Path], Any]:
+    def read(path: Path) -> Any:
+        source = TrainingSource(Source(triples=str(path)), 0, Guard(), 'data.0')
+        source.of_texts = of_texts
+        source.queries = {'q1': '', 'q2': ''}
+        return list(source.instances(0, 0))
+
+    return read
+
+
+def report(path: Path) -> Any:
+    found = read_report(path)
+    differing(found['environment'], {})
+    return [differences(one, one) for file in found['files'] for one in file['conditions']]
+
+
+def as_sniffed(parse: Callable[[bytes], Any], *others: bytes) -> Callable[[bytes], Any]:
+    """A reference that holds where the file's first character does not tell of another format."""
+
+    def read(data: bytes) -> Any:
+        start = data.removeprefix(b'\xef\xbb\xbf').decode('utf-8', 'replace').lstrip().encode()
+        return NotImplemented if start.startswith(others) or re.match(rb'(doc|query)\t', start) else parse(data)
+
+    return read
+
+
+def kept_lines(parse: Callable[[bytes], reference.Passages], skip: bool) -> Callable[[bytes], Any]:
+    def read(data: bytes) -> Any:
+        passages, refused = parse(data)
+        if refused and not skip:
+            raise reference.Refused(refused[0])
+        return passages, len(refused)
+
+    return read
+
+
+def nothing_lost(data: bytes, found: Any) -> None:
+    """Each letter outside tags is in a docid or a text."""
+    read = Counter(''.join(''.join(passage) for passage in (found[0] if isinstance(found, tuple) else found)))
+    assert not Counter(reference.letters_outside_tags(data)) - read
+
+
+def no_topic_lost(data: bytes, found: Any) -> None:
+    for tag in (rb'<num\b[^>]*>', rb'<title\b[^>]*>'):
+        assert len(re.findall(tag, data, re.IGNORECASE)) == len(found)
+
+
+def last_docids() -> list[str]:
+    return ['d0', 'd1', 'd2']
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader, files that it takes, and what has to hold for what it makes of damaged ones.
+
+    Attributes
+    ----------
+    expected : the reference reading; NotImplemented where it does not apply
+    holds : called with a file's bytes and what was read
+    pack : makes the bytes of the file from the damaged text
+    refuses : False for one that passes over what it cannot use
+    """
+
+    name: str
+    seeds: Sequence[bytes]
+    read: Callable[[Path], Any]
+    expected: Callable[[bytes], Any] | None = None
+    holds: Callable[[bytes, Any], None] | None = None
+    file: str = 'file'
+    pack: Callable[[random.Random, bytes], bytes] | None = None
+    refuses: bool = True
+
+
+READERS = [
+    Reader('run', encoded(TREC_RUN, MSMARCO_RUN), run_of, reference.run),
+    Reader('run.gz', encoded(TREC_RUN, MSMARCO_RUN), run_of, reference.run, file='run.gz', pack=mutations.packed),
+    Reader('qrels', encoded(QRELS), read_qrels, reference.qrels),
+    Reader('qrels.gz', encoded(QRELS), read_qrels, reference.qrels, file='qrels.gz', pack=mutations.packed),
+    Reader('topics TSV', encoded(TSV), topics, as_sniffed(reference.topics_tsv, b'<', b'{')),
+    Reader('topics JSONL', encoded(TOPICS_JSONL), topics, lambda data: as_json(data)),
+    Reader('topics TREC', encoded(TOPICS_TREC), topics, holds=lambda data, found: if_trec(data, found)),
+    Reader('topics documents', encoded(DOCUMENTS), topics, holds=lambda data, found: if_documents(data, found)),
+    Reader('topics CEDR', encoded(CEDR), topics),
+    Reader('corpus TSV', encoded(TSV), corpus('tsv'), kept_lines(reference.corpus_tsv, False)),
+    Reader(
+        'corpus TSV, skip', encoded(TSV), corpus('tsv', on_error='skip'), kept_lines(reference.corpus_tsv, True),
+        refuses=False,
+    ),
+    Reader(
+        'corpus TSV.gz', encoded(TSV), corpus('tsv'), kept_lines(reference.corpus_tsv, False),
+        file='corpus.tsv.gz', pack=mutations.packed,
+    ),
+    Reader('corpus JSONL', encoded(CORPUS_JSONL), corpus('jsonl'), kept_lines(reference.corpus_jsonl, False)),
+    Reader(
+        'corpus JSONL, skip', encoded(CORPUS_JSONL), corpus('jsonl', on_error='skip'),
+        kept_lines(reference.corpus_jsonl, True), refuses=False,
+    ),
+    Reader('corpus TREC', encoded(DOCUMENTS), corpus('trec'), holds=nothing_lost),
+    Reader('corpus TREC, skip', encoded(DOCUMENTS), corpus('trec', on_error='skip'), refuses=False),
+    Reader('corpus CEDR', encoded(CEDR), corpus('cedr')),
+    Reader(
+        'corpus, guessed', encoded(TSV, CORPUS_JSONL, DOCUMENTS, CEDR), corpus('auto', on_error='skip'), refuses=False
+    ),
+    Reader('corpus HTML in .tar', [archive()], corpus('html'), file='pages.tar'),
+    Reader('corpus HTML in .tgz', [archive()], corpus('html'), file='pages.tgz', pack=mutations.packed),
+    Reader('CEDR topics', encoded(CEDR), read_topics),
+    Reader('corpus CEDR, skip', encoded(CEDR), corpus('cedr', on_error='skip'), refuses=False),
+    Reader('predicted queries', encoded(PREDICTIONS), lambda path: list(predicted_queries(path, last_docids))),
+    Reader('term weights', encoded(TERM_WEIGHTS, JSON_WEIGHTS), lambda path: list(weighted_texts(path, last_docids))),
+    Reader('triples of texts', encoded(TRIPLES), triples(True)),
+    Reader('triples of ids', encoded(ID_TRIPLES), triples(False)),
+    Reader('list of qids', encoded(FOLD), lambda path: first_columns(str(path))),
+    Reader('folds as lists', encoded(FOLD), lambda path: read_folds([path] * 3)),
+    Reader('folds as JSON', encoded(FOLDS), lambda path: read_folds([path])),
+    Reader('cost report', encoded(COSTS), lambda path: _read_costs(str(path))),
+    Reader('report of regressions', encoded(REPORT), report),
+    Reader('regression', encoded(REGRESSION), read_regression, file='file.yaml'),
+    Reader('recipe', encoded(RECIPE), read_recipe, file='recipe.yaml'),
+    Reader('catalog', encoded(CATALOG), catalog.read_catalog, file='catalog.yaml'),
+    Reader('saved scores', [], read_saved_scores, file='kept.npz', pack=repacked),
+]  # fmt: skip
+
+
+def as_json(data: bytes) -> Any:
+    start = data.removeprefix(b'\xef\xbb\xbf').decode('utf-8', 'replace').lstrip()
+    return reference.topics_jsonl(data) if start.startswith('{') else NotImplemented
+
+
+def if_trec(data: bytes, found: Any) -> None:
+    start = data.removeprefix(b'\xef\xbb\xbf').lstrip()
+    if start.startswith(b'<') and not start.upper().startswith(b'<DOC>'):
+        no_topic_lost(data, found)
+
+
+def if_documents(data: bytes, found: Any) -> None:
+    if data.removeprefix(b'\xef\xbb\xbf').lstrip().upper().startswith(b'<DOC>'):
+        nothing_lost(data, found)
+
+
+def unpacked(path: Path, data: bytes) -> bytes:
+    """What is in the file; raises Refused for damaged gzip data."""
+    if path.suffix != '.gz':
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, OSError, zlib.error) as error:
+        raise reference.Refused from error
