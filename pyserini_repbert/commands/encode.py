@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command, recording
+
+if TYPE_CHECKING:
+    from pyserini_repbert.encode.sharding import Part
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,6 +17,19 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
     command.add_precision_arguments(parser)
     parser.add_argument('--offline', action='store_true', help='never download')
+
+
+def encoding(options: argparse.Namespace, part: Part, update: Callable[[int], object]) -> dict[str, Any]:
+    """What the encoding of a dense and of an EPIC bundle are given alike."""
+    return {
+        'store_text': options.store_text,
+        'shard_size': options.shard_size,
+        'token_budget': options.batch_tokens,
+        'part': part,
+        'resume': options.resume,
+        'overwrite': options.overwrite,
+        'on_progress': command.model_update(update, options),
+    }
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -63,13 +81,7 @@ def main(arguments: list[str]) -> int | None:
             encoder,
             options.output,
             dtype=options.vector_dtype,
-            store_text=options.store_text,
-            shard_size=options.shard_size,
-            token_budget=options.batch_tokens,
-            part=part,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            on_progress=command.model_update(bar.update, options),
+            **encoding(options, part, bar.update),
         )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     if manifest is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from pyserini_repbert.commands import recording
-from pyserini_repbert.commands.command import model_update, positive_int, precision, progress, zero_or_more
-from pyserini_repbert.commands.encode import add_model_arguments
+from pyserini_repbert.commands.command import positive_int, precision, progress, zero_or_more
+from pyserini_repbert.commands.encode import add_model_arguments, encoding
 
 _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
@@ -55,13 +55,7 @@ def run(options: argparse.Namespace) -> int:
             options.output,
             prune=options.prune,
             weights=_WEIGHTS[options.weights],
-            store_text=options.store_text,
-            shard_size=options.shard_size,
-            token_budget=options.batch_tokens,
-            part=part,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            on_progress=model_update(bar.update, options),
+            **encoding(options, part, bar.update),
         )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     if manifest is None:

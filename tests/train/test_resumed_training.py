@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from trained_models import REPBERT, SYSTEMS, Killed, dies_before, files, scores
+from trained_models import REPBERT, SYSTEMS, dies_before, files, killed_at, scores
 
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
 from pyserini_repbert.train.training import train
@@ -15,7 +15,7 @@ from pyserini_repbert.train.training import train
 @pytest.mark.parametrize('system', ['repbert', 'epic'])
 def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp_path, world, monkeypatch):
     """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and best model continue."""
-    from pyserini_repbert.train.logs import CsvLog, read_log
+    from pyserini_repbert.train.logs import read_log
 
     validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
     recipe = tiny_recipe(
@@ -25,17 +25,7 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
         validation=validation | {'sample': 6, 'every': 2, 'patience': 3},
     )
     first = train(recipe, tmp_path / 'whole', device='cpu')
-    original = CsvLog.on_log
-
-    def dies(self, args, state, control, logs=None, **kwargs):
-        original(self, args, state, control, logs, **kwargs)
-        if state.global_step == 5:
-            raise Killed
-
-    monkeypatch.setattr(CsvLog, 'on_log', dies)
-    with pytest.raises(Killed):
-        train(recipe, tmp_path / 'resumed', device='cpu')
-    monkeypatch.undo()
+    killed_at(5, recipe, tmp_path / 'resumed', monkeypatch)
     assert not (tmp_path / 'resumed').exists()
     with pytest.raises(InputError, match='resume it, or overwrite it') as refused:
         train(recipe, tmp_path / 'resumed', device='cpu')
@@ -159,7 +149,6 @@ def test_resuming_with_another_recipe_is_refused(tiny_recipe, tmp_path):
 def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_recipe, tmp_path, world, monkeypatch):
     """KNRM with and without [CLS] over Vanilla BERT; killed at step 3 of 6, after the state of step 2."""
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-    from pyserini_repbert.train.logs import CsvLog
 
     adapter = {'rank': 2, 'alpha': 4}
     vanilla = tiny_recipe('cedr', ranking={'architecture': 'vanilla', 'max_query_length': 6}, adapter=adapter)
@@ -168,17 +157,7 @@ def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_reci
     ranking = SYSTEMS['cedr'] | {'joint': joint}
     recipe = tiny_recipe('cedr', ranking=ranking, adapter=adapter, base=str(tmp_path / 'vanilla'), validation=settings)
     first = train(recipe, tmp_path / 'whole', device='cpu')
-    original = CsvLog.on_log
-
-    def dies(self, args, state, control, logs=None, **kwargs):
-        original(self, args, state, control, logs, **kwargs)
-        if state.global_step == 3:
-            raise Killed
-
-    monkeypatch.setattr(CsvLog, 'on_log', dies)
-    with pytest.raises(Killed):
-        train(recipe, tmp_path / 'out', device='cpu')
-    monkeypatch.undo()
+    killed_at(3, recipe, tmp_path / 'out', monkeypatch)
     done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
     assert done.best == pytest.approx(first.best)
     np.testing.assert_allclose(scores('cedr', tmp_path / 'whole'), scores('cedr', tmp_path / 'out'), atol=1e-5)

@@ -6,10 +6,13 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.train.logs import CsvLog
+from pyserini_repbert.train.training import train
 
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
 
@@ -56,3 +59,18 @@ def files(folder: Path) -> dict[str, bytes]:
 
 class Killed(Exception):
     """Stands for the end of a process."""
+
+
+def killed_at(step: int, recipe, folder: Path, monkeypatch) -> None:
+    """Train until the log of a step is written, and die there."""
+    original = CsvLog.on_log
+
+    def dies(self, args, state, control, logs=None, **kwargs):
+        original(self, args, state, control, logs, **kwargs)
+        if state.global_step == step:
+            raise Killed
+
+    monkeypatch.setattr(CsvLog, 'on_log', dies)
+    with pytest.raises(Killed):
+        train(recipe, folder, device='cpu')
+    monkeypatch.undo()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,7 +58,17 @@ class RerankTransformer(pt.Transformer):  # type: ignore[misc]
         return self.reranker.reranked(queries, rankings), {}
 
 
-class MonoBert(RerankTransformer):
+class TextRerankTransformer(RerankTransformer):
+    """Base of those whose reranker, of the type `kind`, takes a model, a device and settings."""
+
+    kind: ClassVar[Callable[..., Reranker]]
+
+    def __init__(self, model: str | Path | Reranker, device: str = 'cpu', **settings: Any) -> None:
+        self.model, self.device, self.settings = model, device, settings
+        self.reranker = model if isinstance(model, Reranker) else self.kind(model, device, **settings)
+
+
+class MonoBert(TextRerankTransformer):
     """monoBERT; the frame needs 'text', which `PassageText` adds.
 
     Parameters
@@ -66,9 +77,7 @@ class MonoBert(RerankTransformer):
     device, settings : as of `MonoBertReranker`, whose errors are raised
     """
 
-    def __init__(self, model: str | Path | MonoBertReranker, device: str = 'cpu', **settings: Any) -> None:
-        self.model, self.device, self.settings = model, device, settings
-        self.reranker = model if isinstance(model, MonoBertReranker) else MonoBertReranker(model, device, **settings)
+    kind = MonoBertReranker
 
 
 class DuoBert(RerankTransformer):
@@ -138,7 +147,7 @@ class Epic(RerankTransformer):
         self.reads_text = self.reranker.index is None
 
 
-class Cedr(RerankTransformer):
+class Cedr(TextRerankTransformer):
     """CEDR; scores are comparable within one query only. The frame needs 'text'.
 
     Parameters
@@ -147,6 +156,4 @@ class Cedr(RerankTransformer):
     device, settings : as of `CedrReranker`, whose errors are raised
     """
 
-    def __init__(self, model: str | Path | CedrReranker, device: str = 'cpu', **settings: Any) -> None:
-        self.model, self.device, self.settings = model, device, settings
-        self.reranker = model if isinstance(model, CedrReranker) else CedrReranker(model, device, **settings)
+    kind = CedrReranker
