@@ -142,7 +142,7 @@ def checkpoint_kind(name: str) -> str | None:
 
 
 def base(entry: Entry) -> Entry | None:
-    """The entry of the checkpoint that an adapter's entry names as its base; None for what is no adapter."""
+    """The entry of the checkpoint that an adapter's entry names as its base; None if not an adapter."""
     name = entry.values.get('base')
     kind = checkpoint_kind(name) if name else None
     return find(kind, name) if name and kind else None

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.rerank`: a run file through rerankers, or kept scores into a run file."""
+"""`python -m pyserini_repbert.rerank`: a run file through rerankers, or saved scores into a run file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is not here')
     parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
-    parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs kept')
+    parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs saved')
     parser.add_argument(
         '--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all'
     )
@@ -65,7 +65,7 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
     parser.add_argument('--backend', default='torch', choices=('torch', 'onnx', 'onnx-int8'), help='what runs models')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     parser.add_argument('--drop-rest', action='store_true', help='drop candidates that a stage does not take')
-    parser.add_argument('--pairs', metavar='FILE.npz', help='keep the scores, for other settings without a model')
+    parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, for other settings without a model')
     parser.add_argument(
         '--replay-k0',
         type=command.positive_int,
@@ -119,7 +119,7 @@ def rerank_update(update: Callable[[int], object], options: argparse.Namespace) 
 
 
 def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) -> None:
-    """Write what was kept and what it cost; print the cost."""
+    """Write the saved scores and the cost; print the cost."""
     import json
 
     from pyserini_repbert.files import atomic_file
@@ -191,11 +191,11 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
     queries, about = read_saved_scores(options.from_pairs)
     stages = ', '.join(stage.get('stage', '?') for stage in about.get('costs', []))
     run = {}
-    for kept in queries:
-        k0 = len(kept.scores) if options.k0 is None else options.k0
-        k1 = min(about.get('k1', len(kept.members)), len(kept.members)) if options.k1 is None else options.k1
-        found = replay(kept, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[: options.hits]
-        run[kept.qid] = Ranking([item.docid for item in found], [item.score for item in found])
+    for saved in queries:
+        k0 = len(saved.scores) if options.k0 is None else options.k0
+        k1 = min(about.get('k1', len(saved.members)), len(saved.members)) if options.k1 is None else options.k1
+        found = replay(saved, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[: options.hits]
+        run[saved.qid] = Ranking([item.docid for item in found], [item.score for item in found])
     write_run(options.output, run, options.output_format, tag)
     recording.write(options, options.output, ('from_pairs',))
     print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')

@@ -25,7 +25,7 @@ class Precision(Choice, what='precision'):
         return Precision.BFLOAT16 if has_native_bfloat16(device) else Precision.FLOAT32
 
     def dtype(self, device: torch.device) -> torch.dtype:
-        """The torch dtype of what a model then runs in."""
+        """The torch dtype that a model then runs in."""
         found: torch.dtype = getattr(torch, self.on(device).value)
         return found
 

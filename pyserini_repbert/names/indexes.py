@@ -37,7 +37,7 @@ class NamedIndex:
 
     @property
     def collection(self) -> catalog.Entry:
-        """The catalog's entry of what it is made of."""
+        """The catalog's entry of its collection."""
         return catalog.get('collections', str(self.entry.values['collection']))
 
     def check(self) -> None:

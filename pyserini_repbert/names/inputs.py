@@ -40,7 +40,7 @@ class Passages:
 
 
 def recorded_passages(output: str) -> Passages | None:
-    """Where the passages of a run, or of an index, are by its record, or by those of what it was made from.
+    """Where the passages of a run or an index are, as its record says, or those of its inputs.
 
     None where no record says so. An index of the catalog stands for the collection that it is of.
     """

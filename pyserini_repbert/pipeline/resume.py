@@ -35,7 +35,7 @@ class BatchResult:
 
 
 def run_digest(topics: Iterable[Query], run: Run, depth: int | None) -> str:
-    """Checksum of what is reranked: the topics' texts, and their candidates in order."""
+    """Checksum of a reranking's input: the topics' texts, and their candidates in order."""
     seen = hashlib.sha256()
     for query in topics:
         docids = run[query.qid].docids[:depth] if query.qid in run else []

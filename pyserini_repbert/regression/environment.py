@@ -17,7 +17,7 @@ PRECISION = 'float32, or as a command says'
 
 
 def fingerprint() -> dict[str, str]:
-    """Name -> value of what is compared when two results differ: the machine's part, the same for all conditions."""
+    """What is compared when two results differ, name -> value: the machine's part, the same for all conditions."""
     return versions() | _java() | {
         'code': code_version(),
         'platform': f'{platform.system()} {platform.machine()}',

@@ -26,7 +26,7 @@ class Located:
 
     @classmethod
     def read(cls, path: StrPath, kind: type[Entry]) -> Located:
-        """The root of a YAML file. Raises InputError with file and line for what is not YAML, or not as in `kind`."""
+        """The root of a YAML file. Raises InputError with file and line unless it is YAML as in `kind`."""
         node = read_nodes(path, 'regression file')
         if node is None:
             raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')

@@ -71,15 +71,6 @@ def source_text(expected: Expected) -> str:
     return f'{source.text}: {expected.place}{machine}'
 
 
-def entry_rows(regression: Regression) -> list[tuple[str, str, str, str]]:
-    """(condition, measure, expected, source) of every entry, as the report shows them."""
-    return [
-        (condition.name, measure_text(own), own.text, source_text(own))
-        for condition in regression.conditions
-        for own in [*condition.expected, *condition.recorded]
-    ]
-
-
 def markdown(data: dict[str, Any]) -> str:
     """The report as a page: totals, a table for each file, failures, what is missing and how to get it."""
     from pyserini_repbert.evaluate.tables import markdown as table

@@ -132,7 +132,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One line of a table: commands, and the scores expected of what they make.
+    """One line of a table: commands, and the scores expected of them.
 
     Attributes
     ----------

@@ -159,12 +159,12 @@ def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Map
 
 
 def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]:
-    """Kept scores and what was said about them.
+    """Saved scores, and what was noted about them.
 
     Raises
     ------
     InputError
-        for a file that is no such thing
+        for a file of another kind
     DamagedFileError
         for one whose parts do not fit together
     """

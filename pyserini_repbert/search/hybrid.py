@@ -15,13 +15,6 @@ PYSERINI = 'pyserini'  # the formula of Pyserini's HybridSearcher, which is not 
 _PYSERINI_ALPHA = 0.1  # its default
 
 
-class Hit(Protocol):
-    """A hit under Pyserini's contract."""
-
-    docid: str
-    score: float
-
-
 class Searcher(Protocol):
     """A searcher under Pyserini's contract."""
 

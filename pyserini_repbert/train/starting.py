@@ -40,7 +40,7 @@ def open_base(name: str) -> Checkpoint:
 
 
 def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
-    """The task of a recipe, its model made of the base's weights and of new ones, drawn by the seed, for what it lacks.
+    """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where the base has none.
 
     Raises
     ------

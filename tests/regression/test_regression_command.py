@@ -6,16 +6,26 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.report import entry_rows
+from pyserini_repbert.regression.report import measure_text, source_text
 
 ROOT = Path(__file__).parents[2]
 Make = Callable[..., Path]
+
+
+def entry_rows(regression: Any) -> list[tuple[str, str, str, str]]:
+    """(condition, measure, expected, source) of every entry, as the report shows them."""
+    return [
+        (condition.name, measure_text(own), own.text, source_text(own))
+        for condition in regression.conditions
+        for own in [*condition.expected, *condition.recorded]
+    ]
 
 
 def command(path: Path, data: Path, *flags: str) -> int:

@@ -21,7 +21,7 @@ _FLAGS = ('joint', 'pad_query')
 
 
 def check_config(path: Path, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raise DamagedFileError, which names the file `path`, for what is no BERT's config.json, or not of these weights.
+    """Raise DamagedFileError, naming the file `path`, unless it is the config.json of a BERT with these weights.
 
     Parameters
     ----------

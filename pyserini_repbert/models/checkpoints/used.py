@@ -15,7 +15,7 @@ _TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # where there is no tokeniz
 
 
 def used_models(users: Iterable[object]) -> tuple[Model, ...]:
-    """The models of what runs one, encoders and rerankers: what has a `checkpoint` and a `precision`; each once."""
+    """The models of encoders and rerankers, each once; what has no `checkpoint` is passed over."""
     pairs = [(getattr(user, 'checkpoint', None), getattr(user, 'precision', '')) for user in users]
     return tuple(dict.fromkeys(model_of(own, str(used)) for own, used in pairs if isinstance(own, Checkpoint)))
 
