@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.train import main
+from pyserini_repbert.record import read_record
 
 RANKING = {'max_query_length': 8, 'max_doc_length': 16}
 
@@ -37,6 +39,12 @@ def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
         'sha256sums',
         'vocab.txt',
     ]
+    record = read_record(output)
+    weights = output.parent / record.models[0].name / 'model.safetensors'
+    assert record.models[0].weights == hashlib.sha256(weights.read_bytes()).hexdigest()
+    assert record.command[3:6] == (path, '--set', 'training.steps=2') and record.settings['set'] == ['training.steps=2']
+    assert {'recipe', 'topics', 'qrels', 'corpus'} <= {own.role for own in record.inputs}
+    assert all(own.sha256 for own in record.inputs)
     assert command.run(main, arguments) == 2
     assert 'is there already' in capsys.readouterr().err
     assert command.run(main, [*arguments, '--overwrite']) == 0
