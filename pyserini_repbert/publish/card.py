@@ -1,0 +1,134 @@
+"""The card of a hub repository: licence, tags, and results in the form that the hub shows (`model-index`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
+
+_HEAD = re.compile(r'---\n(.*?)\n---\n', re.DOTALL)
+_TASKS = {'repbert': 'sentence-similarity', 'monobert': 'text-ranking', 'duobert': 'text-ranking'}
+_LIBRARIES = {'repbert': 'sentence-transformers', 'monobert': 'transformers', 'duobert': 'transformers'}
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card says beyond the checkpoint itself.
+
+    Attributes
+    ----------
+    name : of the model
+    licence : in the hub's spelling; None: what the checkpoint's own card says
+    results : measure -> value, by data set
+    """
+
+    name: str
+    licence: str | None = None
+    results: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def text(self, checkpoint: Checkpoint, system: str) -> str:
+        """The card's Markdown. Raises InputError where nobody names a licence."""
+        from huggingface_hub import EvalResult, ModelCardData
+
+        head, body = _existing(checkpoint.folder / 'README.md')
+        licence = self.licence or head.get('license')
+        if not licence:
+            raise InputError(
+                f"the licence of '{checkpoint.name}' is not known: name one, as apache-2.0", parameters=('licence',)
+            )
+        data = ModelCardData(
+            license=str(licence).lower(),
+            library_name=_LIBRARIES.get(system, 'pyserini_repbert'),
+            pipeline_tag=_TASKS.get(system),
+            tags=['information-retrieval', 'pyserini', system],
+            base_model=_on_the_hub(head.get('base_model')),
+            model_name=self.name,
+            eval_results=[
+                EvalResult('text-retrieval', data_set, data_set, measure, value)
+                for data_set, values in self.results.items()
+                for measure, value in values.items()
+            ]
+            or None,
+        )
+        table = _table(self.results)
+        return f'---\n{data.to_yaml()}\n---\n\n{body or f"# {self.name}"}\n\n{table}{_use(system, self.name)}'
+
+
+def read_results(path: StrPath) -> dict[str, float]:
+    """measure -> value from what `evaluate --json` printed for one run. Raises InputError for anything else."""
+    try:
+        runs = json.loads(Path(path).read_text(encoding='utf-8'))['runs']
+        measures = {str(name): float(value) for name, value in runs[0]['measures'].items()}
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise InputError(f'{path} is not what `evaluate --json` prints ({error!r})') from error
+    if len(runs) != 1:
+        names = ', '.join(str(run.get('run')) for run in runs)
+        raise InputError(f'{path} has {len(runs)} runs ({names}): evaluate that of this model alone')
+    return measures
+
+
+def _existing(path: Path) -> tuple[dict[str, Any], str]:
+    """The head and the body of a card that is there."""
+    if not path.is_file():
+        return {}, ''
+    text = path.read_text(encoding='utf-8')
+    match = _HEAD.match(text)
+    if not match:
+        return {}, text.strip()
+    try:
+        head = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        raise InputError(f'{path}: its head is not YAML ({" ".join(str(error).split())}): mend it') from error
+    return head if isinstance(head, dict) else {}, text[match.end() :].strip()
+
+
+def _on_the_hub(base: object) -> str | None:
+    """A base's name where it can be a repository's: no catalog name, no path."""
+    known = isinstance(base, str) and re.fullmatch(r'[\w.-]+/[\w.-]+', base)
+    return base if known else None  # type: ignore[return-value]
+
+
+def _table(results: Mapping[str, Mapping[str, float]]) -> str:
+    if not results:
+        return ''
+    rows = [f'| {name} | {measure} | {value:.4f} |' for name, own in results.items() for measure, value in own.items()]
+    return '\n'.join(['## Evaluation', '', '| data | measure | value |', '|---|---|---|', *rows, '', ''])
+
+
+def _use(system: str, name: str) -> str:
+    where, what = ('pipeline.specs', 'open_reranker')
+    if system == 'repbert':
+        where, what = ('encode', 'RepBertQueryEncoder')
+    ours = f"from pyserini_repbert.{where} import {what}\n\nmodel = {what}('{name}')"
+    lines = [
+        '## Use',
+        '',
+        'With pyserini_repbert, from the folder where its files are:',
+        '',
+        '```python',
+        ours,
+        '```',
+        '',
+    ]
+    if system == 'repbert':
+        lines += [
+            'With sentence-transformers:',
+            '',
+            '```python',
+            'from sentence_transformers import SentenceTransformer',
+            '',
+            f"model = SentenceTransformer('{name}')",
+            "scores = model.similarity(model.encode_query(['a question']), model.encode_document(['a passage']))",
+            '```',
+            '',
+        ]
+    return '\n'.join(lines)
