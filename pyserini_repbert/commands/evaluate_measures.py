@@ -24,7 +24,7 @@ DEFAULT_MEASURES = ['nDCG@10', 'MRR@10', 'R@1000']
 def main(arguments: Sequence[str]) -> int | None:
     """Evaluate run files and print a table or JSON."""
     options = _parser().parse_args(arguments)
-    from pyserini_repbert.evaluate.measures import evaluate, parse_measures
+    from pyserini_repbert.evaluate.measures import evaluate, judged_only, parse_measures
     from pyserini_repbert.evaluate.significance import compare
     from pyserini_repbert.names.topics import load_qrels
 
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int | None:
     qrels = load_qrels(options.qrels)
     found: dict[str, Evaluation] = {}
     for name, run in read_named(paths, options.quiet):
-        found[name] = evaluate(run, qrels, measures)
+        found[name] = evaluate(judged_only(run, qrels) if options.judged_only else run, qrels, measures)
     baseline, *others = found
     tests = {name: compare(found[baseline], found[name]) for name in others} if options.compare else {}
     if options.per_query:
@@ -138,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     made.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form: AP(rel=2)@1000")
+    made.add_argument('--judged-only', action='store_true', help='without documents that nobody judged for the topic')
     made.add_argument('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
     made.add_argument('--compare', action='store_true', help='paired t-tests of the other runs against the first')
     made.add_argument('--json', action='store_true', help='print JSON instead of tables')

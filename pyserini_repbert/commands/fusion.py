@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str]) -> int | None:
     """Read, fuse, write; with --provenance also where each document comes from."""
+    if arguments[:1] == ['tune']:
+        from pyserini_repbert.commands.fusion_tune import main as tune
+
+        return tune(arguments[1:])
     options = _parser().parse_args(arguments)
     from pyserini_repbert.formats.runs import check_format, default_tag
     from pyserini_repbert.fusion.methods import combiner
@@ -90,7 +94,11 @@ def _in_memory(options: argparse.Namespace, combine: Combine) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser('fusion', 'Fuse run files (TREC or MS MARCO format, plain or .gz) query by query.')
+    made = parser(
+        'fusion',
+        'Fuse run files (TREC or MS MARCO format, plain or .gz) query by query. With the word tune in '
+        'front, find out how on judged topics (it has its own --help).',
+    )
     made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files; the first one leads')
     made.add_argument(
         '--method',
@@ -102,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     made.add_argument('--output-format', default='trec', choices=['trec', 'msmarco'], help='format to write')
-    made.add_argument('--tag', help="the run's tag (default: from the name of the output)")
+    made.add_argument('--tag', '--runtag', help="the run's tag (default: from the name of the output)")
     made.add_argument(
         '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
     )
@@ -112,7 +120,9 @@ def _parser() -> argparse.ArgumentParser:
 def add_formula_arguments(made: argparse._ActionsContainer) -> None:
     """--alpha, --rrf-k and --depth, of every command that fuses."""
     made.add_argument('--alpha', type=finite_number, help="interpolation: the first ranking's weight, default 0.5")
-    made.add_argument('--rrf-k', type=finite_number, help='rrf: the constant that is added to ranks, default 60')
+    made.add_argument(
+        '--rrf-k', '--rrf.k', type=finite_number, help='rrf: the constant that is added to ranks, default 60'
+    )
     made.add_argument('--depth', type=positive_int, help='fuse only the best hits of each ranking')
 
 

@@ -73,6 +73,19 @@ def _parse(name: str) -> NamedMeasure:
     return NamedMeasure(name, measure)
 
 
+def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
+    """The run without documents that nobody judged for their topic, as if they had never been found.
+
+    Judgments pooled from other systems then do less harm to a new one (Sakai, SIGIR 2007: condensed lists).
+    """
+    kept = {}
+    for qid, ranking in run.items():
+        known = qrels.get(qid, {})
+        hits = [hit for hit in ranking if hit.docid in known]
+        kept[qid] = Ranking((hit.docid for hit in hits), (hit.score for hit in hits))
+    return kept
+
+
 def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedMeasure]) -> Evaluation:
     """Evaluate a run over all judged topics, by its scores (as evaluators do with a run file).
 

@@ -39,12 +39,12 @@ def fusion_table(
     table: FusionTable = {named.name: {row: {} for row in runs} for named in measures}
     for row, first in judged.items():
         for column, second in judged.items():
-            fused = first if row == column else _in_order(fuse([first, second], method, k, alpha, rrf_k))
+            fused = first if row == column else in_order(fuse([first, second], method, k, alpha, rrf_k))
             for name, value in evaluate(fused, qrels, measures).means.items():
                 table[name][row][column] = value
     return table
 
 
-def _in_order(run: Run) -> Run:
+def in_order(run: Run) -> Run:
     """The run with scores that make an evaluator keep its order, as a written run has them."""
     return {qid: Ranking(own.docids, reciprocal_scores(len(own.docids))) for qid, own in run.items()}

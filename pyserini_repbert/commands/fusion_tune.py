@@ -1,0 +1,56 @@
+"""The command `fusion tune`: method, order and constants, chosen by cross-validation on one's own topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyserini_repbert.commands.command import parser, positive_int, whole_number, zero_or_more
+
+_METHODS = ('interleave', 'rrf', 'interpolation')
+
+
+def main(arguments: Sequence[str]) -> int | None:
+    """Choose on training folds, report on held-out ones."""
+    made = parser(
+        'fusion tune',
+        'How to fuse run files on your topics: method, order of the runs, rrf_k, alpha. Each fold of the judged topics '
+        'is reported under what the other folds choose, with t-tests against the runs alone and untuned fusion.',
+    )
+    made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files, each as FILE or NAME=FILE')
+    made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
+    made.add_argument('--measure', default='nDCG@10', help="in ir_measures' form")
+    made.add_argument('--folds', type=positive_int, default=5, help='of the judged topics')
+    made.add_argument('--seed', type=whole_number, default=0, help='by which topics are put into folds')
+    made.add_argument('--methods', nargs='+', choices=_METHODS, default=list(_METHODS), help='to try')
+    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
+    made.add_argument('--output', metavar='RUN', help='write the held-out run, each topic under its fold’s choice')
+    options = made.parse_args(arguments)
+    from pyserini_repbert.commands.evaluate_measures import named_paths, read_named
+    from pyserini_repbert.commands.fusion import check_scores
+    from pyserini_repbert.evaluate.measures import parse_measures
+    from pyserini_repbert.evaluate.studies.fusion_tuning import tune_fusion
+    from pyserini_repbert.evaluate.tables import markdown
+    from pyserini_repbert.formats.runs import write_run
+    from pyserini_repbert.names.topics import load_qrels
+
+    (measure,) = parse_measures([options.measure])
+    paths = named_paths(options.runs)
+    if 'interpolation' in options.methods and len(paths) == 2:
+        check_scores('interpolation', paths.values())
+    qrels = load_qrels(options.qrels)
+    runs = dict(read_named(paths, options.quiet))
+    found = tune_fusion(runs, qrels, measure, options.folds, options.seed, options.methods, options.hits or None)
+    rows = [
+        [str(number), str(fold.setting), f'{fold.training:.4f}', f'{fold.held_out:.4f}', str(len(fold.topics))]
+        for number, fold in enumerate(found.folds, 1)
+    ]
+    print(markdown(['fold', 'chosen on the others', 'there', 'held out', 'topics'], rows))
+    print(f'\nHeld out, {measure.name} {found.held_out:.4f} over {len(qrels)} judged topics. Against it:\n')
+    rows = [
+        [own.name, f'{own.mean:.4f}', f'{own.difference:+.4f}', f'{own.t:.3f}', f'{own.p:.4g}'] for own in found.against
+    ]
+    print(markdown(['', measure.name, 'tuned fusion gains', 't', 'p'], rows))
+    print(f'\nAll topics choose: {found.whole}')
+    if options.output:
+        write_run(options.output, found.run)
+    return None

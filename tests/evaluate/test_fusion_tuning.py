@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.evaluate_measures import main as evaluate_main
+from pyserini_repbert.commands.fusion import main
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import judged_only, parse_measures
+from pyserini_repbert.evaluate.studies.fusion_tuning import FusionSetting, settings, tune_fusion
+from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.fusion import fuse
+from pyserini_repbert.ranking import Ranking
+
+(MRR,) = parse_measures(['MRR@10'])
+TOPICS = [str(number) for number in range(10)]
+QRELS = {qid: {'good': 1} for qid in TOPICS}
+
+
+def ranking(*docids: str) -> Ranking:
+    return Ranking(docids, [1.0 / place for place in range(1, len(docids) + 1)])
+
+
+@pytest.fixture
+def runs():
+    """'right' has the relevant document first, 'wrong' has it nowhere; interleaved, the leader decides."""
+    return {
+        'wrong': {qid: ranking('a', 'b', 'c') for qid in TOPICS},
+        'right': {qid: ranking('good', 'a', 'b') for qid in TOPICS},
+    }
+
+
+def test_the_order_that_is_right_is_chosen_in_every_fold(runs):
+    found = tune_fusion(runs, QRELS, MRR, folds=5, methods=['interleave'])
+    assert {fold.setting for fold in found.folds} == {FusionSetting('interleave', ('right', 'wrong'))}
+    assert found.held_out == 1.0 and found.whole.order == ('right', 'wrong')
+    assert sorted(qid for fold in found.folds for qid in fold.topics) == TOPICS
+    assert all(len(fold.topics) == 2 and fold.training == 1.0 for fold in found.folds)
+    means = {own.name: (own.mean, own.difference) for own in found.against}
+    assert means['wrong'] == (0.0, 1.0) and means['right'] == (1.0, 0.0)
+    assert means['interleave wrong+right (untuned)'] == (0.5, 0.5)  # a good b c: second place
+    assert list(found.run) == TOPICS
+    assert found.run['3'] == fuse([runs['right'], runs['wrong']])['3']
+
+
+def test_held_out_topics_do_not_choose(runs):
+    """One topic prefers the other order; alone in its fold, it is reported under what the others choose."""
+    odd = '7'
+    runs['right'][odd], runs['wrong'][odd] = ranking('a', 'b'), ranking('good', 'c')
+    found = tune_fusion(runs, QRELS, MRR, folds=10, methods=['interleave'])
+    (fold,) = [fold for fold in found.folds if fold.topics == (odd,)]
+    assert fold.setting.order == ('right', 'wrong')
+    assert (fold.training, fold.held_out) == (1.0, 0.5)
+    assert found.held_out == pytest.approx((9 + 0.5) / 10)
+
+
+def test_interpolation_learns_the_weight(runs):
+    """'wrong' has greater scores: only a small weight for it leaves the relevant document first."""
+    runs['wrong'] = {qid: Ranking(('a',), [10.0]) for qid in TOPICS}
+    runs['right'] = {qid: Ranking(('good', 'a'), [1.0, 0.5]) for qid in TOPICS}
+    found = tune_fusion(runs, QRELS, MRR, folds=2, methods=['interpolation'])
+    assert found.whole.alpha == 0.05 and found.held_out == 0.5  # .05 * 10 + .95 * .5 = .975 > .95
+
+
+def test_what_is_tried():
+    names = [str(setting) for setting in settings(['a', 'b'], ['interleave', 'rrf'])]
+    assert names[:4] == ['interleave a+b', 'interleave b+a', 'rrf a+b k=1', 'rrf a+b k=5']
+    assert len(list(settings(list('abc'), ['interleave', 'interpolation']))) == 6
+    assert [setting.order[0] for setting in settings(list('abcde'), ['interleave'])] == list('abcde')
+
+
+@pytest.mark.parametrize('folds', [1, 11])
+def test_wrong_numbers_of_folds_are_refused(runs, folds):
+    with pytest.raises(InputError, match=f'{folds} folds of 10 judged topics'):
+        tune_fusion(runs, QRELS, MRR, folds)
+    with pytest.raises(InputError, match='nothing to try'):
+        tune_fusion(runs | {'third': runs['right']}, QRELS, MRR, methods=['interpolation'])
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'wrong.txt').write_text(''.join(f'{qid} Q0 a 1 2 t\n{qid} Q0 b 2 1 t\n' for qid in TOPICS))
+    (tmp_path / 'right.txt').write_text(''.join(f'{qid} Q0 good 1 2 t\n{qid} Q0 a 2 1 t\n' for qid in TOPICS))
+    (tmp_path / 'qrels.txt').write_text(''.join(f'{qid} 0 good 1\n{qid} 0 b 0\n' for qid in TOPICS))
+    return tmp_path
+
+
+def test_the_command(files, capsys):
+    command = 'tune --runs wrong.txt best=right.txt --qrels qrels.txt --measure MRR@10 --folds 2 --output held.txt'
+    assert run(main, [*command.split(), '--methods', 'interleave']) == 0
+    shown = capsys.readouterr().out
+    assert 'Held out, MRR@10 1.0000 over 10 judged topics' in shown
+    assert 'All topics choose: interleave best+wrong' in shown and '| wrong ' in shown
+    assert read_run('held.txt')['4'].docids == ('good', 'a', 'b')
+
+
+def test_pyserinis_spellings(files):
+    ours = '--runs wrong.txt right.txt --method rrf --rrf-k 3 --tag x --output ours.txt'
+    theirs = '--runs wrong.txt right.txt --method rrf --rrf.k 3 --runtag x --output theirs.txt'
+    assert run(main, ours.split()) == run(main, theirs.split()) == 0
+    assert (files / 'ours.txt').read_bytes() == (files / 'theirs.txt').read_bytes()
+
+
+def test_judged_documents_only(files, capsys):
+    found = judged_only(
+        {'1': ranking('x', 'b', 'y', 'good'), 'other': ranking('good')}, QRELS | {'1': {'b': 0, 'good': 1}}
+    )
+    assert found['1'].docids == ('b', 'good') and found['other'].docids == ()
+    command = '--qrels qrels.txt wrong.txt --measures P@1 Judged@1'.split()
+    assert run(evaluate_main, command) == 0
+    assert run(evaluate_main, [*command, '--judged-only']) == 0
+    plain, condensed = (line for line in capsys.readouterr().out.splitlines() if line.startswith('| wrong'))
+    assert plain.split()[-2:] == ['0.0000', '|'] and condensed.split()[-2:] == ['1.0000', '|']
