@@ -13,6 +13,7 @@ from pyserini_repbert.formats.passages import Corpus
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest
+from pyserini_repbert.index.sharing import installed_folder
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,24 @@ def over_shards(digests: Sequence[str]) -> str:
 
 
 def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
-    """An existing folder, or a catalog index for the encoder (by default the one that the catalog says).
+    """An existing folder, one that was installed by this name, or a catalog index for the encoder (by default the one
+    that the catalog says).
 
     Raises UnknownNameError for what is neither, with the nearest names.
     """
     if catalog.find('indexes', index) is None and Path(index).exists():
         return Path(index)
+    if catalog.find('indexes', index) is None and (shared := _installed(index)) is not None:
+        return shared
     entry = catalog.get('indexes', index)
     chosen = encoder or str(entry.values['encoder'])
     return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{_label(chosen)}')
+
+
+def _installed(name: str) -> Path | None:
+    """The folder of an index that `index install` put there."""
+    folder = installed_folder(name) if Path(name).name == name else None
+    return folder if folder is not None and folder.is_dir() else None
 
 
 def _label(encoder: str) -> str:
