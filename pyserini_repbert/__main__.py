@@ -26,7 +26,7 @@ COMMANDS = {
     'train': 'the models from triples, run files or qrels',
     'evaluate': 'run files against judgments; tables and plots',
     'regression': 'check published figures from the files in regressions/',
-    'serve': 'search over HTTP, with a page',
+    'serve': 'search over HTTP, a page, MCP tools',
     'publish': 'a checkpoint as a repository for the Hugging Face hub',
     'doctor': 'what this machine has and lacks, with the fix',
 }

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.serve`: search over HTTP, and a page."""
+"""`python -m pyserini_repbert.serve`: search over HTTP, a page, and MCP tools."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
     parser.add_argument('--port', type=command.zero_or_more, default=_PORT, help='0 takes a free one')
+    parser.add_argument(
+        '--mcp',
+        nargs='?',
+        const='stdio',
+        choices=('stdio', 'http'),
+        help='MCP tools: over stdin and stdout instead of HTTP, or at /mcp beside the rest',
+    )
     parser.add_argument('--api-keys', metavar='FILE', help='accepted keys, one a line; default: no key is needed')
     parser.add_argument('--log-file', metavar='FILE', help='requests as JSON lines; by default on stderr')
     parser.add_argument('--log-queries', action='store_true', help='log the text of queries, too')
@@ -61,10 +68,15 @@ def main(arguments: list[str]) -> int | None:
 
     forbid_downloads(options.offline)
     settings = _settings(options)
+    if options.mcp == 'stdio':
+        from pyserini_repbert.serve.mcp import run_stdio
+
+        run_stdio(settings)
+        return 0
     from pyserini_repbert.serve.app import create_app
     from pyserini_repbert.serve.running import listening, run
 
-    app = create_app(settings)
+    app = create_app(settings, with_mcp=options.mcp == 'http')
     sockets = listening(options.host, options.port)
     if not options.quiet:
         host, port = sockets[0].getsockname()[:2]

@@ -7,7 +7,7 @@ importing Pyserini's encoders, so that a sparse search starts in a second.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,18 +166,14 @@ class LuceneSparseSearcher:
             raise MismatchError(f'index {self.index} stores no passages: build it with raw text, or give a corpus')
         return [texts.get(docid) for docid in docids]
 
-    def raws(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
         """The documents as they were given to Lucene, in the order asked for; None for a docid that is not there."""
         with java_calls():
-            found = self._stored(list(dict.fromkeys(docids)), threads, _raw)
-        return [found.get(docid) for docid in docids]
+            return [calling(self._java.doc_raw, docid) for docid in docids]  # for a few, quicker than a thread pool
 
     def _stored_texts(self, docids: Sequence[str], threads: int) -> dict[str, str | None]:
-        return self._stored(docids, threads, _stored_text)
-
-    def _stored(self, docids: Sequence[str], threads: int, read: Callable[[Any], str | None]) -> dict[str, str | None]:
         found = calling(self._java.batch_get_docs, self._strings(docids), threads)
-        return {str(entry.getKey()): read(entry.getValue()) for entry in found.entrySet().toArray()}
+        return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in found.entrySet().toArray()}
 
     def passages(self) -> Iterator[tuple[str, str | None]]:
         """(docid, stored passage or None) of the whole index, in Lucene's order."""
@@ -229,11 +225,6 @@ def stored_passages(index: StrPath) -> Iterator[tuple[str, str | None]]:
 def _ranking(hits: Any) -> Ranking:
     found = list(hits)
     return by_score([hit.docid for hit in found], [hit.score for hit in found])
-
-
-def _raw(document: Any) -> str | None:
-    raw = document.get('raw')
-    return None if raw is None else str(raw)
 
 
 def _stored_text(document: Any) -> str | None:

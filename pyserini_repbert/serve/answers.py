@@ -155,7 +155,7 @@ class Answerer:
             docids = ranking.docids[: ask.stages[0].k]
             texts = await index.texts(docids)
             ranking = with_texts([ranking.with_texts(dict(zip(docids, texts, strict=True)))], None, depth)[0]
-            ranking = await self._reranked(ask, ranking, rankings, steps, tell)
+            ranking = await self.reranked(ask, ranking, rankings, steps, tell)
         return Answer(ask, ranking[: ask.hits], tuple(rankings), tuple(steps))
 
     async def _first(self, ask: Ask, index: ServedIndex, system: str, k: int, steps: list[Step]) -> Ranking:
@@ -164,9 +164,10 @@ class Answerer:
         self._note(steps, Step(system, _ms(start), int(index.encodes(system)), len(found)))
         return found
 
-    async def _reranked(
+    async def reranked(
         self, ask: Ask, ranking: Ranking, rankings: list[tuple[str, Ranking]], steps: list[Step], tell: Tell | None
     ) -> Ranking:
+        """A ranking with texts through the stages of an ask; each adds to `rankings` and `steps`."""
         gone = [False]
         for spec in ask.stages:
             start = time.perf_counter()

@@ -54,18 +54,22 @@ _STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
 _CUT = 300  # characters of what a client sent that go back into an error
 
 
-def create_app(settings: ServeSettings) -> FastAPI:
+def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     """The ASGI application of a service; it opens its indexes when it is started.
 
-    `app.state.service` is the service, `app.state.metrics` its counters.
+    `app.state.service` is the service, `app.state.metrics` its counters. `with_mcp` adds MCP tools at /mcp.
     """
     metrics = Metrics()
     service = Service(settings, metrics.batch, metrics.step)
+    tools = _tools(service) if with_mcp else None
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         opening = asyncio.create_task(_opened(service, app))
-        yield
+        async with contextlib.AsyncExitStack() as held:
+            if tools is not None:
+                await held.enter_async_context(tools.router.lifespan_context(tools))
+            yield
         opening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await opening
@@ -85,10 +89,23 @@ def create_app(settings: ServeSettings) -> FastAPI:
     _add_errors(app)
     _add_own_routes(app, service, metrics)
     app.include_router(make_router(service))
+    if tools is not None:
+        app.router.routes.extend(tools.routes)
     if PAGE.is_dir():
         app.mount('/', StaticFiles(directory=PAGE, html=True), name='page')
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     return app
+
+
+def _tools(service: Service) -> Any:
+    """The MCP application; its only route is /mcp."""
+    from fastmcp import FastMCP
+
+    from pyserini_repbert.serve.mcp import add_tools
+
+    mcp = FastMCP('pyserini_repbert', version=__version__)
+    add_tools(mcp, service)
+    return mcp.http_app(path='/mcp')
 
 
 async def _opened(service: Service, app: FastAPI) -> None:

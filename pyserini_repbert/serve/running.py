@@ -70,10 +70,16 @@ def log_config(file: str | None) -> dict[str, Any]:
 
 def listening(host: str, port: int) -> list[socket.socket]:
     """Sockets that listen, before anything is loaded. Raises InputError where the address is taken or is none."""
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET
+    # asyncio sends answers without Nagle's delay, 40 ms for one by one, only on sockets that say they are TCP's
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        family = socket.AF_INET6 if ':' in host else socket.AF_INET
-        return [socket.create_server((host, port), family=family, backlog=_BACKLOG)]
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+        return [listener]
     except (OSError, OverflowError) as error:
+        listener.close()
         reason = getattr(error, 'strerror', None) or error
         raise InputError(
             f'cannot listen at {host} port {port} ({reason}): choose another', parameters=('host', 'port')

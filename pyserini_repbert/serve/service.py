@@ -11,6 +11,7 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Step, Tell, checked
 from pyserini_repbert.serve.explanations import explanation
@@ -97,6 +98,26 @@ class Service:
             raise NotFoundError(f"index '{alias}' has no document '{docid[:200]}'")
         return found
 
+    async def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec) -> Ranking:
+        """Documents of an index in a reranker's order.
+
+        Raises what `checked` raises, and NotFoundError for a docid that the index lacks.
+        """
+        index, limits = self.index(alias), self.settings.limits
+        ask = checked(Ask(query, stages=(spec,)), index, self.rerankers, limits)
+        if len(set(docids)) < len(docids):
+            raise InputError('a docid was given twice: give each once')
+        async with self._in_time(True):
+            hits = await self._with_texts(index, docids)
+            return await self._answerer.reranked(ask, hits, [], [], None)
+
+    async def _with_texts(self, index: ServedIndex, docids: Sequence[str]) -> Ranking:
+        texts = await index.texts(docids)
+        for docid, text in zip(docids, texts, strict=True):
+            if text is None:
+                raise NotFoundError(f"index '{index.alias}' has no document '{docid[:200]}'")
+        return Ranking(docids, [0.0] * len(docids), texts)
+
     async def explain(
         self,
         alias: str,
@@ -123,17 +144,12 @@ class Service:
             raise InputError(f'{len(docids)} docids were given, expected 1 to {limits.rerank_depth}')
         if inferences(self.rerankers.systems[name], len(docids), {}) > limits.inferences:
             raise InputError(f'{len(docids)} passages take more than {limits.inferences:,} model inputs: give fewer')
-        hits = Ranking(docids, [0.0] * len(docids))
         gone = [False]
         async with self._in_time(True):
-            texts = dict(zip(docids, await index.texts(docids), strict=True))
-            if lacking := [docid for docid, text in texts.items() if text is None]:
-                raise NotFoundError(f"index '{alias}' has no document '{lacking[0][:200]}'")
+            hits = await self._with_texts(index, docids)
 
             def work() -> dict[str, Any]:
-                return explanation(
-                    self.rerankers, name, query, hits.with_texts(texts), options, _stopping(gone, name, tell)
-                )
+                return explanation(self.rerankers, name, query, hits, options, _stopping(gone, name, tell))
 
             try:
                 return await self.lanes.rerank.call(work)

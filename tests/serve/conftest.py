@@ -78,3 +78,11 @@ def serving(index_settings: IndexSettings, rerankers: tuple[str, ...]) -> Iterat
 def client(serving: Callable[..., TestClient]) -> TestClient:
     """A client of the service with its defaults."""
     return serving()
+
+
+@pytest.fixture
+def serving_with_mcp(index_settings: IndexSettings) -> Iterator[TestClient]:
+    """A client of a service with MCP at /mcp."""
+    app = create_app(ServeSettings((index_settings,)), with_mcp=True)
+    with TestClient(app, base_url='http://127.0.0.1:8081') as client:
+        yield ready(client)

@@ -1,0 +1,202 @@
+"""The service as MCP tools: Pyserini's names and parameters, with additions, and `rerank` and `explain`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+from pydantic import Field
+
+from pyserini_repbert import __version__
+from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.errors import InputError, MissingDependencyError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.evaluate.measures import evaluate, parse_measures
+from pyserini_repbert.fusion.methods import FusionMethod, fuse
+from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.ranking import by_score
+from pyserini_repbert.serve.answers import Ask
+from pyserini_repbert.serve.documents import document
+from pyserini_repbert.serve.indexes import TYPES
+from pyserini_repbert.serve.payloads import Shown, index_payload, search_payload
+from pyserini_repbert.serve.refusals import NotFoundError
+from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.settings import ServeSettings
+
+try:
+    from fastmcp import FastMCP
+    from fastmcp.exceptions import ToolError
+except ModuleNotFoundError as error:
+    raise MissingDependencyError.of('fastmcp', __name__, "'pyserini-repbert[serve]'") from error
+
+METRICS = {'ndcg': 'nDCG@{}', 'recall': 'R@{}', 'map': 'AP@{}', 'recip_rank': 'RR@{}'}  # Pyserini's names for ours
+_Given = ParamSpec('_Given')
+_Result = TypeVar('_Result')
+_Index = Annotated[str, Field(description='name of an index, see list_indexes')]
+_Query = Annotated[str, Field(description='a question')]
+_Hits = Annotated[int, Field(description='how many hits', ge=1)]
+_Scores = Annotated[dict[str, float], Field(description='{docid: score}')]
+
+
+def _in_one_line(
+    tool: Callable[_Given, Awaitable[_Result]],
+) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
+    """A tool whose errors on purpose are shown to its client as they are."""
+
+    @wraps(tool)
+    async def called(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        try:
+            return await tool(*args, **kwargs)
+        except PyseriniRepbertError as error:
+            raise ToolError(' '.join(str(error).split())) from error
+
+    return called
+
+
+def add_tools(mcp: FastMCP, service: Service) -> None:
+    """Register the tools of a service, which is open when they are called."""
+
+    def first() -> str:
+        return next(iter(service.indexes))
+
+    @mcp.tool
+    @_in_one_line
+    async def search(
+        query: Annotated[str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")],
+        index: Annotated[str, Field(description='name of an index, see list_indexes; default: the first')] = '',
+        hits: _Hits = 10,
+        parse: Annotated[bool, Field(description='documents parsed, otherwise as they are stored')] = True,
+        system: Annotated[list[str] | None, Field(description="'dense', 'bm25', …, see get_index")] = None,
+        fusion: Annotated[str, Field(description='interleave, rrf or interpolation')] = 'interleave',
+        rerank: Annotated[list[str] | None, Field(description='NAME@K, or NAME@K:METHOD for duoBERT')] = None,
+        provenance: Annotated[bool, Field(description="each hit's rank and score in every ranking")] = False,
+        k1: float | None = None,
+        b: float | None = None,
+    ) -> dict[str, Any]:
+        """Search an index: the best passages for a question, with their texts."""
+        text = query if isinstance(query, str) else str(query.get('query_txt') or '')
+        if (k1 is None) != (b is None):
+            raise InputError("'k1' and 'b' go together: give both")
+        weights = None if k1 is None or b is None else (k1, b)
+        stages = tuple(parse_stage(stage) for stage in rerank or ())
+        ask = Ask(text, hits, tuple(system or ()), fusion, stages=stages, weights=weights)
+        alias = index or first()
+        answer = await service.search(alias, ask)
+        return await search_payload(service.index(alias), answer, Shown(parse, provenance=provenance))
+
+    @mcp.tool
+    @_in_one_line
+    async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
+        """The full text of a document."""
+        found: str | dict[str, Any] | list[Any] = document(await service.raw(index, docid), parse)
+        return found
+
+    @mcp.tool
+    @_in_one_line
+    async def list_indexes(
+        index_type: Annotated[str, Field(description=f'one of {", ".join(TYPES)}; default: all')] = '',
+    ) -> list[str]:
+        """The names of the indexes."""
+        if index_type and index_type not in TYPES:
+            near = did_you_mean(index_type, TYPES)
+            raise UnknownNameError(f"index type '{index_type}' is unknown{near}: there are {', '.join(TYPES)}")
+        return [name for name, own in service.indexes.items() if index_type in ('', own.index_type)]
+
+    @mcp.tool
+    @_in_one_line
+    async def get_index(index_name: _Index) -> dict[str, Any]:
+        """What an index holds and what may be asked of it: systems, rerankers, limits."""
+        return index_payload(service, service.index(index_name))
+
+    @mcp.tool
+    @_in_one_line
+    async def fuse_search_results(
+        results1: _Scores,
+        results2: _Scores,
+        hits: _Hits = 10,
+        method: Annotated[str, Field(description='interleave, rrf or interpolation')] = FusionMethod.INTERLEAVE.value,
+    ) -> dict[str, float]:
+        """Fuse two result lists of one question into one, best first."""
+        runs = [{'q': by_score(list(own), list(own.values()))} for own in (results1, results2)]
+        ranking = fuse(runs, method, hits)['q']
+        return dict(zip(ranking.docids, ranking.scores, strict=True))
+
+    @mcp.tool
+    @_in_one_line
+    async def get_qrels(index_name: _Index, query_id: str) -> dict[str, str]:
+        """The judgments of a topic: {docid: grade}."""
+        return {docid: str(grade) for docid, grade in _grades(service, index_name, query_id).items()}
+
+    @mcp.tool
+    @_in_one_line
+    async def eval_hits(
+        index_name: _Index,
+        metric: Annotated[str, Field(description=f'one of {", ".join(METRICS)}')],
+        query_id: str,
+        hits: _Scores,
+        cutoff: Annotated[int, Field(ge=1)] = 10,
+    ) -> float:
+        """How good hits are for a judged topic."""
+        if metric not in METRICS:
+            near = did_you_mean(metric, METRICS)
+            raise UnknownNameError(f"metric '{metric}' is unknown{near}: there are {', '.join(METRICS)}")
+        grades = _grades(service, index_name, query_id)
+        measures = parse_measures([METRICS[metric].format(cutoff)])
+        run = {query_id: by_score(list(hits), list(hits.values()))}
+        (value,) = evaluate(run, {query_id: grades}, measures).means.values()
+        return value
+
+    @mcp.tool
+    @_in_one_line
+    async def rerank(
+        query: _Query,
+        docids: Annotated[list[str], Field(description='of the index, best first', min_length=1)],
+        index: _Index,
+        reranker: Annotated[str, Field(description='NAME, or NAME:METHOD for duoBERT, see get_index')],
+    ) -> list[dict[str, Any]]:
+        """Documents of an index in a new order, by monoBERT, duoBERT, EPIC or CEDR."""
+        name, _, method = reranker.partition(':')
+        spec = parse_stage(f'{name}@{len(docids)}' + (f':{method}' if method else ''))
+        ranking = await service.rerank(index, query, docids, spec)
+        return [{'docid': hit.docid, 'score': hit.score, 'rank': rank} for rank, hit in enumerate(ranking, 1)]
+
+    @mcp.tool
+    @_in_one_line
+    async def explain(
+        query: _Query,
+        docids: Annotated[list[str], Field(description='of the index', min_length=1)],
+        index: _Index,
+        model: Annotated[str, Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")],
+    ) -> dict[str, Any]:
+        """Why documents are where they are: term contributions, similarity maps, pair matrices, scores."""
+        return await service.explain(index, model, query, docids, {})
+
+
+def _grades(service: Service, alias: str, qid: str) -> dict[str, int]:
+    index = service.index(alias)
+    if qid not in index.qrels:
+        raise NotFoundError(f"index '{alias}' has no judgments for topic '{qid[:200]}'")
+    return index.qrels[qid]
+
+
+def make_mcp(settings: ServeSettings) -> FastMCP:
+    """An MCP server with a service of its own, which is open while the server runs."""
+    service = Service(settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        await service.open()
+        try:
+            yield
+        finally:
+            await service.close()
+
+    mcp = FastMCP('pyserini_repbert', version=__version__, lifespan=lifespan)
+    add_tools(mcp, service)
+    return mcp
+
+
+def run_stdio(settings: ServeSettings) -> None:
+    """Answer MCP messages on stdin and stdout until stdin ends."""
+    make_mcp(settings).run('stdio', show_banner=False)
