@@ -11,7 +11,7 @@ from pyserini_repbert.formats.yaml_files import read_yaml
 from pyserini_repbert.train.recipe import Recipe, Source, System
 from pyserini_repbert.train.schema import RecipeFile
 
-_GROUPED = (System.MONOBERT, System.EPIC, System.CEDR)
+_GROUPED = (System.MONOBERT, System.EPIC, System.CEDR)  # duoBERT too: its groups are pairs
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
 
 
@@ -62,9 +62,11 @@ def check(recipe: Recipe, read: RecipeFile) -> None:
         raise read.error('adapter.targets is empty: name at least one kind of layer', 'adapter', 'targets')
     if recipe.teacher is not None and not training.group:
         raise read.error('teacher needs training.group, the candidates of a query that are scored together', 'teacher')
-    if training.group == 1 or (training.group and recipe.system not in _GROUPED):
+    fits = training.group == 2 if recipe.system is System.DUOBERT else recipe.system in _GROUPED
+    if training.group == 1 or (training.group and not fits):
         found = f'training.group is {training.group}, for {recipe.system}'
-        raise read.error(f'{found}: expected 0, or for {", ".join(_GROUPED)} 2 or more', 'training', 'group')
+        expected = f'0, or for {", ".join(_GROUPED)} 2 or more, for duobert 2'
+        raise read.error(f'{found}: expected {expected}', 'training', 'group')
     if recipe.system is System.MLM and (validation or recipe.adapter):
         part = 'validation' if validation else 'adapter'
         raise read.error('pre-training takes neither a validation nor an adapter: leave them out', part)

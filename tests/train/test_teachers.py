@@ -95,6 +95,7 @@ def taught_recipe(tiny_recipe, world, system='monobert', **more):
     ]
     ranking = {
         'monobert': {'max_query_length': 8, 'max_length': 48},
+        'duobert': {'max_query_length': 8, 'max_length': 60},
         'epic': {'max_query_length': 8, 'max_doc_length': 24},
         'cedr': {'architecture': 'knrm', 'max_doc_length': 24},
     }[system]
@@ -163,6 +164,21 @@ def test_a_teacher_is_learnt(tiny_recipe, world, tmp_path):
     assert losses[-1] < losses[0] / 2
 
 
+def test_duoberts_groups_are_pairs_in_both_orders(tiny_recipe, world):
+    """Margins of 2 and -1 halves: the teacher's probability of each order, and judgments for the first pair only."""
+    recipe = taught_recipe(tiny_recipe, world, 'duobert', training={'group': 2})
+    task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard())).eval()
+    batch = task.collate([Group(0, 'q0', ('d0', 'd10'), True), Group(1, 'q1', ('d6', 'd1'), False)])
+    own = torch.sigmoid(torch.tensor([1.0, -0.5]))
+    torch.testing.assert_close(batch['taught'], torch.cat([own, 1 - own]))
+    assert batch['judged'].tolist() == [True, False, True, False]
+    logits = task.ranker(batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask'))
+    log_p = torch.log_softmax(logits, dim=1)
+    taught = -(batch['taught'] * log_p[:, 1] + (1 - batch['taught']) * log_p[:, 0]).mean()
+    judged = -(log_p[0, 1] + log_p[2, 0]) / 2
+    torch.testing.assert_close(task(batch), taught + judged, atol=1e-5, rtol=1e-5)
+
+
 SCORED = ['training.group=4', 'teacher.scale=20']
 
 
@@ -171,7 +187,8 @@ SCORED = ['training.group=4', 'teacher.scale=20']
     [
         (['teacher.scale=20'], 'teacher needs training.group'),
         (['training.group=1'], 'training.group is 1, for monobert: expected 0, or for monobert, epic, cedr 2 or more'),
-        (['training.group=4', 'system=duobert'], 'training.group is 4, for duobert'),
+        (['training.group=4', 'system=duobert'], 'training.group is 4, for duobert: .* for duobert 2'),
+        (['training.group=4', 'system=repbert'], 'training.group is 4, for repbert'),
         (['data.0.scores=run.txt'], 'data.0: scores are of a teacher: give teacher and training.group too'),
         (SCORED, 'data.0: there is no teacher: give scores, or teacher.checkpoint'),
         ([*SCORED, 'data.0.scores=run.txt', 'data.0.run='], "a query's candidates are a run's hits: give run"),

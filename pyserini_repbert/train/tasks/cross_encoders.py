@@ -23,7 +23,7 @@ from pyserini_repbert.models.pair_inputs import (
 from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.sources import Group, TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
 
 _KNOWN = ('layout', 'max_query_length', 'max_length')
@@ -126,9 +126,42 @@ class DuoBertTask(CrossEncoderTask):
         """With a third token type."""
         return {**values, 'type_vocab_size': max(SEGMENTS, int(values.get('type_vocab_size', 2)))}
 
-    def collate(self, instances: Sequence[Instance]) -> Batch:
-        """Inputs with the relevant passage first, then the same pairs the other way round."""
-        triples = list(zip(*self.queries_and_passages(instances), strict=True))
+    def collate(self, instances: Sequence[Any]) -> Batch:
+        """Inputs with the relevant passage first, then the same pairs the other way round.
+
+        Of groups, which are pairs, `taught` has the probability that the teacher's margin gives to an input's order,
+        and `judged` says which inputs have a relevant passage.
+        """
+        if self.recipe.training.group:
+            return self._collate_taught(instances)
+        return self._both_orders(list(zip(*self.queries_and_passages(instances), strict=True)))
+
+    def _collate_taught(self, pairs: Sequence[Group]) -> Batch:
+        known = [(self.sources[own.source], own) for own in pairs]
+        texts = [text for source, own in known for text in source.texts(own.docids)]
+        ids = self.ids([*(source.query(own.qid) for source, own in known), *texts])
+        queries, passages = ids[: len(pairs)], ids[len(pairs) :]
+        batch = self._both_orders(list(zip(queries, passages[::2], passages[1::2], strict=True)))
+        batch['judged'] = torch.tensor([own.judged for own in pairs] * 2)
+        if self.recipe.teacher is not None:
+            scores = torch.tensor([source.taught(own.qid, own.docids) for source, own in known])
+            margins = scores[:, 0] - scores[:, 1]
+            batch['taught'] = torch.sigmoid(torch.cat([margins, -margins]))
+        return batch
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean cross-entropy; of groups, against the teacher's probabilities and, where there are some, judgments."""
+        if 'judged' not in batch:
+            return super().forward(batch)
+        logits, judged, teacher = self._logits(batch), batch['judged'], self.recipe.teacher
+        relevance = logits.new_zeros(())
+        if judged.any():
+            relevance = relevance_cross_entropy(logits[judged], batch['relevant'][judged])
+        if teacher is None:
+            return relevance
+        return teacher.judged_weight * relevance + teacher.weight * relevance_cross_entropy(logits, batch['taught'])
+
+    def _both_orders(self, triples: list[tuple[list[int], list[int], list[int]]]) -> Batch:
         first = [self.inputs.build(query, positive, negative).sequence for query, positive, negative in triples]
         second = [self.inputs.build(query, negative, positive).sequence for query, positive, negative in triples]
         return self._batch(first, second)
