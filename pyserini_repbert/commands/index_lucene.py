@@ -23,7 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or weighted JSON lines"
     )
     parser.add_argument('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
-    parser.add_argument('--vectors', metavar='FOLDER', help='epic-impact: the EPIC index whose weights become impacts')
+    parser.add_argument(
+        '--vectors',
+        metavar='INDEX',
+        help='a dense index of the corpus, whose vectors go in too; epic-impact: the EPIC index that becomes impacts',
+    )
     parser.add_argument('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
     parser.add_argument('--threads', type=threads, default=1, help='documents analysed at a time')
     parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
@@ -35,15 +39,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Build the index and say how to search it."""
     if arguments.variant == 'epic-impact':
         return _run_epic_impact(arguments)
-    if arguments.corpus is None or arguments.vectors or arguments.encoder:
-        raise usage(f'variant {arguments.variant} takes --corpus; --vectors and --encoder are for epic-impact')
+    if arguments.corpus is None or arguments.encoder:
+        raise usage(f'variant {arguments.variant} takes --corpus; --encoder is for epic-impact')
+    from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.names.corpora import open_corpus
+    from pyserini_repbert.names.indexes import existing_folder
 
     expanded = arguments.variant != 'bm25'
     corpus = open_corpus(
         arguments.corpus, arguments.corpus_format, arguments.fields, arguments.on_error, keep_empty=expanded
     )
+    vectors = None if arguments.vectors is None else DenseBundle(existing_folder(arguments.vectors))
     predictions = arguments.predictions
     if predictions is not None and len(predictions) == 1:
         predictions = predictions[0]
@@ -58,9 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.sqrt,
             arguments.threads,
             bar.update,
+            vectors,
         )
     recording.write(arguments, arguments.output, ('corpus', 'predictions', 'weights'))
-    print(f'{arguments.output}: {count} passages ({arguments.variant})')
+    dense = '' if vectors is None else f' x {vectors.settings.dimension} in a graph'
+    print(f'{arguments.output}: {count} passages ({arguments.variant}){dense}')
     return 0
 
 

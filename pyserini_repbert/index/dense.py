@@ -52,3 +52,12 @@ class DenseBundle(Bundle[Settings, DenseShard]):
         for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
             for first in range(0, len(shard.docids), size):
                 yield start + first, shard.vectors[first : first + size]
+
+    def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """float32 (n, d): the vectors of rows counted over all shards, int64 (n,)."""
+        found = np.empty((len(rows), self.settings.dimension), np.float32)
+        of = np.searchsorted(self._starts, rows, side='right') - 1
+        for number in np.unique(of).tolist():
+            here = of == number
+            found[here] = self.shards[number].vectors[rows[here] - self._starts[number]]
+        return found

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from pyserini_repbert.encode.opening import query_encoder
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
@@ -16,10 +17,12 @@ from pyserini_repbert.names.indexes import NamedIndex
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.reranking import Reranked, Settings, run_stages
 from pyserini_repbert.pipeline.specs import StageSpec
+from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.first_stage import FirstStage, open_sparse
+from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
 Progress = Callable[[int], object]
 
@@ -146,10 +149,10 @@ def opened(request: Request, watcher: Watcher) -> tuple[FirstStage, tuple[Input,
         named.append((spec, open_sparse(spec, request.index, watcher.building, request.download, device)))
     indexes = [Input('sparse', spec, checksum(getattr(searcher, 'index', ''))) for spec, searcher in named]
     if request.is_dense:
-        dense = _dense(request, device, watcher)
+        dense, folder = _dense(request, device, watcher)
         name = Path(getattr(dense.query_encoder, 'name', 'dense')).name
         named.insert(len(named) if request.sparse_first else 0, (name, dense))
-        indexes.append(Input('index', str(request.index), checksum(dense.index_dir)))
+        indexes.append(Input('index', str(request.index), checksum(folder)))
     elif request.index:
         indexes.append(Input('index', request.index))
     names, searchers = zip(*named, strict=True)
@@ -157,7 +160,7 @@ def opened(request: Request, watcher: Watcher) -> tuple[FirstStage, tuple[Input,
     return stage, tuple(indexes)
 
 
-def _dense(request: Request, device: str, watcher: Watcher) -> RepBertSearcher:
+def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSearcher | LuceneVectorSearcher, Path]:
     precision = request.settings.precision or 'float32'
     folder = ready_folder(
         str(request.index),
@@ -168,7 +171,15 @@ def _dense(request: Request, device: str, watcher: Watcher) -> RepBertSearcher:
         precision,
         on_build=watcher.building,
     )
+    in_lucene = is_lucene_index(folder)
+    if in_lucene and request.ann:
+        raise InputError(
+            f'Lucene index {folder}: its graph searches its vectors, approximate search is for dense bundles',
+            parameters=('ann',),
+        )
     encoder = None
     if request.encoder:
         encoder = query_encoder(request.encoder, device, precision=precision, max_length=request.max_length)
-    return RepBertSearcher(folder, encoder, device, ann=request.ann)
+    if in_lucene:
+        return LuceneVectorSearcher(folder, encoder, device), folder
+    return RepBertSearcher(folder, encoder, device, ann=request.ann), folder

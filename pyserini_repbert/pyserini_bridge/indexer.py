@@ -14,6 +14,12 @@ logger = logging.getLogger(__name__)
 MAX_BUFFER = 2048  # MB: Lucene's own limit for the memory of one indexing thread
 
 
+def buffer_size() -> int:
+    """MB of Java's heap in which documents wait until a segment is written: a quarter of it, 2048 at most."""
+    heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20
+    return max(16, min(MAX_BUFFER, heap // 4))
+
+
 class LuceneWriter:
     """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors and raw documents.
 
@@ -34,12 +40,10 @@ class LuceneWriter:
 
     def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
         quiet_java()
-        heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20
-        buffer = max(16, min(MAX_BUFFER, heap // 4))
         # fmt: off
         options = [
             '-input', '', '-collection', 'JsonVectorCollection' if impact else 'JsonCollection', '-index', str(folder),
-            '-threads', str(threads), '-memoryBuffer', str(buffer), '-storeRaw',
+            '-threads', str(threads), '-memoryBuffer', str(buffer_size()), '-storeRaw',
         ]
         # fmt: on
         options += ['-impact', '-pretokenized'] if impact else ['-storePositions', '-storeDocvectors']

@@ -80,7 +80,8 @@ class RepBertSearcher:
         if isinstance(query_encoder, (str, Path)):
             query_encoder = opening.query_encoder(query_encoder, device)
         self.query_encoder: QueryEncoder = query_encoder
-        self._check_encoder(built_with)
+        weights = None if isinstance(self.index, FaissFolder) else self.index.settings.weights_sha256
+        check_encoder(query_encoder, self.index_dir, self.dimension, built_with, weights)
 
     @classmethod
     def from_prebuilt_index(
@@ -110,17 +111,6 @@ class RepBertSearcher:
 
         encoder = None if query_encoder is None else str(query_encoder)
         return cls(ready_folder(name, encoder, device, build), encoder, device, ann=ann)
-
-    def _check_encoder(self, built_with: str | None) -> None:
-        encoder = self.query_encoder
-        name = getattr(encoder, 'name', type(encoder).__name__)
-        advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
-        given = getattr(encoder, 'dimension', self.dimension)
-        if given != self.dimension:
-            raise MismatchError(f"index has dimension {self.dimension}, encoder '{name}' gives {given}: {advice}")
-        weights = getattr(encoder, 'weights_sha256', None)
-        if isinstance(self.index, DenseBundle) and weights not in (None, self.index.settings.weights_sha256):
-            raise MismatchError(f"index {self.index_dir} was built with other weights than encoder '{name}': {advice}")
 
     def __len__(self) -> int:
         return len(self.index)
@@ -171,9 +161,7 @@ class RepBertSearcher:
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
         """The queries' vectors, float32 (n, d)."""
-        batch = getattr(self.query_encoder, 'encode_batch', None)
-        vectors = batch(queries) if batch else [self.query_encoder.encode(query) for query in queries]
-        return np.asarray(vectors, dtype=np.float32).reshape(len(queries), self.dimension)
+        return encoded(self.query_encoder, queries, self.dimension)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts where the index stores them, else None each."""
@@ -196,6 +184,27 @@ class RepBertSearcher:
         else:
             found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
         return [_ranking(top, self.index.docid, k) for top in found]
+
+
+def check_encoder(
+    encoder: QueryEncoder, index: Path, dimension: int, built_with: str | None, weights_sha256: str | None
+) -> None:
+    """Raises MismatchError for an encoder of another dimension, or of other weights where both sides name theirs."""
+    name = getattr(encoder, 'name', type(encoder).__name__)
+    advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
+    given = getattr(encoder, 'dimension', dimension)
+    if given != dimension:
+        raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
+    weights = getattr(encoder, 'weights_sha256', None)
+    if weights_sha256 is not None and weights not in (None, weights_sha256):
+        raise MismatchError(f"index {index} was built with other weights than encoder '{name}': {advice}")
+
+
+def encoded(encoder: QueryEncoder, queries: Sequence[str], dimension: int) -> NDArray[np.float32]:
+    """The queries' vectors, float32 (n, d), as one batch where the encoder takes batches."""
+    batch = getattr(encoder, 'encode_batch', None)
+    vectors = batch(queries) if batch else [encoder.encode(query) for query in queries]
+    return np.asarray(vectors, dtype=np.float32).reshape(len(queries), dimension)
 
 
 def _ranking(top: exact.TopRows, docid: Callable[[int], str], k: int) -> Ranking:

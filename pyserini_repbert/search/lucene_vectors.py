@@ -1,0 +1,144 @@
+"""Dense search in a Lucene index that holds vectors beside its texts: approximate, by Lucene's graph (HNSW)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.encode.encoders import RepBertQueryEncoder
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class
+from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
+from pyserini_repbert.pyserini_bridge.lucene_calls import calling
+from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
+from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score, hits_of
+from pyserini_repbert.search.dense import QueryEncoder, check_encoder, encoded
+
+EF = 1000  # passages that the graph search keeps in view, at least; for more hits twice as many as they are
+
+
+class LuceneVectorSearcher:
+    """Searches the vectors of an index that `index lucene --vectors` wrote; safe to use from several threads.
+
+    Scores are inner products, taken back from Lucene's own: 1 + p for a product p of at least 0, else 1 / (1 - p).
+
+    Parameters
+    ----------
+    index : the index folder
+    query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the index names
+    device : where the query is encoded
+
+    Attributes
+    ----------
+    size : how many passages the index holds
+
+    Raises
+    ------
+    InputError
+        where the folder holds no such index
+    MismatchError
+        where the encoder is not the one that the vectors were made with
+    JavaError
+        when Java cannot be started
+    """
+
+    def __init__(
+        self, index: StrPath, query_encoder: QueryEncoder | str | Path | None = None, device: str = 'cpu'
+    ) -> None:
+        self.index = index_folder(index)
+        try:
+            settings = record_of(self.index)['vectors']
+            built_with, weights = str(settings['encoder']), str(settings['weights_sha256'])
+            self.dimension = int(settings['dimension'])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f'Lucene index {self.index} holds no vectors of ours: build it with them, or name a sparse technique',
+                parameters=('vectors', 'sparse'),
+            ) from error
+        if query_encoder is None or isinstance(query_encoder, (str, Path)):
+            query_encoder = RepBertQueryEncoder(query_encoder or built_with, device)
+        self.query_encoder: QueryEncoder = query_encoder
+        check_encoder(query_encoder, self.index, self.dimension, built_with, weights)
+        self._stored = LuceneSparseSearcher(self.index)
+        self.size = self._stored.size
+        self._opened: dict[int, Any] = {}
+        with java_calls():
+            self._list = java_class('java.util.ArrayList')
+
+    def __len__(self) -> int:
+        return self.size
+
+    def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
+        """The best `k` passages for a query (its text, or its vector float32 (d,)), by (-score, docid)."""
+        return self.batch_search([query] if isinstance(query, str) else query.reshape(1, -1), ['0'], k)['0']
+
+    def batch_search(
+        self, queries: Sequence[str] | NDArray[np.float32], qids: Sequence[str], k: int = 10, threads: int = 1, **_: Any
+    ) -> dict[str, list[Candidate]]:
+        """The best `k` passages of every query, {qid: candidates} in the order of `qids`.
+
+        Parameters
+        ----------
+        queries : texts, or their vectors float32 (n, d)
+        threads : how many queries Lucene answers at a time
+
+        Raises
+        ------
+        InputError
+            for lengths that differ, a qid that occurs twice, k or threads below 1
+        """
+        return hits_of(self.rankings(queries, qids, k, threads))
+
+    def rankings(
+        self, queries: Sequence[str] | NDArray[np.float32], qids: Sequence[str], k: int, threads: int = 1
+    ) -> Run:
+        """What `batch_search` finds, as a run."""
+        if len(queries) != len(qids) or len(set(qids)) != len(qids):
+            raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
+        if k < 1 or threads < 1:
+            raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
+        results: Run = dict.fromkeys(qids, NO_HITS)
+        if not results:
+            return results
+        vectors = queries if isinstance(queries, np.ndarray) else encoded(self.query_encoder, queries, self.dimension)
+        with java_calls():
+            asked, names = self._list(), self._list()
+            for qid, vector in zip(qids, vectors.tolist(), strict=True):
+                asked.add(json.dumps(vector))
+                names.add(qid)
+            depth = min(k, self.size)
+            for entry in calling(self._java(depth).batch_search, asked, names, depth, threads).entrySet().toArray():
+                results[str(entry.getKey())] = _ranking(list(entry.getValue()))
+        return results
+
+    def _java(self, k: int) -> Any:
+        """Anserini's searcher whose graph search suits k hits."""
+        ef = min(self.size, max(EF, 2 * k))
+        if ef not in self._opened:
+            settings = java_class('io.anserini.search.HnswDenseSearcher$Args')()
+            settings.index, settings.efSearch, settings.quiet = str(self.index), ef, True
+            self._opened[ef] = calling(java_class('io.anserini.search.HnswDenseSearcher'), settings)
+        return self._opened[ef]
+
+    def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+        """The stored passages in the order asked for; None for a docid that the index lacks."""
+        return self._stored.texts(docids, threads)
+
+    def close(self) -> None:
+        """Close the index; further searches fail."""
+        self._stored.close()
+        with java_calls():
+            for searcher in self._opened.values():
+                searcher.close()
+
+
+def _ranking(hits: list[Any]) -> Ranking:
+    scores = np.array([hit.score for hit in hits], np.float64)
+    products = np.where(scores >= 1, scores - 1, 1 - 1 / scores).astype(np.float32)
+    return by_score([hit.docid for hit in hits], products.tolist())
