@@ -41,9 +41,7 @@ def make_parser() -> argparse.ArgumentParser:
     what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
     parser.add_argument('--index', help='an index folder or a catalog name; not needed where --sparse names one')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
-    parser.add_argument(
-        '--ann', action='store_true', help='search the approximate index: for few queries'
-    )
+    parser.add_argument('--ann', action='store_true', help='search the approximate index: for few queries')
     parser.add_argument('--sparse', action='append', metavar='NAME[@INDEX]', help='a sparse technique; repeatable')
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')
     parser.add_argument('--fusion', choices=('interleave', 'rrf', 'interpolation'), help='default interleave')
