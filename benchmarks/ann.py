@@ -9,15 +9,16 @@ Queries are drawn like passages and are none of them. FAISS's own refinement of 
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
 from pathlib import Path
 
 import faiss
+import figures
 import numpy as np
 import torch
+from figures import Figure
 from numpy.typing import NDArray
 from rounds import best_times
 
@@ -60,7 +61,7 @@ def clustered(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
 
 def main() -> None:
     """Build each kind, time it against exact search, print ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.parser(__doc__)
     parser.add_argument('--vectors', type=int, default=100_000)
     parser.add_argument('--dimension', type=int, default=384)
     parser.add_argument('--queries', type=int, default=200)
@@ -75,6 +76,7 @@ def main() -> None:
     vectors, queries = everything[: options.vectors], everything[options.vectors :]
     n, k = len(queries), options.hits
     print(f'{len(vectors):,} x {options.dimension}, top {k}, {options.threads} threads')
+    told: list[Figure] = []
     with tempfile.TemporaryDirectory() as place, faiss_threads(options.threads):
         folder = Path(place) / 'bundle'
         passages = (Passage(f'd{row}', str(row)) for row in range(len(vectors)))
@@ -108,11 +110,12 @@ def main() -> None:
             print(f'{record}; built and measured in {seconds:.0f} s, {size / len(vectors):.0f} bytes a vector')
             for name, each in times.items():
                 print(f'  {name:20s} {1000 * each:9.1f} ms')
-            print(
-                f'{kind}: recall@{k} {reached:.4f} on {n} other queries; ratios: exact / ann, '
-                f'one query {times["exact, one"] / times["ann, one"]:.1f}, '
-                f'{n} queries {times["exact, many"] / times["ann, many"]:.1f}'
-            )
+            told += [
+                Figure(f'approximate search ({kind}), recall@{k} on {n} other queries', reached, '', options.recall),
+                Figure(f'approximate search ({kind}), one query: exact', times['exact, one'] / times['ann, one']),
+                Figure(f'approximate search ({kind}), {n} queries: exact', times['exact, many'] / times['ann, many']),
+            ]
+    figures.tell(options, told)
 
 
 if __name__ == '__main__':

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 
+import figures
 import torch
+from figures import Figure
 from rounds import best_times
 
 from pyserini_repbert.commands.command import threads
@@ -78,13 +80,13 @@ def histogram_speedup(options: argparse.Namespace, length: int) -> str:
     }
     times = best_times(counting, HISTOGRAM_ROUNDS)
     print(f'histograms, length {length}: ' + ', '.join(f'{name} {1000 * s:.2f} ms' for name, s in times.items()))
-    own, whole, loop = times.values()
-    return f'{length}: {loop / own:.0f}x ({loop / whole:.1f}x)'
+    own, _, loop = times.values()
+    return loop / own
 
 
 def main() -> None:
     """Print documents a second, the histogram's times, and the ratios last."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.parser(__doc__)
     parser.add_argument('--device', default='cpu')
     parser.add_argument('--lengths', type=int, nargs='+', default=[100, 200, 400, 800])
     parser.add_argument('--documents', type=int, default=4, help='in a batch')
@@ -127,10 +129,16 @@ def main() -> None:
             worst[name] = max(worst[name], overhead)
             cells.append(f'{options.documents / times[name]:10.2f} ({overhead:+4.0%})')
         print(f'{length:>8} {" ".join(cells)}')
-    told_speedups = [histogram_speedup(options, length) for length in options.lengths]
-    told = ', '.join(f'{name} {overhead:+.1%}' for name, overhead in worst.items())
-    print(f'time beyond BERT alone, worst length (goal at most {GOAL_OVERHEAD:+.0%}): {told}')
-    print(f'histogram against a loop (goal {GOAL_SPEEDUP}x), by length: {", ".join(told_speedups)}')
+    speedups = [histogram_speedup(options, length) for length in options.lengths]
+    told = [
+        Figure(f'CEDR {name}, time beyond BERT alone, worst length', 100 * over, '%', 100 * GOAL_OVERHEAD, at_most=True)
+        for name, over in worst.items()
+    ]
+    told += [
+        Figure(f'histogram, length {length}: a loop', ratio, 'x', GOAL_SPEEDUP)
+        for length, ratio in zip(options.lengths, speedups, strict=True)
+    ]
+    figures.tell(options, told)
 
 
 if __name__ == '__main__':

@@ -6,14 +6,14 @@ python benchmarks/encoding.py [--passages 600] [--threads 2]
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 
+import figures
 import numpy as np
 import torch
+from figures import Figure
 from rounds import best_times
-from sentence_transformers import SentenceTransformer
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import threads
@@ -38,11 +38,13 @@ def texts_of_msmarco_lengths(n: int) -> list[str]:
 
 def main() -> None:
     """Time both at equal precision, and ours with --precision auto, and print ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.parser(__doc__, ['sentence_transformers'])
     parser.add_argument('--passages', type=int, default=600)
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
     parser.add_argument('--rounds', type=int, default=4)
     options = parser.parse_args()
+    from sentence_transformers import SentenceTransformer
+
     torch.set_num_threads(options.threads)
     texts = texts_of_msmarco_lengths(options.passages)
     entry = catalog.get('encoders', 'minilm')
@@ -67,7 +69,13 @@ def main() -> None:
     change = abs(exact @ exact.T - auto.encode(texts[:100]) @ exact.T).max() / abs(exact @ exact.T).max()
     print(f'  native bfloat16 on this CPU: {native}; largest change of a score by --precision auto: {change:.1e}')
     peer_time, own_time, auto_time = times.values()
-    print(f'ratios: equal precision {peer_time / own_time:.2f}; with --precision auto {peer_time / auto_time:.2f}')
+    figures.tell(
+        options,
+        [
+            Figure('encoding, float32: sentence-transformers', peer_time / own_time, 'x', 1.3),
+            Figure('encoding, --precision auto: sentence-transformers, float32', peer_time / auto_time),
+        ],
+    )
 
 
 if __name__ == '__main__':

@@ -7,14 +7,15 @@ For Linux. A tiny model keeps the run short; reading, bucketing, writing and che
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import figures
 from encoding import texts_of_msmarco_lengths
+from figures import Figure
 
 LAYERS, HIDDEN = 1, 64
 
@@ -52,7 +53,7 @@ def peak_megabytes(arguments: list[str]) -> float:
 
 def main() -> None:
     """Encode both corpora and print the ratio of their peaks."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.parser(__doc__)
     parser.add_argument('--small', type=int, default=1000)
     parser.add_argument('--large', type=int, default=100_000)
     options = parser.parse_args()
@@ -69,7 +70,9 @@ def main() -> None:
             arguments = ['--corpus', str(corpus), '--encoder', str(checkpoint), '--output', f'{work}/{size}']
             peaks[size] = peak_megabytes([*arguments, '--store-text', '--quiet'])
             print(f'  {size:8,} passages: peak {peaks[size]:.0f} MB')
-    print(f'ratio: {peaks[options.large] / peaks[options.small]:.2f}')
+    growth = 100 * (peaks[options.large] / peaks[options.small] - 1)
+    name = f'peak memory of encoding, from {options.small:,} to {options.large:,} passages'
+    figures.tell(options, [Figure(name, growth, '%', 2, at_most=True)])
 
 
 if __name__ == '__main__':

@@ -10,7 +10,6 @@ core, in seconds of processor time, so that what else the machine does hits all 
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import tempfile
@@ -18,9 +17,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import figures
 import numpy as np
 import scipy.sparse
 import torch
+from figures import Figure
 from safetensors.torch import save_file
 
 from pyserini_repbert import catalog
@@ -166,7 +167,7 @@ def encoding_rate() -> dict[str, float]:
 
 def main() -> None:
     """Run all and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.parser(__doc__)
     parser.add_argument('--passages', type=int, default=200_000)
     parser.add_argument('--terms', type=int, default=1000)
     parser.add_argument('--shard-size', type=int, default=1 << 18, help='passages in a shard')
@@ -228,11 +229,16 @@ def main() -> None:
         print(f'uint8 against float16: {shared:.1%} of the ten best are the same, scores differ by {error:.2%}')
         for name, value in encoding_rate().items():
             print(f'{name}: {value:.1f} passages a second on one core')
-        for weights in bundles:
-            ratio = took['scipy.sparse row slicing'] / took[f'bundle, {weights}']
-            print(f'ratio to scipy.sparse, {weights}: {ratio:.1f}x')
-        print(f'ratio to 3,994 bytes a passage (EPIC section 3): {sizes["float16"] / 3994:.2f} in float16')
-        print(f'ratio to 3,100 bytes a passage: {sizes["uint8"] / 3100:.2f} in uint8')
+        peer = took['scipy.sparse row slicing']
+        told = [Figure('EPIC, from docids to a sorted list', took['rerank_with, float16'], 'ms', 1, at_most=True)]
+        told += [Figure(f'EPIC, {name}: scipy.sparse', peer / took[f'bundle, {name}'], 'x', 10) for name in bundles]
+        told += [
+            Figure(
+                'EPIC, bytes a passage, float16 (its section 3: 3,994)', sizes['float16'], 'bytes', 3994, at_most=True
+            ),
+            Figure('EPIC, uint8, a passage', sizes['uint8'], 'bytes', 3100, at_most=True),
+        ]
+        figures.tell(options, told)
 
 
 if __name__ == '__main__':

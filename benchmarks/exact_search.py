@@ -5,7 +5,6 @@ python benchmarks/exact_search.py [--vectors 100000] [--queries 200] [--hits 100
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import os
 import tempfile
@@ -13,8 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import faiss
+import figures
 import numpy as np
 import torch
+from figures import Figure
 from numpy.typing import NDArray
 from rounds import best_times
 
@@ -56,7 +57,7 @@ def priority_queue(vectors: NDArray[np.float32], queries: NDArray[np.float32], k
 
 def main() -> None:
     """Time the three, check that they agree, print ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.parser(__doc__)
     parser.add_argument('--vectors', type=int, default=100_000)
     parser.add_argument('--queries', type=int, default=200)
     parser.add_argument('--hits', type=int, default=1000)
@@ -93,10 +94,21 @@ def main() -> None:
     for name, seconds in times.items():
         print(f'  {name:18s} {1000 * seconds:10.1f} ms')
     print(f'  rows in the same place as with FAISS: {100 * same:.3f}% (the rest differ by rounding)')
-    print(
-        f'ratios: time / FAISS {times["ours"] / times["faiss"]:.2f}, '
-        f'one query {times["one query, ours"] / times["one query, faiss"]:.2f}; '
-        f'loop / ours {times["loop"] / times["ours"]:.0f}'
+    size = f'{options.vectors:,} x {DIMENSION}'
+    one = times['one query, faiss'] / times['one query, ours']
+    many = times['faiss'] / times['ours']
+    figures.tell(
+        options,
+        [
+            Figure(f'exact search, {size}, {options.queries} queries: FAISS flat', many, 'x', 1),
+            Figure(
+                f'exact search, {size}, one query: FAISS flat',
+                one,
+                'x',
+                1,
+            ),
+            Figure(f'exact search, {size}: a priority queue a query', times['loop'] / times['ours']),
+        ],
     )
 
 

@@ -10,7 +10,6 @@ are single-threaded, and the wall clock of a busy machine says little.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -19,7 +18,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import figures
 import numpy as np
+from figures import Figure
 
 from pyserini_repbert.formats.runs import write_run
 from pyserini_repbert.fusion import fuse
@@ -28,7 +29,7 @@ from pyserini_repbert.ranking import Ranking, Run
 N_PASSAGES = 8_841_823
 SEED = 42
 GOAL_RATIO = 10
-GOAL_SECONDS = 15  # for 6,980 queries x 2 runs x 1,000 hits on one core
+GOAL_SECONDS = 6  # for 6,980 queries x 2 runs x 1,000 hits on one core
 
 
 def synthetic_runs(n_queries: int, n_hits: int) -> tuple[Run, Run]:
@@ -113,7 +114,7 @@ def file_to_file(runs: tuple[Run, Run]) -> tuple[float, float, float]:
 
 def main() -> None:
     os.environ.setdefault('NUMBA_NUM_THREADS', '1')
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = figures.parser(__doc__)
     parser.add_argument('--queries', type=int, default=6980)
     parser.add_argument('--hits', type=int, default=1000)
     options = parser.parse_args()
@@ -124,7 +125,7 @@ def main() -> None:
     for method in ('interleave', 'rrf', 'interpolation'):
         ours[method] = seconds(lambda method=method: fuse(runs, method, options.hits))
         print(f'pyserini_repbert {method:<14} {ours[method]:7.2f} s')
-    ratios = []
+    told = []
     for name, make in (('Pyserini', pyserini_task), ('ranx', ranx_task)):
         small = tuple({qid: run[qid] for qid in list(run)[:20]} for run in runs)
         try:
@@ -134,11 +135,12 @@ def main() -> None:
             continue
         theirs = seconds(make(runs, options.hits))
         print(f'{name:<16} rrf            {theirs:7.2f} s')
-        ratios += [f'{theirs / ours[method]:.1f}x {name} ({method})' for method in ('interleave', 'rrf')]
+        told += [Figure(f'{method}: RRF of {name}', theirs / ours[method], 'x', GOAL_RATIO) for method in ours]
     taken, wall, size = file_to_file(runs)
-    print(f'file to file, one core, {size:.0f} MB in: {taken:.1f} s, {wall:.1f} s by the clock', end=' ')
-    print(f'(goal {GOAL_SECONDS} s for 6980 x 2 x 1000)')
-    print(f'ratio (goal {GOAL_RATIO}x): {", ".join(ratios) or "no peer is installed"}; file to file {taken:.1f} s')
+    print(f'file to file, one core, {size:.0f} MB in: {taken:.1f} s, {wall:.1f} s by the clock')
+    full = (options.queries, options.hits) == (6980, 1000)
+    name = f'interleaving {options.queries} x 2 x {options.hits}, file to file, one core'
+    figures.tell(options, [*told, Figure(name, taken, 's', GOAL_SECONDS if full else None, at_most=True)])
 
 
 if __name__ == '__main__':

@@ -9,19 +9,19 @@ orders are compared on real text.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
+import figures
 import numpy as np
 import torch
 from encoding import texts_of_msmarco_lengths
+from figures import Figure
 from rounds import best_times
 from safetensors.torch import load_file, save_file
-from sentence_transformers import CrossEncoder
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import threads
@@ -65,13 +65,15 @@ def changed_orders(exact: list[np.ndarray], other: list[np.ndarray]) -> tuple[fl
 
 def main() -> None:
     """Print pairs a second, and ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.parser(__doc__, ['sentence_transformers', 'onnx', 'onnxscript', 'onnxruntime'])
     parser.add_argument('--queries', type=int, default=4)
     parser.add_argument('--candidates', type=int, default=60)
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--budgets', type=int, nargs='*', default=[1024, 2048, 4096, 8192])
     options = parser.parse_args()
+    from sentence_transformers import CrossEncoder
+
     torch.set_num_threads(options.threads)
     n = options.queries * options.candidates
     texts = texts_of_msmarco_lengths(n)
@@ -151,12 +153,15 @@ def main() -> None:
         agreement = np.abs(np.concatenate(exact) + difference).max()
         print(f'  largest difference from CrossEncoder {agreement:.1e}; native bfloat16 on this CPU: ', end='')
         print(has_native_bfloat16(torch.device('cpu')))
-        print(
-            f'ratios: CrossEncoder at equal precision {times["peer"] / times["ours"]:.2f}, '
-            f'with --precision auto {times["peer"] / times["auto"]:.2f}, '
-            f'with int8 {times["peer"] / times["int8"]:.2f}; '
-            f'one at a time, with --precision auto {times["single"] / times["auto"]:.2f}; '
-            f'duoBERT against monoBERT at equal tokens {times["mono, as long"] / times["duo"]:.2f}'
+        figures.tell(
+            options,
+            [
+                Figure('monoBERT, float32: CrossEncoder', times['peer'] / times['ours'], 'x', 1.5),
+                Figure('monoBERT, --precision auto: CrossEncoder, float32', times['peer'] / times['auto']),
+                Figure('monoBERT, int8: CrossEncoder, float32', times['peer'] / times['int8'], 'x', 3),
+                Figure('monoBERT, --precision auto: one pair at a time', times['single'] / times['auto']),
+                Figure('duoBERT: monoBERT at equal tokens', times['mono, as long'] / times['duo']),
+            ],
         )
 
 

@@ -10,7 +10,6 @@ MultipleNegativesRankingLoss over as large a matrix of similarities. A round's f
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import tempfile
@@ -20,8 +19,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import figures
 import torch
 from datasets import Dataset
+from figures import Figure
 from peft import LoraConfig
 from rounds import in_turn
 from sentence_transformers import (
@@ -147,7 +148,7 @@ def theirs(
 
 def main() -> None:
     """Time both in turn and print steps a second and the median ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.parser(__doc__)
     parser.add_argument('--steps', type=int, default=8, help='of a round')
     parser.add_argument('--batch', type=int, default=16)
     parser.add_argument('--rounds', type=int, default=5)
@@ -168,7 +169,8 @@ def main() -> None:
     for name, seconds in times.items():
         print(f'  {name:22s} {1 / median(seconds):6.3f} steps/s (median)')
     ratios = [peer / own for peer, own in zip(*times.values(), strict=True)]
-    print(f'ratio: {median(ratios):.2f} (median of rounds, from {min(ratios):.2f} to {max(ratios):.2f})')
+    print(f'  ratios of rounds: from {min(ratios):.2f} to {max(ratios):.2f}')
+    figures.tell(options, [Figure(f'training RepBERT, {kind}: sentence-transformers', median(ratios))])
 
 
 if __name__ == '__main__':

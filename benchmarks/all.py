@@ -1,0 +1,143 @@
+"""All benchmarks in one go, on a quiet machine: medians and spread of several runs, in RESULTS.md and README's table.
+
+python benchmarks/all.py [--runs 3] [--only fusion exact_search] [--output benchmarks/RESULTS.md] [--readme]
+
+Each benchmark runs as a process of its own, `--runs` times. What lacks a package is named before anything starts, and
+left out. `--readme` puts the table into README.md, too, between its two comments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import figures
+from figures import Figure, number
+
+HERE = Path(__file__).parent
+README = HERE.parent / 'README.md'
+BEGIN, END = '<!-- benchmarks/all.py writes from here -->', '<!-- to here -->'
+BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> the packages of its peers
+    'exact_search': (),
+    'ann': (),
+    'encoding': ('sentence_transformers',),
+    'encoding_memory': (),
+    'fusion': ('ranx',),
+    'rerank': ('sentence_transformers', 'onnx', 'onnxscript', 'onnxruntime'),
+    'cedr': (),
+    'training': ('sentence_transformers', 'datasets'),
+    'epic': (),
+}
+PACKAGES = ('torch', 'numpy', 'faiss-cpu', 'pyserini', 'transformers', 'sentence-transformers', 'ranx', 'onnxruntime')
+
+
+def machine() -> str:
+    """The processor, its cores, and what it computes bfloat16 with."""
+    info = Path('/proc/cpuinfo').read_text(encoding='utf-8') if Path('/proc/cpuinfo').is_file() else ''
+    lines = dict(line.split('\t', 1) for line in info.splitlines() if '\t' in line)
+    model = lines.get('model name', platform.processor()).strip('\t: ')
+    flags = lines.get('flags', '').split()
+    native = [told for flag, told in (('avx512_bf16', 'AVX-512 BF16'), ('amx_tile', 'AMX')) if flag in flags]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
+    return f'{model}, {cores} cores, {" and ".join(native) or "no bfloat16"}'
+
+
+def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
+    """The figures of a benchmark, medians of all runs, each with its least and its largest value."""
+    found: dict[str, list[Figure]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        for number_of_run in range(runs):
+            print(f'{name}, run {number_of_run + 1} of {runs}', flush=True)
+            target = Path(folder) / f'{number_of_run}.json'
+            subprocess.run([sys.executable, HERE / f'{name}.py', '--figures', target], check=True)
+            for values in json.loads(target.read_text(encoding='utf-8')):
+                found[values['name']].append(Figure(**values))
+    told = []
+    for own in found.values():
+        values = [figure.value for figure in own]
+        told.append((replace(own[0], value=median(values)), min(values), max(values)))
+    return told
+
+
+def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
+    """Markdown rows, a figure each."""
+    rows = ['| what, and against whom | script | median | from, to | goal | |', '|---|---|---:|---|---|---|']
+    for name, told in results.items():
+        for figure, least, most in told:
+            unit = figure.unit
+            spread = f'{number(least, unit)}, {number(most, unit)}'
+            cells = [figure.name, f'`benchmarks/{name}.py`', number(figure.value, unit), spread]
+            rows.append(f'| {" | ".join([*cells, figure.told_goal, figure.verdict])} |')
+    return rows
+
+
+def into_readme(rows: list[str], machine_line: str) -> None:
+    """Replace what stands between the two comments."""
+    text = README.read_text(encoding='utf-8')
+    if BEGIN not in text or END not in text:
+        sys.exit(f'README.md has no lines {BEGIN!r} and {END!r}, between which the table goes')
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    README.write_text('\n'.join([before + BEGIN, machine_line, '', *rows, END]) + after, encoding='utf-8')
+
+
+def main() -> None:
+    """Run what can be run, and write the results."""
+    parser = figures.parser(__doc__)
+    parser.add_argument('--runs', type=int, default=3)
+    parser.add_argument('--only', nargs='+', choices=tuple(BENCHMARKS), default=tuple(BENCHMARKS))
+    parser.add_argument('--output', type=Path, default=HERE / 'RESULTS.md')
+    parser.add_argument('--readme', action='store_true')
+    options: argparse.Namespace = parser.parse_args()
+    lacking = {
+        name: missing
+        for name in options.only
+        if (missing := [own for own in BENCHMARKS[name] if importlib.util.find_spec(own) is None])
+    }
+    for name, missing in lacking.items():
+        print(f'{name} is left out: it needs {", ".join(missing)}', file=sys.stderr)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f'the machine is busy (load {load:.1f}): figures will be lower than on a quiet one', file=sys.stderr)
+    results = {name: run(name, options.runs) for name in options.only if name not in lacking}
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f'{package} {importlib.metadata.version(package)}')
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    rows = table(results)
+    where = f'{machine()}; {datetime.date.today()}; medians of {options.runs} runs; load at the start {load:.1f}.'
+    about = [
+        '# Benchmarks',
+        '',
+        where,
+        '',
+        f'Python {platform.python_version()}, {", ".join(versions)}.',
+        '',
+        '`x` is a ratio: how many times faster than the peer named after the colon.',
+        f'Written by `{" ".join(["python", "benchmarks/all.py", *sys.argv[1:]])}`.',
+    ]
+    left_out = [
+        f'- `{name}.py` was left out: {", ".join(missing)} is not installed' for name, missing in lacking.items()
+    ]
+    options.output.write_text('\n'.join([*about, '', *rows, '', *left_out]).rstrip() + '\n', encoding='utf-8')
+    if options.readme:
+        into_readme(rows, where)
+    figures.tell(options, [figure for told in results.values() for figure, _, _ in told])
+
+
+if __name__ == '__main__':
+    main()
