@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
-    from pyserini_repbert.interop.pyterrier.flex import export_flex as export_flex
+    from pyserini_repbert.interop.pyterrier.artifacts import (
+        DenseArtifact as DenseArtifact,
+        EpicArtifact as EpicArtifact,
+    )
+    from pyserini_repbert.interop.pyterrier.flex import export_flex as export_flex, import_flex as import_flex
     from pyserini_repbert.interop.pyterrier.indexers import EpicIndexer as EpicIndexer, RepBertIndexer as RepBertIndexer
     from pyserini_repbert.interop.pyterrier.interleaving import Interleave as Interleave
     from pyserini_repbert.interop.pyterrier.rerankers import (
@@ -28,7 +32,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
-        '.flex': 'export_flex',
+        '.artifacts': 'DenseArtifact EpicArtifact',
+        '.flex': 'export_flex import_flex',
         '.indexers': 'EpicIndexer RepBertIndexer',
         '.interleaving': 'Interleave',
         '.rerankers': 'Cedr DuoBert Epic MonoBert',

@@ -1,16 +1,24 @@
-"""Export of dense bundles to the FLEX index of pyterrier-dr; tested with its version 0.8.1 and npids 0.1.3."""
+"""Dense bundles to the FLEX index of pyterrier-dr and back; tested with its version 0.8.1 and npids 0.1.3."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.encode.opening import document_encoder
+from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingDependencyError
 from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.dense_writer import DenseShardWriter
+from pyserini_repbert.index.records import Settings
+from pyserini_repbert.index.shard_writer import SHARD_SIZE
 
 VECTORS = 'vecs.f4'
 DOCNOS = 'docnos.npids'
@@ -33,10 +41,7 @@ def export_flex(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int
     MissingDependencyError
         where npids, which writes docnos, is not installed
     """
-    try:
-        from npids import Lookup
-    except ImportError as error:
-        raise MissingDependencyError.of('npids', 'a FLEX index', "'pyserini-repbert[pyterrier]'") from error
+    Lookup = _lookup()
     target = Path(output)
     if target.exists():
         raise InputError(f'output {target} exists: remove it, or give another folder')
@@ -55,3 +60,86 @@ def export_flex(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int
             'doc_count': len(bundle),
         }
         (folder / META).write_text(json.dumps(meta), encoding='utf-8')
+
+
+def import_flex(
+    folder: StrPath,
+    output: StrPath,
+    encoder: str | Path,
+    *,
+    dtype: str = 'float32',
+    on_progress: Callable[[int], object] | None = None,
+) -> None:
+    """Write a FLEX index as a dense bundle, which holds its vectors and docnos as they are, and no texts.
+
+    Parameters
+    ----------
+    encoder : the one that made the vectors, by catalog name or folder: a FLEX index does not name it; queries are
+        encoded with it
+    dtype : 'float32' or 'float16', of the stored vectors
+    on_progress : called with the number of vectors written since the last call
+
+    Raises
+    ------
+    InputError
+        where `output` holds something, or `folder` is no FLEX index
+    MismatchError
+        where the encoder's vectors have another length
+    MissingDependencyError
+        where npids, which reads docnos, is not installed
+    """
+    Lookup = _lookup()
+    source = Path(folder)
+    count, size = _described(source)
+    made_by = document_encoder(encoder)
+    if made_by.dimension != size:
+        raise MismatchError(f"{source} has vectors of {size}, encoder '{made_by.name}' gives {made_by.dimension}")
+    vectors = np.memmap(source / VECTORS, dtype='<f4', mode='r', shape=(count, size))
+    docnos = Lookup(source / DOCNOS)
+    if len(docnos) != count:
+        raise DamagedFileError(f'{source} has {len(docnos)} docnos for {count} vectors: make it again')
+    settings = Settings(
+        encoder=made_by.name,
+        weights_sha256=made_by.weights_sha256,
+        pooling=made_by.pooling,
+        max_length=made_by.limit,
+        dimension=size,
+        dtype=dtype,
+        precision='float32',
+        shard_size=SHARD_SIZE,
+        texts=False,
+    )
+    passages = (Passage(docnos.fwd[row], '') for row in range(count))
+    done = 0
+
+    def next_rows(some: Sequence[Passage]) -> NDArray[np.float32]:
+        nonlocal done
+        found = np.asarray(vectors[done : done + len(some)], dtype=np.float32)
+        done += len(some)
+        if on_progress is not None:
+            on_progress(len(some))
+        return found
+
+    build_bundle(passages, output, settings, lambda target: DenseShardWriter(target, settings), next_rows, window=_ROWS)
+
+
+def _described(folder: Path) -> tuple[int, int]:
+    """How many vectors of what length a FLEX index has. Raises InputError for any other folder."""
+    try:
+        meta = json.loads((folder / META).read_text(encoding='utf-8'))
+        kind, count, size = (meta['type'], meta['format']), int(meta['doc_count']), int(meta['vec_size'])
+        found = (folder / VECTORS).stat().st_size
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f'{folder} is no FLEX index ({error!r})') from error
+    if kind != ('dense_index', 'flex') or count < 1 or size < 1 or found != 4 * count * size:
+        raise InputError(f'{folder} is no FLEX index of {count} vectors of {size}: {VECTORS} has {found} bytes')
+    return count, size
+
+
+def _lookup() -> Any:
+    """The class that reads and writes docnos."""
+    try:
+        from npids import Lookup
+    except ImportError as error:
+        raise MissingDependencyError.of('npids', 'a FLEX index', "'pyserini-repbert[pyterrier]'") from error
+    return Lookup

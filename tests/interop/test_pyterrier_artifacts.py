@@ -1,0 +1,135 @@
+"""Bundles as artifacts of PyTerrier, FLEX indexes as bundles, and an experiment with a regression's figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pyserini_repbert.interop.pyterrier as ours
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.formats.passages import Passage
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.interop.pyterrier.artifacts import bundle_metadata
+from pyserini_repbert.search import RepBertSearcher
+
+pt = pytest.importorskip('pyterrier')
+pd = pytest.importorskip('pandas')
+
+TOPICS = pd.DataFrame([('1', 'red cat'), ('2', 'the old sea')], columns=['qid', 'query'])
+VASWANI = Path(os.environ.get('DATA', Path(__file__).parents[3] / 'shared/data')) / 'vaswani'
+
+
+def test_a_bundle_is_recognised_and_opened(bundle, tiny_epic, tmp_path):
+    folder = bundle()
+    assert bundle_metadata(str(folder), os.listdir(folder)) == {
+        'type': 'dense_index',
+        'format': 'pyserini_repbert',
+        'package_hint': 'pyserini-repbert[pyterrier]',
+    }
+    assert bundle_metadata(str(tmp_path), os.listdir(tmp_path)) is None
+    before = sorted(os.listdir(folder))
+    artifact = ours.DenseArtifact(str(folder))
+    found = (artifact.retriever(num_results=3) >> artifact.text())(TOPICS)
+    hits = RepBertSearcher(folder).batch_search(TOPICS['query'].tolist(), ['1', '2'], k=3)['1']
+    assert [(row.docno, row.score) for row in found[found.qid == '1'].itertuples()] == [
+        (hit.docid, hit.score) for hit in hits
+    ]
+    assert found['text'].str.len().min() > 0 and sorted(os.listdir(folder)) == before
+    index = ours.EpicIndexer(tmp_path / 'epic-index', tiny_epic()).index([{'docno': 'a', 'text': 'red cat'}])
+    assert bundle_metadata(str(index), os.listdir(index))['type'] == 'epic_index'
+    reranked = ours.EpicArtifact(str(index)).reranker(tmp_path / 'epic')(
+        TOPICS[:1].assign(docno='a', rank=0, score=0.0)
+    )
+    assert reranked['score'].iloc[0] > 0
+
+
+def test_pyterrier_loads_bundles_by_itself(bundle):
+    """Through the entry points, which only an installed package has."""
+    from importlib.metadata import entry_points
+
+    if not any(own.name == 'dense_index.pyserini_repbert' for own in entry_points(group='pyterrier.artifact')):
+        pytest.skip('!!!! the package is not installed here with its entry points: make test-interop installs it')
+    artifact = pt.Artifact.load(str(bundle()))
+    assert isinstance(artifact, ours.DenseArtifact)
+    assert len(artifact.retriever(num_results=2)(TOPICS)) == 4
+
+
+def test_a_flex_index_becomes_a_bundle(tiny_checkpoint, tmp_path):
+    checkpoint = tiny_checkpoint()
+    passages = [Passage(f'd{n}', f'cat {"sat " * (n % 9)}') for n in range(300)]
+    encode_corpus(passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'in')
+    ours.export_flex(DenseBundle(tmp_path / 'in'), tmp_path / 'flex')
+    ours.import_flex(tmp_path / 'flex', tmp_path / 'out', checkpoint)
+    before, after = DenseBundle(tmp_path / 'in'), DenseBundle(tmp_path / 'out')
+    assert [after.docid(row) for row in range(300)] == [before.docid(row) for row in range(300)]
+    np.testing.assert_array_equal(*(np.concatenate([part for _, part in own.blocks(64)]) for own in (before, after)))
+    assert RepBertSearcher(tmp_path / 'out').search('cat') == RepBertSearcher(tmp_path / 'in').search('cat')
+
+
+def test_what_is_no_flex_index_is_refused(tiny_checkpoint, tmp_path):
+    checkpoint = tiny_checkpoint()
+    with pytest.raises(InputError, match='is no FLEX index'):
+        ours.import_flex(tmp_path, tmp_path / 'out', checkpoint)
+    encode_corpus([Passage(f'd{n}', 'cat') for n in range(40)], RepBertDocumentEncoder(checkpoint), tmp_path / 'in')
+    ours.export_flex(DenseBundle(tmp_path / 'in'), tmp_path / 'flex')
+    with pytest.raises(MismatchError, match='has vectors of 16'):
+        ours.import_flex(tmp_path / 'flex', tmp_path / 'out', tiny_checkpoint('wide', hidden_size=32))
+    meta = json.loads((tmp_path / 'flex/pt_meta.json').read_text())
+    (tmp_path / 'flex/pt_meta.json').write_text(json.dumps(meta | {'doc_count': 41}))
+    with pytest.raises(InputError, match='has 2560 bytes'):
+        ours.import_flex(tmp_path / 'flex', tmp_path / 'out', checkpoint)
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.slow
+@pytest.mark.jvm
+def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):
+    """regressions/vaswani.yaml, in PyTerrier, and what its frames cost beside our own searches."""
+    if not VASWANI.is_dir():
+        pytest.skip(f'!!!! THE EXPERIMENT ON VASWANI WAS NOT RUN: {VASWANI} is not here (DATA=FOLDER names another)')
+    from pyserini_repbert.index.lucene import build_lucene_index
+    from pyserini_repbert.names.corpora import open_corpus
+    from pyserini_repbert.names.topics import load_qrels, load_topics
+
+    corpus = VASWANI / 'doc-text.trec.gz'
+    build_lucene_index(open_corpus(corpus), tmp_path / 'sparse')
+    encode_corpus(open_corpus(corpus), RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
+    topics = pd.DataFrame(
+        [(own.qid, own.text) for own in load_topics(VASWANI / 'query-text.trec')], columns=['qid', 'query']
+    )
+    qrels = pd.DataFrame(
+        [(qid, docno, label) for qid, own in load_qrels(VASWANI / 'qrels').items() for docno, label in own.items()],
+        columns=['qid', 'docno', 'label'],
+    )
+    bm25 = ours.LuceneRetriever('bm25', tmp_path / 'sparse')
+    dense = ours.RepBertRetriever(tmp_path / 'dense')
+    systems = {'bm25': bm25, 'repbert': dense, 'both': ours.HybridRetriever([dense, bm25])}
+    systems['other'] = ours.Interleave(bm25, dense)
+    table = pt.Experiment([*systems.values()], topics, qrels, ['map', 'ndcg_cut_10'], names=[*systems])
+    found = {row.name: (row.map, row.ndcg_cut_10) for row in table.itertuples(index=False)}
+    expected = {
+        'bm25': (0.2856, 0.4368),
+        'repbert': (0.2744, 0.4224),
+        'both': (0.3038, 0.4546),
+        'other': (0.3079, 0.4577),
+    }
+    for name, figures in expected.items():
+        assert found[name] == pytest.approx(figures, abs=0.0015), name
+    queries, qids = topics['query'].tolist(), topics['qid'].tolist()
+    searcher = dense.stage.searchers[0]
+    alone = min(_seconds(lambda: searcher.rankings(queries, qids, 1000)) for _ in range(3))
+    framed = min(_seconds(lambda: dense(topics)) for _ in range(3))
+    print(f'{len(queries)} queries x 1000 hits: {alone:.2f} s alone, {framed:.2f} s in PyTerrier')
+    assert framed < 1.1 * alone + 0.5
+
+
+def _seconds(work) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
