@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 from pyserini_repbert import __version__
+from pyserini_repbert.commands import completion
 from pyserini_repbert.commands.command import EXIT_ERROR, run
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
 
@@ -52,6 +53,11 @@ def _module(name: str) -> str | None:
 
 
 def _dispatch(arguments: list[str]) -> int | None:
+    if completion.ASKED in os.environ:
+        arguments = completion.complete_command(commands())
+    if arguments[:1] == ['--completion']:
+        print(completion.script(arguments[1:]))
+        return 0
     if not arguments or arguments[0] in ('-h', '--help', 'help'):
         print(_help(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else EXIT_ERROR
@@ -76,6 +82,7 @@ def _help() -> str:
         [
             f'usage: {PROGRAM} COMMAND [ARGUMENTS]',
             f'       {PROGRAM} pyserini.MODULE [ARGUMENTS]',
+            f'       {PROGRAM} --completion {{bash,zsh,fish}}   a script that completes pyserini-repbert in a shell',
             '',
             'commands (each has --help):',
             *lines,

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from pyserini_repbert.commands import completion
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import disk_full
 from pyserini_repbert.formats.identifiers import has_surrogates
@@ -74,6 +75,8 @@ class Parser(argparse.ArgumentParser):
     _given: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if completion.ASKED in os.environ:
+            completion.complete_flags(self)
         self._given = sys.argv[1:] if args is None else list(args)
         options, rest = super().parse_known_args(args, namespace)
         options.command = [*self.prog.split(), *self._given]
