@@ -1,0 +1,25 @@
+"""The socket that the service listens on."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.running import listening
+
+
+def test_it_is_tcps_so_that_answers_leave_at_once():
+    """asyncio leaves Nagle's algorithm on for a socket whose protocol is not named: 40 ms an answer."""
+    with listening('127.0.0.1', 0)[0] as listener:
+        assert listener.proto == socket.IPPROTO_TCP
+
+
+def test_an_address_that_is_taken():
+    with listening('127.0.0.1', 0)[0] as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(InputError, match=f'port {port}'):
+            listening('127.0.0.1', port)
+    with pytest.raises(InputError, match='cannot listen'):
+        listening('256.0.0.1', 8081)
