@@ -1,0 +1,229 @@
+"""The service under load, over HTTP on 127.0.0.1: throughput, latency, wrong or lost answers, memory; Pyserini's.
+
+python benchmarks/serve.py [--requests 2000] [--clients 16] [--many 50] [--memory 20000] [--python PYTHON]
+
+Dense search of the demo: one client that asks one question after the other, then 16 at once, then 50; each answer is
+compared with the one that the first client got (the same docids, but that neighbours may change places whose scores
+are within 1e-4). Memory is the server's resident set after each part of `--memory` requests. BM25: requests a second of
+this service and of Pyserini's REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 clients
+each, every question asked once and by turns, since Pyserini's server keeps its last answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from pyserini_repbert.names.sparse import find_sparse
+from pyserini_repbert.names.topics import load_topics
+
+_ROUNDS = 3
+_NEAR = 1e-4
+_LONGEST = 600.0  # seconds that any part may take
+
+
+@dataclass
+class Load:
+    """What clients saw: latencies in seconds, and statuses that were no answers."""
+
+    seconds: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    wrong: int = 0
+    lost: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return len(self.latencies) / self.seconds
+
+    def at(self, share: float) -> float:
+        """A quantile of the latencies, milliseconds."""
+        ordered = sorted(self.latencies)
+        return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+async def _get(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> tuple[int, bytes]:
+    writer.write(f'GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.encode())
+    head = await reader.readuntil(b'\r\n\r\n')
+    length = next(line for line in head.lower().split(b'\r\n') if line.startswith(b'content-length'))
+    return int(head[9:12]), await reader.readexactly(int(length.partition(b':')[2]))
+
+
+async def _client(port: int, targets: Iterator[str], load: Load, known: dict[str, list[dict[str, Any]]] | None) -> None:
+    reader, writer = await asyncio.open_connection('127.0.0.1', port, limit=1 << 22)
+    for target in targets:
+        start = time.perf_counter()
+        status, body = await _get(reader, writer, target)
+        load.latencies.append(time.perf_counter() - start)
+        if status != 200:
+            load.lost += 1
+            continue
+        hits = json.loads(body).get('candidates', [])
+        if known is None:
+            load.answers[target] = [{'docid': hit['docid'], 'score': hit['score']} for hit in hits]
+        elif not _same(hits, known[target]):
+            load.wrong += 1
+    writer.close()
+
+
+def _same(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
+    """The same hits, apart from neighbours that rounding may exchange."""
+    if len(found) != len(known):
+        return False
+    for one, other in zip(found, known, strict=True):
+        if abs(one['score'] - other['score']) > _NEAR:
+            return False
+        if one['docid'] != other['docid']:
+            near = {hit['docid'] for hit in known if abs(hit['score'] - one['score']) <= _NEAR}
+            if one['docid'] not in near and abs(known[-1]['score'] - one['score']) > _NEAR:
+                return False
+    return True
+
+
+def run(
+    port: int, targets: list[str], n: int, clients: int, known: dict[str, list[dict[str, Any]]] | None = None
+) -> Load:
+    """`n` requests by so many clients, each of which asks its next one when it has its answer."""
+    load = Load()
+    waiting = itertools.islice(itertools.cycle(targets), n)
+
+    async def everybody() -> None:
+        await asyncio.wait_for(asyncio.gather(*(_client(port, waiting, load, known) for _ in range(clients))), _LONGEST)
+
+    start = time.perf_counter()
+    asyncio.run(everybody())
+    load.seconds = time.perf_counter() - start
+    load.lost += n - len(load.latencies)
+    return load
+
+
+@contextlib.contextmanager
+def server(command: list[str], ready: str, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server on a free port of 127.0.0.1, once `ready` is answered."""
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen([*command, '--port', str(port)], stderr=said, env=os.environ | environment)
+        try:
+            for _ in range(1200):
+                with contextlib.suppress(OSError, asyncio.IncompleteReadError, StopIteration):
+                    if asyncio.run(_once(port, ready)) == 200:
+                        break
+                if process.poll() is not None:
+                    said.seek(0)
+                    raise SystemExit(f'{command} ended: {said.read()[-2000:].decode()}')
+                time.sleep(0.25)
+            yield process, port
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+async def _once(port: int, target: str) -> int:
+    reader, writer = await asyncio.open_connection('127.0.0.1', port, limit=1 << 22)
+    try:
+        return (await _get(reader, writer, target))[0]
+    finally:
+        writer.close()
+
+
+def resident(pid: int) -> float:
+    """MiB of memory that a process holds."""
+    pages = int(Path(f'/proc/{pid}/statm').read_text(encoding='ascii').split()[1])
+    return pages * os.sysconf('SC_PAGE_SIZE') / 2**20
+
+
+def dense(options: argparse.Namespace, queries: list[str]) -> None:
+    """Dense search by one, by many, and for long."""
+    targets = [f'/v1/demo/search?{urlencode({"query": query})}' for query in queries]
+    with server(_ours(options), '/readyz') as (process, port):
+        known = run(port, targets, len(targets), 1).answers
+        alone = [run(port, targets, options.requests // 4, 1, known) for _ in range(_ROUNDS)]
+        together = [run(port, targets, options.requests, options.clients, known) for _ in range(_ROUNDS)]
+        many = [run(port, targets, options.requests, options.many, known) for _ in range(_ROUNDS)]
+        loads = [*alone, *together, *many]
+        sizes = [resident(process.pid)]
+        for _ in range(4):
+            loads.append(run(port, targets, options.memory // 4, options.clients, known))
+            sizes.append(resident(process.pid))
+    median = statistics.median(load.at(0.5) for load in alone)
+    p99 = statistics.median(load.at(0.99) for load in many)
+    rates = [max(load.rate for load in own) for own in (alone, together, many)]
+    names = ('1 client', f'{options.clients} clients', f'{options.many} clients')
+    for name, rate, own in zip(names, rates, (alone, together, many), strict=True):
+        best = max(own, key=lambda load: load.rate)
+        print(f'dense, {name:10s} {rate:8.1f} requests/s, median {best.at(0.5):6.1f} ms, p99 {best.at(0.99):6.1f} ms')
+    print('resident MiB after each quarter: ' + ', '.join(f'{size:.0f}' for size in sizes))
+    n = sum(len(load.latencies) for load in loads)
+    print(f'wrong answers {sum(load.wrong for load in loads)}, lost {sum(load.lost for load in loads)} of {n:,}')
+    print(f'ratio: {options.clients} clients / 1 client {rates[1] / rates[0]:.2f}')
+    print(f'ratio: p99 of {options.many} clients / median alone {p99 / median:.2f}')
+
+
+def _ours(options: argparse.Namespace, *more: str) -> list[str]:
+    own = [options.python, '-m', 'pyserini_repbert.serve', '--index', 'demo', '--rerankers', '--quiet']
+    return [*own, '--log-file', os.devnull, *more]
+
+
+def sparse(options: argparse.Namespace, queries: list[str]) -> None:
+    """BM25 against Pyserini's server, every question once a server."""
+    folder = options.lucene or str(find_sparse('bm25', 'demo').folder)
+    rates: dict[str, list[float]] = {'ours': [], "Pyserini's": []}
+    with tempfile.TemporaryDirectory() as place:
+        settings = Path(place) / 'serve.yaml'
+        settings.write_text(f'indexes:\n  lucene: {json.dumps(str(Path(folder).resolve()))}\n', encoding='utf-8')
+        ours = [options.python, '-m', 'pyserini_repbert.serve', '--rerankers', '--log-file', os.devnull, '--quiet']
+        theirs = [options.python, '-m', 'pyserini_repbert', 'pyserini.server.rest', '--no-prebuilt-indexes']
+        theirs += ['--host', '127.0.0.1', '--log-file', os.devnull]
+        commands = {'ours': (ours, '/readyz'), "Pyserini's": (theirs, '/openapi.yaml')}
+        for _ in range(_ROUNDS):
+            for name, (command, ready) in commands.items():
+                with server([*command, '--config', str(settings)], ready) as (_, port):
+                    targets = [f'/v1/lucene/search?query={quote(query)}' for query in queries]
+                    run(port, targets[-50:], 50, 1)  # opens the index, and lets Java warm up
+                    load = run(port, targets[:-50], len(targets) - 50, 8)
+                    if load.lost:
+                        raise SystemExit(f'{name}: {load.lost} requests were not answered')
+                    rates[name].append(load.rate)
+    for name, own in rates.items():
+        print(f'BM25, 8 clients, {name:10s} {max(own):8.1f} requests/s')
+    best = [max(own) for own in rates.values()]
+    print(f"ratio: BM25 ours / Pyserini's {best[0] / best[1]:.2f}")
+
+
+def main() -> None:
+    """Run the parts, print ratios last."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--questions', type=int, default=1355, help='how many different ones are asked')
+    parser.add_argument('--requests', type=int, default=2000)
+    parser.add_argument('--clients', type=int, default=16)
+    parser.add_argument('--many', type=int, default=50)
+    parser.add_argument('--memory', type=int, default=20_000)
+    parser.add_argument('--python', default=sys.executable, help='of both servers')
+    parser.add_argument('--lucene', help="a Lucene index instead of the demo's")
+    parser.add_argument('--parts', nargs='+', default=['dense', 'sparse'], choices=('dense', 'sparse'))
+    options = parser.parse_args()
+    queries = [topic.text for name in ('demo', 'demo-train') for topic in load_topics(name)][: options.questions]
+    print(f'{len(queries)} questions, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}')
+    for part in options.parts:
+        {'dense': dense, 'sparse': sparse}[part](options, queries)
+
+
+if __name__ == '__main__':
+    main()
