@@ -30,7 +30,8 @@ SECURITY = (
     (
         b'content-security-policy',
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        b"manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+        b"manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+        b"require-trusted-types-for 'script'; trusted-types 'none'",
     ),
     (b'x-content-type-options', b'nosniff'),
     (b'referrer-policy', b'no-referrer'),

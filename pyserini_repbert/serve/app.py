@@ -7,7 +7,6 @@ import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
@@ -27,20 +26,19 @@ try:
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.responses import HTMLResponse, Response
-    from starlette.staticfiles import StaticFiles
 except ModuleNotFoundError as error:
     raise MissingDependencyError.of(error.name or 'fastapi', __name__, "'pyserini-repbert[serve]'") from error
 
 from pyserini_repbert.pages import page
 from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.metrics import CONTENT_TYPE, Metrics
+from pyserini_repbert.serve.page_files import PageFiles
 from pyserini_repbert.serve.routes import json_response, make_router
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
 
-PAGE = Path(__file__).with_name('page')
 _STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
     (OverloadedError, 429),
     (TooLateError, 504),
@@ -91,8 +89,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.include_router(make_router(service))
     if tools is not None:
         app.router.routes.extend(tools.routes)
-    if PAGE.is_dir():
-        app.mount('/', StaticFiles(directory=PAGE, html=True), name='page')
+    app.mount('/', PageFiles(), name='page')
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     return app
 
