@@ -19,6 +19,7 @@ _MENDED = (
     (re.compile(r"\b(\w+) (n't|'s|'re|'ve|'ll|'d|'m)\b"), r'\1\2'),
     (re.compile(r"(s) '(?=\s|$)"), r"\1'"),
     (re.compile(r'(?<=[^\W\d_]) - (?=[^\W\d_])'), '-'),
+    (re.compile(r'(?<=\S) --(?= \S)'), ' –'),
 )
 _WORD = re.compile(r'\w+')
 _STOPWORDS = frozenset(

@@ -44,8 +44,7 @@ async def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> di
     if shown.display:
         texts = await index.texts(docids)
         for candidate, text in zip(candidates, texts, strict=True):
-            parts = marked(answer.ask.query, mended(text or ''))
-            candidate['display'] = [{'text': part, 'match': match} for part, match in parts]
+            candidate['display'] = display_payload(answer.ask.query, text)
     payload: dict[str, Any] = {'api': API, 'index': index.alias, 'query': {'text': answer.ask.query}}
     payload['candidates'] = candidates
     payload['system'] = list(answer.ask.systems)
@@ -55,6 +54,11 @@ async def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> di
     if shown.provenance:
         _add_provenance(index, answer, payload)
     return payload
+
+
+def display_payload(query: str, text: str | None) -> list[dict[str, Any]]:
+    """A passage mended for reading, in parts, with the query's words marked."""
+    return [{'text': part, 'match': match} for part, match in marked(query, mended(text or ''))]
 
 
 def _add_provenance(index: ServedIndex, answer: Answer, payload: dict[str, Any]) -> None:
@@ -135,6 +139,7 @@ def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
             'rerank_depth': limits.rerank_depth,
             'inferences': limits.inferences,
             'batch_queries': limits.batch_queries,
+            'upload_bytes': limits.upload_bytes,
         },
     }
 

@@ -23,6 +23,7 @@ from pyserini_repbert.serve.payloads import (
     API,
     Shown,
     comparison_payload,
+    display_payload,
     index_payload,
     search_payload,
     topics_payload,
@@ -266,11 +267,17 @@ def make_router(service: Service) -> APIRouter:
         docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
         parse: bool = True,
         max_doc_length: int | None = Query(None, ge=1),
+        display: bool = Query(False, description='also the passage mended for reading'),
+        query: str = Query('', max_length=limits.query_characters, description='with display: the words to be marked'),
     ) -> Response:
         if max_doc_length is not None and not parse:
             raise InputError("'max_doc_length' requires parse=true")
         raw = await service.raw(index, docid)
-        return json_response({'api': API, 'index': index, 'docid': docid, 'doc': document(raw, parse, max_doc_length)})
+        payload = {'api': API, 'index': index, 'docid': docid, 'doc': document(raw, parse, max_doc_length)}
+        if display:
+            (text,) = await served(index).texts([docid])
+            payload['display'] = display_payload(query, text)
+        return json_response(payload)
 
     @router.get('/{index}/explain', summary='Why passages are where they are')
     async def explain(
@@ -311,8 +318,10 @@ def make_router(service: Service) -> APIRouter:
         own = served(index)
         asks = [_ask(body.query, body.hits, side) for side in (body.a, body.b)]
 
+        tell = progress.teller(request.state.request_id)
+
         async def both() -> list[Any]:
-            return [await service.search(index, ask) for ask in asks]
+            return [await service.search(index, ask, tell) for ask in asks]
 
         first, second = await while_there(request, both(), progress)
         shown = Shown(provenance=True, display=body.display)

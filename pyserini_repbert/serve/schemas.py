@@ -105,6 +105,7 @@ class DocumentResponse(BaseModel):
     index: str
     docid: str
     doc: Any
+    display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
 
 
 class Pipeline(_Sent):

@@ -1,0 +1,97 @@
+// Requests to the service: one way in for all of them, one kind of error out.
+
+import { keep, stored } from './dom.js';
+
+const LOOK_AFTER = 600; // ms until the first look at the progress, and between two
+const KEPT = 60;
+
+/** Why there is no answer: `kind` is offline, busy, key, starting, late, failed or refused. */
+export class Refusal extends Error {
+  constructor(message, kind, retryAfter = null) {
+    super(message);
+    Object.assign(this, { kind, retryAfter });
+  }
+}
+
+const KINDS = { 401: 'key', 429: 'busy', 503: 'starting', 504: 'late', 500: 'failed' };
+const answers = new Map();
+
+/** The address of a route: parts of the path, then parameters as [name, value] pairs. */
+export function address(parts, parameters = []) {
+  const path = parts.map((part) => encodeURIComponent(part.toWellFormed?.() ?? part)).join('/');
+  const text = new URLSearchParams(parameters.map(([name, value]) => [name, String(value)])).toString();
+  return new URL(`v1/${path}${text ? `?${text}` : ''}`, document.baseURI).href;
+}
+
+function requestId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (own) => own.toString(16).padStart(2, '0')).join('');
+}
+
+function headers(extra) {
+  const key = stored('sessionStorage', 'key');
+  return { Accept: 'application/json', ...(key ? { 'X-API-Key': key } : {}), ...extra };
+}
+
+/** Keep the key for this tab. */
+export function useKey(key) {
+  keep('sessionStorage', 'key', key.trim() || null);
+}
+
+async function refusal(response) {
+  let message = `the service answered ${response.status}`;
+  try {
+    message = (await response.json()).error ?? message;
+  } catch {
+    // Not JSON: something between the page and the service has answered.
+  }
+  const wait = Number(response.headers.get('Retry-After'));
+  return new Refusal(message, KINDS[response.status] ?? 'refused', Number.isFinite(wait) && wait > 0 ? wait : null);
+}
+
+async function lookAt(id, tell, signal) {
+  while (!signal.aborted) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AFTER));
+    if (signal.aborted) return;
+    try {
+      const response = await fetch(address(['progress', id]), { headers: headers(), signal });
+      if (response.ok) tell(await response.json());
+    } catch {
+      return;
+    }
+  }
+}
+
+/**
+ * The JSON answer of a route.
+ *
+ * body: sent as JSON; tell: called with {stage, done, total} while stages run; signal: gives the request up.
+ * An answer to a GET is kept, so that going back asks nothing again. Throws Refusal, or AbortError.
+ */
+export async function ask(url, { body, tell, signal } = {}) {
+  const key = body === undefined ? url : `${url} ${JSON.stringify(body)}`;
+  if (answers.has(key)) return answers.get(key);
+  const id = requestId();
+  const ended = new AbortController();
+  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  const extra = { 'X-Request-ID': id, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) };
+  if (tell) lookAt(id, tell, ended.signal);
+  let response;
+  try {
+    response = await fetch(url, { ...sent, headers: headers(extra), signal });
+    if (!response.ok) throw await refusal(response);
+    const found = await response.json();
+    if (key.length < 20_000) answers.set(key, found);
+    if (answers.size > KEPT) answers.delete(answers.keys().next().value);
+    return found;
+  } catch (error) {
+    if (error instanceof Refusal || error.name === 'AbortError') throw error;
+    throw new Refusal('the service cannot be reached', 'offline');
+  } finally {
+    ended.abort();
+  }
+}
+
+/** Whether an answer is there already. */
+export function isKept(url, body) {
+  return answers.has(body === undefined ? url : `${url} ${JSON.stringify(body)}`);
+}

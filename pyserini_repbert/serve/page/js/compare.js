@@ -1,0 +1,101 @@
+// Two rankings of one question side by side, with a line from each passage's rank on the left to its rank on the right.
+
+import { h, passage, svg } from './dom.js';
+import { journey } from './journey.js';
+import { button } from './messages.js';
+import { gradeBadge, partsOf, stepsStrip } from './results.js';
+import { measure, percent, pipelineName, score, signed } from './words.js';
+
+const ROW = 92; // px, as in compare.css
+const WIDE = 72;
+
+/** How a hit of B stands against A; of A only that B lacks it. */
+function moveMark(rank, other, side) {
+  if (other === undefined) return { text: `only in ${'AB'[side]}`, kind: 'alone' };
+  if (!side) return null;
+  if (rank === other) return { text: '=', kind: 'same' };
+  return rank < other ? { text: `▲ ${other - rank}`, kind: 'up' } : { text: `▼ ${rank - other}`, kind: 'down' };
+}
+
+function row(hit, rank, mark, side, onopen) {
+  return h('li', { class: `pair-row${hit.grade > 0 ? ' relevant' : ''}`, 'data-docid': hit.docid, 'data-side': side },
+    h('button', { type: 'button', onclick: () => onopen(hit, rank) },
+      h('span', { class: 'row-head' }, h('span', { class: 'rank' }, String(rank)), h('span', { class: 'docid' }, hit.docid),
+        hit.grade > 0 && h('span', { class: 'badge good' }, '✓', h('span', { class: 'wide-only' }, ' relevant')),
+        mark && h('span', { class: `move ${mark.kind}` }, mark.text)),
+      h('span', { class: 'extract' }, extract(partsOf(hit)))));
+}
+
+/** A passage from shortly before the first word of the question, since a row has little room. */
+function extract(parts) {
+  const first = parts.findIndex((own) => own.match);
+  if (first < 1) return parts.map((own) => (own.match ? h('mark', null, own.text) : own.text));
+  const before = parts.slice(0, first).map((own) => own.text).join('');
+  const short = before.length > 50 ? `…${before.slice(-40).replace(/^\S*\s/, '')}` : before;
+  return [short, ...parts.slice(first).map((own) => (own.match ? h('mark', null, own.text) : own.text))];
+}
+
+/** The rankings as two lists with lines between; hits are {docid, display or doc, grade, provenance}. */
+export function sideBySide(left, right, names, onopen) {
+  const ranks = [left, right].map((hits) => new Map(hits.map((own, place) => [own.docid, place + 1])));
+  const lists = [left, right].map((hits, side) => h('ol', { class: 'pair-list', 'aria-label': names[side] }, hits.length
+    ? hits.map((hit, place) => row(hit, place + 1, moveMark(place + 1, ranks[1 - side].get(hit.docid), side), 'ab'[side], onopen))
+    : h('li', { class: 'note' }, 'No hits')));
+  const height = ROW * Math.max(left.length, right.length, 1);
+  const y = (rank) => (rank - 0.5) * ROW;
+  const line = (docid, kind, from, to, x1, x2) => svg('path', { class: `link ${kind}`, 'data-docid': docid,
+    d: `M ${x1} ${y(from)} C ${WIDE / 2} ${y(from)} ${WIDE / 2} ${y(to)} ${x2} ${y(to)}` });
+  const lines = left.flatMap((hit, place) => {
+    const to = ranks[1].get(hit.docid);
+    if (to === undefined) return [line(hit.docid, 'alone', place + 1, place + 1, 2, WIDE / 3)];
+    const kind = to < place + 1 ? 'up' : to > place + 1 ? 'down' : 'same';
+    return [line(hit.docid, kind, place + 1, to, 2, WIDE - 8), svg('circle', { class: `end ${kind}`, cx: WIDE - 5, cy: y(to), r: 3.5 })];
+  });
+  const alone = right.filter((hit) => !ranks[0].has(hit.docid))
+    .map((hit) => line(hit.docid, 'alone', ranks[1].get(hit.docid), ranks[1].get(hit.docid), WIDE - 2, (2 * WIDE) / 3));
+  const drawing = svg('svg', { class: 'links', width: WIDE, height, viewBox: `0 0 ${WIDE} ${height}`, preserveAspectRatio: 'none',
+    'aria-hidden': 'true' }, lines, alone);
+  const box = h('div', { class: 'pair' }, lists[0], drawing, lists[1]);
+  const light = (event, on) => {
+    const docid = event.target.closest?.('[data-docid]')?.dataset.docid;
+    if (docid === undefined) return;
+    for (const own of box.querySelectorAll('[data-docid]')) own.classList.toggle('lit', on && own.dataset.docid === docid);
+  };
+  for (const name of ['pointerover', 'focusin']) box.addEventListener(name, (event) => light(event, true));
+  for (const name of ['pointerout', 'focusout']) box.addEventListener(name, (event) => light(event, false));
+  return box;
+}
+
+/** Show a hit's whole passage in the page's dialog; places: [label, hit] of the sides that have it. */
+export function openPassage(dialog, hit, places, fusions) {
+  const origins = places.filter(([, own]) => own?.provenance).flatMap(([label, own]) => [h('h3', null, label),
+    h('div', { class: 'journey-place' }, journey(own.provenance, fusions,
+      Math.max(...own.provenance.map((place) => place.rank ?? 1))))]);
+  dialog.replaceChildren(h('header', null, h('h2', { id: 'dialog-title' }, hit.docid), gradeBadge(hit.grade),
+    button('Close', () => dialog.close(), { class: 'quiet' })), passage(partsOf(hit), { class: 'passage' }), ...origins);
+  dialog.showModal();
+}
+
+function figures(found) {
+  const tile = (value, label, title) => h('div', { class: 'tile', title }, h('b', null, value), h('span', null, label));
+  const tiles = [tile(percent(found.overlap), 'of hits in common'),
+    tile(score(found.rbo), 'RBO', 'rank-biased overlap, p = 0.9: 1 where the rankings agree, and the top counts most')];
+  if (!found.judged) return h('div', { class: 'tiles' }, tiles, h('p', { class: 'note' }, 'The question is not a judged topic: no measures.'));
+  const { a, b } = found.judged.measures;
+  const rows = Object.keys(a).map((name) => h('tr', null, h('th', { scope: 'row' }, name), h('td', null, measure(a[name])),
+    h('td', null, measure(b[name])), h('td', { class: b[name] > a[name] ? 'up' : b[name] < a[name] ? 'down' : 'soft' }, signed(b[name] - a[name]))));
+  return h('div', { class: 'tiles' }, tiles, h('table', { class: 'figures' }, h('caption', null, `Topic ${found.judged.qid}, `
+    + `${Object.keys(found.judged.relevant).length} relevant`), h('thead', null, h('tr', null, h('td'),
+    ['A', 'B', 'B − A'].map((own) => h('th', { scope: 'col' }, own)))), h('tbody', null, rows)));
+}
+
+/** The elements of a comparison of two pipelines. */
+export function comparison({ about, found, dialog }) {
+  const sides = ['a', 'b'].map((own) => found[own]);
+  const names = sides.map((own, place) => `${'AB'[place]}: ${pipelineName({ ...own, fusion: own.fusion ?? 'interleave' })}`);
+  const open = (hit) => openPassage(dialog, hit, sides.map((own, place) => [names[place],
+    own.candidates.find((other) => other.docid === hit.docid)]), about.fusions);
+  return [figures(found),
+    h('div', { class: 'pair-heads' }, sides.map((own, place) => h('div', null, h('h2', null, names[place]), stepsStrip(own, about.fusions)))),
+    sideBySide(sides[0].candidates, sides[1].candidates, names, open)];
+}

@@ -1,0 +1,106 @@
+// The state of the page as a command to copy: curl, Python, and this package's own command line.
+
+import { address } from './api.js';
+import { h } from './dom.js';
+import { button } from './messages.js';
+import { pipelineParameters } from './state.js';
+
+/** A word of a shell command. */
+export function quoted(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A string of Python: JSON's escapes are Python's. */
+function literal(text) {
+  return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+}
+
+function searchParameters(state) {
+  return [['query', state.q], ['hits', state.hits], ...pipelineParameters(state.a)];
+}
+
+function side(pipeline) {
+  const one = pipeline.system.length < 2;
+  const own = { system: pipeline.system, rerank: pipeline.rerank };
+  if (!one) own.fusion = pipeline.fusion;
+  if (!one && pipeline.fusion === 'interpolation' && pipeline.alpha !== null) own.alpha = pipeline.alpha;
+  if (!one && pipeline.fusion === 'rrf' && pipeline.rrf_k !== null) own.rrf_k = pipeline.rrf_k;
+  return own;
+}
+
+/** The body of a comparison. */
+export function comparisonBody(state) {
+  return { query: state.q, hits: state.hits, a: side(state.a), b: side(state.b), display: true };
+}
+
+/** For curl. */
+export function asCurl(state) {
+  if (state.view === 'compare') {
+    return `curl -H 'Content-Type: application/json' ${quoted(address([state.index, 'compare']))} \\\n  -d ${quoted(JSON.stringify(comparisonBody(state)))}`;
+  }
+  const parameters = searchParameters(state).map(([name, value]) => `--data-urlencode ${quoted(`${name}=${value}`)}`);
+  return [`curl -G ${quoted(address([state.index, 'search']))}`, ...parameters].join(' \\\n  ');
+}
+
+/** For Python, with nothing but its standard library. */
+export function asPython(state) {
+  if (state.view === 'compare') {
+    return ['import json', 'import urllib.request', '', `asked = json.loads(${literal(JSON.stringify(comparisonBody(state)))})`,
+      `request = urllib.request.Request(${literal(address([state.index, 'compare']))}, json.dumps(asked).encode())`,
+      "request.add_header('Content-Type', 'application/json')", 'with urllib.request.urlopen(request) as answer:',
+      '    found = json.load(answer)', "print(found['overlap'], found['rbo'])"].join('\n');
+  }
+  const pairs = searchParameters(state).map(([name, value]) => `    (${literal(name)}, ${literal(String(value))}),`);
+  return ['import json', 'import urllib.parse', 'import urllib.request', '', 'asked = [', ...pairs, ']',
+    `url = ${literal(`${address([state.index, 'search'])}?`)} + urllib.parse.urlencode(asked)`,
+    'with urllib.request.urlopen(url) as answer:', "    for hit in json.load(answer)['candidates']:",
+    "        print(hit['rank'], hit['docid'], hit['score'])"].join('\n');
+}
+
+/** For this package's own command; null where no command line says the same. */
+export function asCommand(state, about, pipeline = state.a) {
+  const systems = (pipeline.system.length ? pipeline.system : about.systems.slice(0, 1))
+    .flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
+  const dense = systems.filter((own) => own === 'dense' || own === 'ann');
+  const place = systems.indexOf(dense[0]);
+  if (dense.length > 1 || (place > 0 && place < systems.length - 1)) return null;
+  const words = ['python -m pyserini_repbert.search', `--index ${quoted(about.name)}`];
+  if (dense.length && about.encoder) words.push(`--encoder ${quoted(about.encoder)}`);
+  if (dense[0] === 'ann') words.push('--ann');
+  const beside = about.base_index ? `@${about.base_index}` : '';
+  words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
+  if (place > 0) words.push('--sparse-first');
+  if (systems.length > 1) {
+    words.push(`--fusion ${pipeline.fusion}`);
+    if (pipeline.fusion === 'interpolation' && pipeline.alpha !== null) words.push(`--alpha ${pipeline.alpha}`);
+    if (pipeline.fusion === 'rrf' && pipeline.rrf_k !== null) words.push(`--rrf-k ${pipeline.rrf_k}`);
+  }
+  words.push(...pipeline.rerank.map((own) => `--rerank ${quoted(own)}`), `--hits ${state.hits}`, `--query ${quoted(state.q)}`);
+  return words.join(' \\\n  ');
+}
+
+function block(title, text) {
+  const code = h('pre', { tabindex: '0', 'aria-label': title }, text);
+  const copy = button('Copy', async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      copy.textContent = 'Copied';
+    } catch {
+      getSelection().selectAllChildren(code);
+      copy.textContent = 'Selected: press Ctrl-C';
+    }
+  }, { class: 'quiet', 'aria-label': `Copy ${title}` });
+  return h('section', { class: 'copy' }, h('h3', null, title), copy, code);
+}
+
+/** Show the commands of a state in the dialog. */
+export function openCommands(dialog, state, about) {
+  const commands = state.view === 'compare' ? ['a', 'b'].map((own) => asCommand(state, about, state[own])) : [asCommand(state, about)];
+  const line = commands.every(Boolean) ? commands.join('\n\n') : null;
+  dialog.replaceChildren(h('header', null, h('h2', { id: 'dialog-title' }, 'The same elsewhere'),
+    button('Close', () => dialog.close(), { class: 'quiet' })), block('curl', asCurl(state)), block('Python', asPython(state)),
+  line ? block('Command line', line) : h('p', { class: 'note' }, 'No command line fuses the systems in this order.'),
+  h('p', { class: 'note' }, `The command line takes ${about.name} as an index folder or a catalog name where it runs.`),
+  block('Link', new URL(location.search || './', document.baseURI).href));
+  dialog.showModal();
+}

@@ -1,0 +1,71 @@
+// Elements. Texts go in as text nodes only: no passage, docid or message is ever read as markup.
+
+const AS_PROPERTY = new Set(['hidden', 'disabled', 'checked', 'value', 'selected', 'open', 'htmlFor', 'multiple']);
+const FORBIDDEN = /^(?:style|srcdoc|on.*)$/i;
+const SVG = 'http://www.w3.org/2000/svg';
+
+function filled(element, properties, children) {
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (typeof value === 'function' && name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (AS_PROPERTY.has(name)) element[name] = value;
+    else if (FORBIDDEN.test(name)) throw new TypeError(`attribute ${name}`);
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child !== undefined && child !== null && child !== false) element.append(child);
+  }
+  return element;
+}
+
+/** An HTML element; properties named on… are listeners, children are elements or texts. */
+export function h(name, properties, ...children) {
+  return filled(document.createElement(name), properties, children);
+}
+
+/** An SVG element. */
+export function svg(name, properties, ...children) {
+  return filled(document.createElementNS(SVG, name), properties, children);
+}
+
+/** The element of the page with this id. */
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** A passage from parts {text, match}, the words of the question marked. */
+export function passage(parts, properties) {
+  return h('p', properties, parts.map((part) => (part.match ? h('mark', null, part.text) : part.text)));
+}
+
+/** Tell those who hear the page what happened. */
+export function say(text) {
+  byId('status').textContent = text;
+}
+
+let ids = 0;
+
+/** An id that no other element has. */
+export function freshId(stem) {
+  ids += 1;
+  return `${stem}-${ids}`;
+}
+
+/** What `storage` holds under a name, null where it is forbidden or empty. */
+export function stored(storage, name) {
+  try {
+    return window[storage].getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Keep a value, or forget it for null; where storage is forbidden, nothing is kept. */
+export function keep(storage, name, value) {
+  try {
+    if (value === null) window[storage].removeItem(name);
+    else window[storage].setItem(name, value);
+  } catch {
+    // The page works without.
+  }
+}

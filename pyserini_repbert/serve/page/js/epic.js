@@ -1,0 +1,59 @@
+// EPIC: the terms that make a passage's score, and the terms that the passage does not have but is expanded by.
+
+import { h } from './dom.js';
+import { score } from './words.js';
+
+const EXPANSIONS = 15;
+
+function bar(value, most, kind) {
+  const inner = h('span', { class: `bar ${kind}` });
+  inner.style.width = `${(100 * Math.max(0, value)) / (most || 1)}%`;
+  return h('span', { class: 'bar-place', 'aria-hidden': 'true' }, inner);
+}
+
+/** Wordpieces joined to words, each with the greatest weight of its pieces. */
+function words(terms) {
+  const found = [];
+  for (const { term, weight } of terms) {
+    const last = found.at(-1);
+    if (term.startsWith('##') && last) Object.assign(last, { term: last.term + term.slice(2), weight: Math.max(last.weight, weight) });
+    else found.push({ term, weight });
+  }
+  return found;
+}
+
+function shaded(terms) {
+  const most = Math.max(...terms.map((own) => own.weight), 1e-9);
+  return h('p', { class: 'shaded' }, words(terms).flatMap(({ term, weight }) => {
+    const word = h('span', { title: `weight ${score(weight)}` }, term);
+    word.style.setProperty('--share', (weight / most).toFixed(3));
+    return [word, ' '];
+  }));
+}
+
+/** The elements of EPIC's explanation of one passage. */
+export function epicView({ hit, models, explain, load }) {
+  load('EPIC reads the passage', async (how) => {
+    const found = (await explain(models[0], [hit.docid], [['top', EXPANSIONS]], { signal: how.signal })).passages[0];
+    const most = Math.max(...found.contributions.map((own) => own.contribution), 1e-9);
+    const rows = found.contributions.map((own) => h('tr', null, h('th', { scope: 'row' }, own.term),
+      h('td', { class: 'wide' }, bar(own.contribution, most, 'dense')), h('td', null, score(own.contribution)),
+      h('td', { class: 'soft' }, `${score(own.query_weight)} × ${score(own.passage_weight)}`)));
+    const known = new Set(found.query_terms.map((own) => own.term));
+    const strongest = Math.max(...found.expansions.map((own) => own.weight), 1e-9);
+    return [
+      h('p', { class: 'lead' }, `${models[0]} gives this passage ${score(found.score)}: for each word of the question, its weight `
+        + 'there times its weight in the passage.'),
+      h('table', { class: 'terms' }, h('caption', null, 'Words that make the score'), h('thead', null, h('tr', null,
+        ['word', '', 'adds', 'question × passage'].map((own) => (own ? h('th', { scope: 'col' }, own) : h('td'))))),
+      h('tbody', null, rows.length ? rows : h('tr', null, h('td', { colspan: '4' }, 'No word of the question has a weight here.')))),
+      h('h3', null, 'Expansions: words that the passage does not have, and is found by'),
+      h('ul', { class: 'chips' }, found.expansions.map((own) => {
+        const chip = h('li', { class: known.has(own.term) ? 'asked' : '' }, own.term, ' ', h('small', null, score(own.weight)));
+        chip.style.setProperty('--share', (own.weight / strongest).toFixed(3));
+        return chip;
+      })),
+      h('h3', null, 'The passage, the stronger a word the darker'), shaded(found.passage_terms),
+    ];
+  });
+}

@@ -1,0 +1,65 @@
+// Where a hit comes from: a small slope line through its ranks in every ranking, from the first to the last.
+
+import { svg } from './dom.js';
+
+const STEP = 86; // between two rankings, in px
+const TOP = 16, HEIGHT = 28, BELOW = 16;
+const BOW = 28; // how far a line bends that passes by another ranking
+const DOT = 10;
+const LABEL = 14; // characters of a ranking's name
+
+/** What a ranking is: 'dense', 'sparse', 'fused' or 'rerank'. */
+export function kindOf(name, fusions) {
+  if (name.includes('@')) return 'rerank';
+  if (fusions.includes(name)) return 'fused';
+  return name === 'dense' || name === 'ann' ? 'dense' : 'sparse';
+}
+
+/** A ranking's name without what the price list says already. */
+export function shortName(name) {
+  const short = name.replace(/:.*$/, '').replace(/-demo@/, '@');
+  return short.length > LABEL ? `${short.slice(0, LABEL - 1)}…` : short;
+}
+
+/** Pairs of rankings that a line joins: each system with the fusion, and then one after the other. */
+function edges(kinds) {
+  const firsts = kinds.flatMap((kind, place) => (kind === 'dense' || kind === 'sparse' ? [place] : []));
+  const next = firsts.length;
+  const joined = next < kinds.length ? firsts.map((place) => [place, next]) : [];
+  for (let place = next; place + 1 < kinds.length; place += 1) joined.push([place, place + 1]);
+  return joined;
+}
+
+/** In words: 'dense 3, bm25 1, interleave 2, monobert-demo@20 1'. */
+export function inWords(places) {
+  return places.map((own) => `${own.ranking} ${own.rank ?? 'not in it'}`).join(', ');
+}
+
+/**
+ * The slope line of a hit.
+ *
+ * places: [{ranking, rank, score}] in the order of the rankings; fusions: names of fusion methods; deepest: the greatest
+ * rank that any hit has, so that the lines of all hits have one scale.
+ */
+export function journey(places, fusions, deepest) {
+  const kinds = places.map((own) => kindOf(own.ranking, fusions));
+  const scale = Math.log2(Math.max(deepest, 10));
+  const x = (place) => STEP / 2 + place * STEP;
+  const y = (rank) => TOP + (rank === null ? 1 : Math.log2(rank) / scale) * HEIGHT;
+  const width = places.length * STEP, height = TOP + HEIGHT + DOT + BELOW + 2;
+  const lines = edges(kinds).map(([from, to]) => {
+    const [start, end] = [places[from].rank, places[to].rank];
+    const missing = start === null || end === null;
+    const bend = Math.min(y(start), y(end)) - BOW;
+    const path = to - from > 1 ? `Q ${(x(from) + x(to)) / 2} ${bend} ${x(to)} ${y(end)}` : `L ${x(to)} ${y(end)}`;
+    return svg('path', { class: `slope ${kinds[from]}${missing ? ' missing' : ''}`, d: `M ${x(from)} ${y(start)} ${path}` });
+  });
+  const dots = places.map((own, place) => svg('g', { class: `dot ${kinds[place]}${own.rank === null ? ' missing' : ''}` },
+    svg('title', null, own.rank === null ? `${own.ranking}: not among its hits`
+      : `${own.ranking}: rank ${own.rank}, score ${own.score}`),
+    svg('circle', { cx: x(place), cy: y(own.rank), r: DOT }),
+    svg('text', { class: 'rank', x: x(place), y: y(own.rank), dy: '0.36em' }, own.rank === null ? '–' : String(own.rank)),
+    svg('text', { class: 'label', x: x(place), y: height - 5 }, shortName(own.ranking))));
+  return svg('svg', { class: 'journey', role: 'img', 'aria-label': `Ranks: ${inWords(places)}`, width, height,
+    viewBox: `0 0 ${width} ${height}` }, lines, dots);
+}

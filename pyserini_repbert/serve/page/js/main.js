@@ -1,0 +1,251 @@
+// The page: its address is its state, and what is shown is drawn from that.
+
+import { address, ask, isKept } from './api.js';
+import { comparison } from './compare.js';
+import { comparisonBody, openCommands } from './copying.js';
+import { byId, freshId, h, keep, say, stored } from './dom.js';
+import { listen, openKeys } from './keys.js';
+import { button, during, message } from './messages.js';
+import { pairsPrice, picker } from './picker.js';
+import { results } from './results.js';
+import { runsView } from './runs.js';
+import { addressOf, pipelineParameters, stateOf } from './state.js';
+import { comparesPairs } from './stages.js';
+import { count, pipelineName, whole } from './words.js';
+
+const TITLES = { search: 'Search', compare: 'Compare', runs: 'Run files' };
+const HITS = [5, 10, 20, 50, 100];
+const EXAMPLES = 6;
+const EXAMPLE_LENGTH = 60;
+
+const found = byId('found'), dialog = byId('dialog'), field = byId('q');
+let indexes = [];
+let about = null;
+let state = stateOf(location.search);
+let giveUp = () => {};
+
+/** The systems of a search that names none: meaning and words together, where the index has both. */
+function defaultSystems() {
+  const both = ['dense', 'bm25'].filter((name) => about.systems.includes(name));
+  return both.length ? both : about.systems.slice(0, 1);
+}
+
+/** Another pipeline than this one, for a comparison that names none. */
+function rival(pipeline) {
+  const own = pipeline.system;
+  const other = own.length > 1 ? own.at(-1) : [...defaultSystems(), ...about.systems].find((name) => name !== own[0]);
+  return { system: [other ?? own[0]], fusion: 'interleave', alpha: null, rrf_k: null, rerank: [] };
+}
+
+/** Take a state: into the address, and onto the page. quiet: only into the address. */
+function go(next, { replace = false, quiet = false, controls = true, pressed = false } = {}) {
+  state = next;
+  history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
+  drawHead();
+  if (!quiet) draw({ controls, pressed });
+}
+
+function drawHead() {
+  document.title = `${state.view !== 'runs' && state.q ? `${state.q} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
+  byId('title').textContent = TITLES[state.view];
+  for (const link of document.querySelectorAll('[data-view]')) {
+    const { view } = link.dataset;
+    if (view === state.view) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+    link.href = addressOf({ ...state, view, b: view === 'compare' && about && !state.b.system.length ? rival(state.a) : state.b });
+  }
+  byId('copy').hidden = !about || state.view === 'runs' || !state.q.trim();
+}
+
+function hitsField() {
+  const id = freshId('hits');
+  const offered = [...new Set([...HITS, state.hits])].filter((own) => own === state.hits || own <= about.limits.hits).sort((a, b) => a - b);
+  return h('div', { class: 'field' }, h('label', { htmlFor: id }, 'Hits'), h('select', { id, onchange: (event) => go({ ...state,
+    hits: Number(event.target.value) }, { controls: false }) }, offered.map((own) => h('option', { value: own, selected: own === state.hits }, whole(own)))));
+}
+
+function drawControls() {
+  const box = byId('controls');
+  document.body.dataset.view = state.view;
+  byId('ask').hidden = state.view === 'runs';
+  box.hidden = state.view === 'runs';
+  if (state.view === 'runs') return;
+  const sides = state.view === 'compare' ? ['a', 'b'] : ['a'];
+  const summary = h('summary', null, 'How to search');
+  const told = () => { summary.textContent = `How to search: ${sides.map((own) => pipelineName(state[own])).join('  |  ')}`; };
+  const pickers = sides.map((own) => picker({ about, pipeline: state[own], query: () => field.value.trim(),
+    label: state.view === 'compare' ? own.toUpperCase() : null,
+    onchange: (pipeline) => {
+      go({ ...state, q: field.value.trim() || state.q, [own]: pipeline, open: '', why: '' }, { controls: false });
+      told();
+      drawButton();
+    } }));
+  told();
+  const wide = window.matchMedia('(min-width: 56rem)');
+  const details = h('details', { open: wide.matches }, summary, h('div', { class: 'pickers' }, pickers), hitsField());
+  wide.onchange = () => { details.open = wide.matches; };
+  box.replaceChildren(details);
+  drawButton();
+}
+
+function chosen() {
+  return state.view === 'compare' ? [state.a, state.b] : [state.a];
+}
+
+function drawButton() {
+  const price = pairsPrice(about, ...chosen());
+  byId('go').textContent = price ? `Search (${price})` : TITLES[state.view] === 'Compare' ? 'Compare' : 'Search';
+}
+
+function draw({ controls = true, pressed = false } = {}) {
+  giveUp();
+  giveUp = () => {};
+  found.removeAttribute('aria-busy');
+  if (controls) {
+    field.value = state.q;
+    drawControls();
+  }
+  if (state.view === 'runs') {
+    found.replaceChildren(...runsView({ about, state, go, dialog }));
+    return;
+  }
+  if (!state.q.trim()) {
+    start();
+    return;
+  }
+  if (tooLong(state.q)) return;
+  const compares = state.view === 'compare';
+  const url = compares ? address([about.name, 'compare']) : address([about.name, 'search'], [['query', state.q], ['hits', state.hits],
+    ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
+  const body = compares ? comparisonBody(state) : undefined;
+  if (!pressed && !isKept(url, body) && chosen().some((own) => comparesPairs(about, own))) {
+    found.replaceChildren(message('info', 'duoBERT compares every two passages', [
+      `That is ${pairsPrice(about, ...chosen())} to be read; its price in seconds stands beside it in the controls.`],
+    button(`Search (${pairsPrice(about, ...chosen())})`, () => draw({ controls: false, pressed: true }), { class: 'strong' })));
+    return;
+  }
+  const stages = chosen().some((own) => own.rerank.length);
+  let answer = null;
+  giveUp = during(found, compares ? 'Comparing' : 'Searching', async ({ tell, signal }) => {
+    answer = await ask(url, { body, signal, tell: stages ? tell : undefined });
+    return compares ? comparison({ about, found: answer, dialog })
+      : results({ about, answer, state, onopen: (open, why) => go({ ...state, open, why }, { replace: true, quiet: true }),
+        onsystem: (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } }) });
+  }, { retry: () => draw({ controls: false, pressed }), announce: () => (compares ? 'Compared' : count(answer.candidates.length, 'hit')) });
+}
+
+function tooLong(text) {
+  const { length } = Array.from(text);
+  const most = about.limits.query_characters;
+  const long = length > most;
+  const note = byId('q-note');
+  note.hidden = !long;
+  note.textContent = long ? `The question has ${whole(length)} characters, at most ${whole(most)} are read: shorten it.` : '';
+  if (long) {
+    field.setAttribute('aria-invalid', 'true');
+    say(note.textContent);
+    if (text === state.q) found.replaceChildren(message('bad', 'The question is too long', [note.textContent]));
+  } else field.removeAttribute('aria-invalid');
+  return long;
+}
+
+/** What is shown before a question is asked. */
+function start() {
+  const list = h('ul', { class: 'examples' });
+  const sentences = state.view === 'compare'
+    ? ['Two ways to answer one question, side by side: choose them as A and B, and ask.']
+    : [`${count(about.passages, 'passage')} in ${about.name}. Ask in your own words; each hit shows its rank in every ranking it `
+      + 'came through, and “Why here?” opens what the models saw in it.'];
+  found.replaceChildren(h('div', { class: 'start' }, h('h2', null, state.view === 'compare' ? 'Which of two is better?' : 'Search, and see why'),
+    sentences.map((own) => h('p', null, own)), list));
+  if (!about.topics) return;
+  ask(address([about.name, 'topics'], [['limit', 12]])).then(({ topics }) => {
+    const short = topics.filter((own) => own.text.length <= EXAMPLE_LENGTH).slice(0, EXAMPLES);
+    list.replaceChildren(...short.map((own) => h('li', null, button(own.text, () => go({ ...state, q: own.text }), { class: 'example' }))));
+    if (short.length) list.before(h('h3', null, 'For example'));
+  }, () => {});
+}
+
+function chooseIndex() {
+  const select = byId('index');
+  select.replaceChildren(...indexes.map((own) => h('option', { value: own.name }, own.name)));
+  select.disabled = false;
+  select.parentElement.hidden = indexes.length < 2;
+  about = indexes.find((own) => own.name === state.index) ?? null;
+  if (!about && state.index) {
+    drawHead();
+    found.replaceChildren(message('bad', `There is no index “${state.index}” here`, ['This service has:'],
+      h('ul', { class: 'examples' }, indexes.map((own) => h('li', null, button(own.name, () => take(own.name), { class: 'example' }))))));
+    return false;
+  }
+  about ??= indexes[0];
+  state = { ...state, index: about.name };
+  if (!state.a.system.length) {
+    const system = defaultSystems().slice(0, state.view === 'compare' ? 1 : undefined);
+    state = { ...state, a: { ...state.a, system } };
+  }
+  if (state.view === 'compare' && !state.b.system.length) state = { ...state, b: { ...rival(state.a), rerank: state.b.rerank } };
+  select.value = about.name;
+  return true;
+}
+
+function take(name) {
+  const bare = { system: [], fusion: 'interleave', alpha: null, rrf_k: null, rerank: [] };
+  state = { ...state, index: name, a: bare, b: bare, open: '', why: '', topic: '' };
+  if (chooseIndex()) go(state);
+}
+
+function load() {
+  giveUp = during(found, 'Opening', async (how) => {
+    indexes = (await ask(address(['indexes']), how)).indexes;
+    setTimeout(() => {
+      if (!chooseIndex()) return;
+      history.replaceState(null, '', addressOf(state));
+      drawHead();
+      draw();
+    });
+    return [];
+  }, { retry: load });
+}
+
+function drawTheme() {
+  byId('theme').textContent = `Theme: ${document.documentElement.dataset.theme ?? 'auto'}`;
+}
+
+byId('theme').addEventListener('click', () => {
+  const next = { auto: 'light', light: 'dark', dark: null }[document.documentElement.dataset.theme ?? 'auto'];
+  if (next) document.documentElement.dataset.theme = next;
+  else delete document.documentElement.dataset.theme;
+  keep('localStorage', 'theme', next);
+  drawTheme();
+});
+byId('copy').addEventListener('click', () => openCommands(dialog, state, about));
+byId('help').addEventListener('click', () => openKeys(dialog));
+byId('index').addEventListener('change', (event) => take(event.target.value));
+field.addEventListener('input', () => { if (about) tooLong(field.value); });
+byId('ask').addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (!about) return;
+  if (tooLong(field.value.trim())) return;
+  go({ ...state, q: field.value.trim(), open: '', why: '' }, { controls: false, pressed: true });
+  found.focus({ preventScroll: true });
+});
+for (const link of document.querySelectorAll('[data-view]')) {
+  link.addEventListener('click', (event) => {
+    if (!about || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    const next = stateOf(new URL(link.href).search);
+    go({ ...next, q: field.value.trim() });
+  });
+}
+dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
+window.addEventListener('popstate', () => {
+  state = stateOf(location.search);
+  if (!indexes.length || !chooseIndex()) return;
+  drawHead();
+  draw();
+});
+if (stored('localStorage', 'theme') === null) delete document.documentElement.dataset.theme;
+drawTheme();
+listen(dialog);
+load();

@@ -1,0 +1,144 @@
+// What is said instead of results: waiting, no hits, and each way in which a request can fail, with what to do about it.
+
+import { Refusal, useKey } from './api.js';
+import { freshId, h, say } from './dom.js';
+import { duration, whole } from './words.js';
+
+const SHOWN_AFTER = 300; // ms; what is faster needs no sign
+const TIMED_AFTER = 1000;
+
+/** A box with a heading, paragraphs and buttons. */
+export function message(kind, title, paragraphs = [], ...more) {
+  return h('div', { class: `message ${kind}` }, h('h2', null, title), paragraphs.map((own) => h('p', null, own)), more);
+}
+
+/** A button. */
+export function button(text, onclick, properties) {
+  return h('button', { type: 'button', onclick, ...properties }, text);
+}
+
+/**
+ * Do some work behind a sign of progress in `place`, which the work's result replaces.
+ *
+ * work({tell, signal}) -> elements; retry() does it again; total: how many model inputs it takes, where that is known.
+ * Returns a function that gives it up.
+ */
+export function during(place, label, work, { total = null, retry = null, announce = null } = {}) {
+  const stop = new AbortController();
+  const start = performance.now();
+  const bar = h('progress', { 'aria-label': label, max: 1 });
+  const told = h('span', { class: 'told' }, label);
+  const halt = button('Stop', () => stop.abort(), { class: 'quiet' });
+  const box = h('div', { class: 'waiting', hidden: true }, bar, told, halt);
+  place.setAttribute('aria-busy', 'true');
+  const old = [...place.children];
+  old.forEach((own) => own.classList.add('stale'));
+  place.prepend(box);
+  let stage = null;
+  const draw = () => {
+    const passed = performance.now() - start;
+    box.hidden = passed < SHOWN_AFTER;
+    const all = stage?.total ?? total;
+    if (stage && all) bar.value = Math.min(1, stage.done / all);
+    const counted = stage ? `${stage.stage}: ${whole(stage.done)}${all ? ` of ${whole(all)}` : ''} inferences` : label;
+    told.textContent = passed < TIMED_AFTER ? counted : `${counted}, ${duration(Math.floor(passed / 1000) * 1000)}`;
+  };
+  const timer = setInterval(draw, 150);
+  const tell = (now) => { stage = now; };
+  work({ tell, signal: stop.signal })
+    .then((elements) => {
+      place.replaceChildren(...[elements].flat(Infinity).filter(Boolean));
+      if (announce) say(announce());
+    })
+    .catch((error) => {
+      if (stop.superseded) return;
+      place.replaceChildren(failure(error, retry));
+    })
+    .finally(() => {
+      clearInterval(timer);
+      if (!stop.superseded) place.removeAttribute('aria-busy');
+    });
+  return () => {
+    stop.superseded = true;
+    box.remove();
+    stop.abort();
+  };
+}
+
+/** What is shown for an error. `retry` does the work again. */
+export function failure(error, retry) {
+  const again = retry ? button('Try again', retry) : null;
+  if (error.name === 'AbortError') return message('info', 'Stopped', [], again);
+  if (!(error instanceof Refusal)) {
+    console.error(error);
+    return message('bad', 'The page failed', [String(error.message ?? error)], again);
+  }
+  say(error.message);
+  const sentence = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`;
+  switch (error.kind) {
+    case 'offline':
+      return whenBack(retry, message('bad', 'The service cannot be reached',
+        ['It was stopped, or the network is gone. This page goes on by itself when it is back.'], again));
+    case 'starting':
+      return whenBack(retry, message('info', 'The service is starting', [sentence], again));
+    case 'busy':
+      return countdown(error.retryAfter ?? 2, retry);
+    case 'late':
+      return message('bad', 'It took too long', [sentence], again);
+    case 'key':
+      return keyForm(sentence, retry);
+    case 'failed':
+      return message('bad', 'The service failed', [sentence], again);
+    default:
+      return message('bad', 'That cannot be answered', [sentence]);
+  }
+}
+
+/** Ask every few seconds whether the service answers, as long as the box is shown, then try again. */
+function whenBack(retry, box) {
+  if (!retry) return box;
+  const look = async () => {
+    if (!box.isConnected) return;
+    try {
+      const response = await fetch(new URL('readyz', document.baseURI), { cache: 'no-store' });
+      if (response.ok) {
+        retry();
+        return;
+      }
+    } catch {
+      // Not yet.
+    }
+    setTimeout(look, 2000);
+  };
+  setTimeout(look, 2000);
+  return box;
+}
+
+/** Try again after as many seconds as the service asked for. */
+function countdown(seconds, retry) {
+  let left = seconds;
+  const told = h('p', null, `Trying again in ${left} s.`);
+  const box = message('info', 'The service is busy', ['Too many requests wait.'], told, retry && button('Now', retry));
+  const timer = setInterval(() => {
+    left -= 1;
+    told.textContent = `Trying again in ${Math.max(left, 0)} s.`;
+    if (left > 0 && box.isConnected) return;
+    clearInterval(timer);
+    if (box.isConnected && retry) retry();
+  }, 1000);
+  return box;
+}
+
+/** A field for the key of the service. */
+function keyForm(sentence, retry) {
+  const id = freshId('key');
+  const field = h('input', { id, type: 'password', autocomplete: 'off' });
+  const take = (event) => {
+    event.preventDefault();
+    useKey(field.value);
+    retry?.();
+  };
+  const form = h('form', { class: 'key', onsubmit: take }, h('label', { htmlFor: id }, 'Key'), field,
+    h('button', { type: 'submit', class: 'strong' }, 'Use it'));
+  return message('info', 'A key is needed', [sentence, 'It is kept for this tab only.'], form);
+}

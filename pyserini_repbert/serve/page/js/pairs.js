@@ -1,0 +1,123 @@
+// duoBERT: the matrix of probabilities that one passage is more relevant than another, and the ranking that each of the
+// five aggregations makes of it. The matrix is computed once; another aggregation only sorts again.
+
+import { address, ask, isKept } from './api.js';
+import { freshId, h } from './dom.js';
+import { button } from './messages.js';
+import { count, duration, percent, score, whole } from './words.js';
+
+const MEANING = {
+  sum: 'adds up how likely it beats each other passage',
+  binary: 'counts the passages that it beats',
+  min: 'takes its weakest comparison',
+  max: 'takes its strongest comparison',
+  sample: 'adds up a few comparisons, drawn by chance',
+};
+const OFFERED = [3, 5, 8, 12];
+const NUMBERED = 12; // passages up to which cells have room for numbers
+
+/** The docids that are compared: the best n, and the hit itself. */
+function compared(answer, hit, n) {
+  const best = answer.candidates.slice(0, n).map((own) => own.docid);
+  return best.includes(hit.docid) ? best : [...best.slice(0, n - 1), hit.docid];
+}
+
+function matrix(found, hit, ranks) {
+  const name = (docid) => `${ranks.get(docid)}. ${docid}`;
+  const head = h('tr', null, h('td'), found.docids.map((own) => h('th', { scope: 'col', title: own }, String(ranks.get(own)))));
+  const rows = found.docids.map((docid, i) => h('tr', { class: docid === hit.docid ? 'own' : '' },
+    h('th', { scope: 'row', title: docid }, name(docid)),
+    found.probabilities[i].map((value, j) => {
+      if (value === null) return h('td', { class: 'none', 'aria-label': 'itself' });
+      const cell = h('td', { class: value >= 0.5 ? 'wins' : 'loses', title: `${docid} over ${found.docids[j]}: ${score(value)}` },
+        found.docids.length <= NUMBERED ? String(Math.round(100 * value)) : h('span', { class: 'unseen' }, String(Math.round(100 * value))));
+      cell.style.setProperty('--share', (Math.abs(value - 0.5) * 2).toFixed(3));
+      return cell;
+    })));
+  return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Pair matrix, scrolls to the side' },
+    h('table', { class: 'matrix' }, h('caption', null, 'How likely, in percent, the passage of the row is more relevant than that of the column'),
+      h('thead', null, head), h('tbody', null, rows)));
+}
+
+function ranking(found, method, hit, ranks) {
+  const { scores, order } = found.methods[method];
+  const before = [...found.docids].sort((one, other) => ranks.get(one) - ranks.get(other));
+  return h('ol', { class: 'order' }, order.map((docid, place) => {
+    const moved = before.indexOf(docid) - place;
+    const mark = moved > 0 ? `▲ ${moved}` : moved < 0 ? `▼ ${-moved}` : '=';
+    return h('li', { class: docid === hit.docid ? 'own' : '' }, h('span', { class: 'rank' }, String(place + 1)), h('span', { class: 'docid' }, docid),
+      h('span', { class: 'soft' }, score(scores[found.docids.indexOf(docid)])),
+      h('span', { class: moved > 0 ? 'up' : moved < 0 ? 'down' : 'soft', title: 'against the ranking above' }, mark));
+  }));
+}
+
+/** The pair matrix around a hit; its price is told before it is computed. */
+export function pairsView({ about, answer, hit, models, explain, load, panel }) {
+  const model = models[0];
+  const ranks = new Map(answer.candidates.map((own) => [own.docid, own.rank]));
+  let method = 'sum';
+  const url = (docids) => address([about.name, 'explain'],
+    [['query', answer.query.text], ['model', model], ...docids.map((own) => ['docid', own])]);
+
+  function offer() {
+    const most = Math.min(answer.candidates.length, about.limits.rerank_depth);
+    const sizes = OFFERED.filter((own) => own < most).concat(most <= OFFERED.at(-1) ? [most] : []).filter((own) => own > 1);
+    if (!sizes.length) {
+      panel.replaceChildren(h('p', null, 'One hit alone has nothing to be compared with.'));
+      return;
+    }
+    const id = freshId('size');
+    let n = sizes.includes(5) ? 5 : sizes.at(-1);
+    const price = h('p', { class: 'price-line', 'aria-live': 'polite' });
+    const tell = async () => {
+      const inputs = n * (n - 1);
+      const said = `${n} × ${n - 1} = ${count(inputs, 'inference')}`;
+      if (isKept(url(compared(answer, hit, n)))) {
+        price.textContent = 'Compared already: it takes nothing.';
+        return;
+      }
+      price.textContent = `${said}, measuring how long that takes…`;
+      const asked = n;
+      try {
+        const found = await ask(address([about.name, 'cost'], [['query', answer.query.text],
+          ...answer.system.map((own) => ['system', own]), ['rerank', `${model}@${n}`]]));
+        const { seconds } = found.stages[0];
+        if (asked === n) price.textContent = seconds === null ? `${said}.` : `${said}, about ${duration(1000 * seconds)}.`;
+      } catch (error) {
+        if (asked === n) price.textContent = `${said}. ${error.message}`;
+      }
+    };
+    const run = () => show(n);
+    panel.replaceChildren(
+      h('p', { class: 'lead' }, `${model} compares each two of the best hits: which of them answers the question better?`),
+      h('div', { class: 'choices' }, h('label', { htmlFor: id }, 'Compare the best'),
+        h('select', { id, onchange: (event) => { n = Number(event.target.value); tell(); } },
+          sizes.map((own) => h('option', { value: own, selected: own === n }, String(own)))),
+        button('Compare', run, { class: 'strong' })), price);
+    tell();
+  }
+
+  function show(n) {
+    const docids = compared(answer, hit, n);
+    load('duoBERT compares', async (how) => {
+      const found = await explain(model, docids, [], how);
+      const list = h('div', { class: 'order-place' });
+      const note = h('p', { class: 'note', 'aria-live': 'polite' });
+      const choose = (own) => {
+        method = own;
+        list.replaceChildren(ranking(found, method, hit, ranks));
+        note.textContent = `${method}: ${MEANING[method]}${method === 'sample' ? ` (${found.samples} each)` : ''}. No new inference.`;
+      };
+      const name = freshId('method');
+      const radios = Object.keys(found.methods).map((own) => h('label', { class: 'pill' },
+        h('input', { type: 'radio', name, value: own, checked: own === method, onchange: () => choose(own) }), h('span', null, own)));
+      choose(method);
+      return [h('div', { class: 'pairs' }, matrix(found, hit, ranks),
+        h('div', null, h('fieldset', { class: 'systems' }, h('legend', null, 'Aggregation'), radios), note, list)),
+      h('p', { class: 'note' }, found.inferences ? `It took ${count(found.inferences, 'inference')}.` : 'The matrix was there already.'),
+      button('Compare another number', offer, { class: 'quiet' })];
+    }, { total: n * (n - 1), retry: () => show(n), announce: () => `${whole(n)} passages compared, ${percent(1)} done` });
+  }
+
+  offer();
+}

@@ -1,0 +1,154 @@
+// The controls of a pipeline: systems, fusion, rerankers, and what the rerankers will take.
+
+import { address, ask } from './api.js';
+import { freshId, h } from './dom.js';
+import { button } from './messages.js';
+import { pipelineParameters } from './state.js';
+import { METHODS, comparesPairs, inferences, parseStage, stageText, systemOf } from './stages.js';
+import { count, duration, systemName, whole } from './words.js';
+
+const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
+const DEPTHS = { duobert: 5 };
+const DEPTH = 20;
+const PRICED_AFTER = 400; // ms without another change
+
+function field(label, control, properties) {
+  const id = freshId('field');
+  control.id = id;
+  return h('div', { class: 'field', ...properties }, h('label', { htmlFor: id }, label), control);
+}
+
+function select(values, chosen, onchange) {
+  const options = values.map(([value, text]) => h('option', { value, selected: value === chosen }, text));
+  return h('select', { onchange }, options);
+}
+
+function number(value, { min, max, step = 1 }, onchange) {
+  return h('input', { type: 'number', value: String(value), min, max, step, onchange, inputmode: 'decimal' });
+}
+
+/**
+ * The controls of one pipeline.
+ *
+ * about: the index; pipeline: what is chosen; query(): the question, for prices; onchange(pipeline) is called with each
+ * change. Returns an element.
+ */
+export function picker({ about, pipeline, query, onchange, label }) {
+  let now = { ...pipeline, system: [...pipeline.system], rerank: [...pipeline.rerank] };
+  const box = h('div', { class: 'picker' });
+  const changed = (change) => {
+    now = { ...now, ...change };
+    draw();
+    onchange(now);
+  };
+  let refresh = null;
+
+  function systems() {
+    const effective = now.system.length ? now.system.flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]))
+      : about.systems.slice(0, 1);
+    const known = [...about.systems, ...effective.filter((own) => !about.systems.includes(own))];
+    const toggle = (name, on) => {
+      const wanted = new Set(on ? [...effective, name] : effective.filter((own) => own !== name));
+      const system = known.filter((own) => wanted.has(own));
+      changed({ system: system.length ? system : about.systems.slice(0, 1) });
+    };
+    return h('fieldset', { class: 'systems' }, h('legend', null, 'Systems'), known.map((name) => h('label', { class: 'pill' },
+      h('input', { type: 'checkbox', checked: effective.includes(name), value: name,
+        onchange: (event) => toggle(name, event.target.checked) }), h('span', null, name))));
+  }
+
+  function fusion() {
+    if (now.system.length < 2 && !now.system.includes('hybrid')) return null;
+    const chosen = field('Fusion', select(Object.entries(FUSIONS).filter(([own]) => about.fusions.includes(own)), now.fusion,
+      (event) => changed({ fusion: event.target.value, alpha: null, rrf_k: null })));
+    const alpha = now.fusion !== 'interpolation' ? null : field(`Weight of ${now.system[0]}`,
+      number(now.alpha ?? 0.5, { min: 0, max: 1, step: 0.05 }, (event) => changed({ alpha: Number(event.target.value) })));
+    const k = now.fusion !== 'rrf' ? null : field('Added to ranks',
+      number(now.rrf_k ?? 60, { min: 0, max: 1e6 }, (event) => changed({ rrf_k: Number(event.target.value) })));
+    return [chosen, alpha, k];
+  }
+
+  function stageRow(text, place) {
+    const stage = parseStage(text);
+    const system = systemOf(about, stage.name);
+    const put = (change) => changed({
+      rerank: now.rerank.map((own, other) => (other === place ? stageText({ ...stage, ...change }) : own)),
+    });
+    const offered = about.rerankers.map((own) => [own.name, own.name]);
+    if (!system) offered.push([stage.name, stage.name]);
+    const renamed = (event) => {
+      const other = systemOf(about, event.target.value);
+      const k = other === 'duobert' ? Math.min(stage.k, 10) : stage.k;
+      put({ name: event.target.value, k, method: undefined, samples: undefined });
+    };
+    return h('li', { class: 'stage' },
+      field('Reranker', select(offered, stage.name, renamed)),
+      field('of the best', number(stage.k, { min: 1, max: about.limits.rerank_depth },
+        (event) => put({ k: Math.max(1, Math.round(Number(event.target.value)) || 1) })), { class: 'field short' }),
+      system === 'duobert' && field('aggregated by', select(METHODS.map((own) => [own, own]), stage.method ?? 'sum',
+        (event) => put({ method: event.target.value })), { class: 'field short' }),
+      button('Remove', () => changed({ rerank: now.rerank.filter((_, other) => other !== place) }),
+        { class: 'quiet remove', 'aria-label': `Remove ${stage.name}` }));
+  }
+
+  function stages() {
+    const add = () => {
+      const used = now.rerank.map((own) => parseStage(own));
+      const name = (about.rerankers.find((own) => own.system === (used.length ? 'duobert' : 'monobert'))
+        ?? about.rerankers[0]).name;
+      const k = Math.min(DEPTHS[systemOf(about, name)] ?? DEPTH, ...used.map((own) => own.k));
+      changed({ rerank: [...now.rerank, stageText({ name, k })] });
+    };
+    if (!about.rerankers.length) return h('p', { class: 'note' }, 'This service has no rerankers.');
+    return h('fieldset', { class: 'stages' }, h('legend', null, 'Rerankers'),
+      now.rerank.length ? h('ol', null, now.rerank.map(stageRow)) : h('p', { class: 'note' }, 'None: the ranking stays as it is.'),
+      now.rerank.length < 4 && button(now.rerank.length ? 'Add a stage' : 'Add a reranker', add, { class: 'quiet add' }));
+  }
+
+  function price() {
+    clearTimeout(refresh);
+    if (!now.rerank.length) return null;
+    const lines = h('ul', { class: 'price', 'aria-live': 'polite' }, now.rerank.map((text) => {
+      const stage = parseStage(text);
+      const system = systemOf(about, stage.name);
+      const pairs = system === 'duobert' && stage.method !== 'sample' ? `${stage.k} × ${Math.max(0, stage.k - 1)} = ` : '';
+      return h('li', null, h('b', null, systemName(system ?? stage.name)), ` takes ${pairs}${
+        count(inferences(stage, system), 'inference')}`, h('span', { class: 'seconds' }));
+    }));
+    if (comparesPairs(about, now) && query()) refresh = setTimeout(() => seconds(lines), PRICED_AFTER);
+    return lines;
+  }
+
+  async function seconds(lines) {
+    const places = [...lines.querySelectorAll('.seconds')];
+    places.forEach((own) => { own.textContent = ', measuring how long that takes…'; });
+    try {
+      const parameters = [['query', query()], ...pipelineParameters({ ...now, fusion: 'interleave' })
+        .filter(([name]) => name === 'system' || name === 'rerank')];
+      const found = await ask(address([about.name, 'cost'], parameters));
+      found.stages.forEach((own, place) => {
+        if (places[place]) places[place].textContent = own.seconds === null ? '' : `, about ${duration(1000 * own.seconds)}`;
+      });
+    } catch (error) {
+      places.forEach((own, place) => { own.textContent = place || error.name === 'AbortError' ? '' : `: ${error.message}`; });
+    }
+  }
+
+  function draw() {
+    const focused = box.contains(document.activeElement) ? [...box.querySelectorAll('input, select, button')]
+      .indexOf(document.activeElement) : -1;
+    box.replaceChildren(...[label && h('h2', null, label), systems(), fusion(), stages(), price()].flat().filter(Boolean));
+    if (focused >= 0) box.querySelectorAll('input, select, button')[focused]?.focus();
+  }
+
+  draw();
+  return box;
+}
+
+/** The price of a pipeline's pairs in a few words, '' where none are compared. */
+export function pairsPrice(about, ...pipelines) {
+  const pairs = pipelines.flatMap((own) => own.rerank).map(parseStage)
+    .filter((own) => systemOf(about, own.name) === 'duobert')
+    .reduce((sum, own) => sum + inferences(own, 'duobert'), 0);
+  return pairs ? `${whole(pairs)} pairs` : '';
+}

@@ -1,0 +1,106 @@
+// The answer to a search: what it cost, and its hits.
+
+import { h, passage } from './dom.js';
+import { inWords, journey, kindOf } from './journey.js';
+import { button, message } from './messages.js';
+import { whyPanel } from './why.js';
+import { count, duration, measure, score } from './words.js';
+
+const LONG = 620; // characters of a passage that are shown at once
+
+/** The steps of an answer with their time, and a bar that is divided as the time was; answer: with its system and steps. */
+export function stepsStrip(answer, fusions) {
+  const place = (own) => (answer.system.includes(own.step) ? answer.system.indexOf(own.step) : answer.system.length);
+  const steps = [...answer.steps].sort((one, other) => place(one) - place(other));
+  const all = steps.reduce((sum, own) => sum + own.ms, 0) || 1;
+  const bar = h('div', { class: 'steps-bar', 'aria-hidden': 'true' }, steps.map((own) => {
+    const part = h('span', { class: `part ${kindOf(own.step, fusions)}` });
+    part.style.flexGrow = String(Math.max(own.ms / all, 0.004));
+    return part;
+  }));
+  const items = steps.map((own) => h('li', null, h('span', { class: `key ${kindOf(own.step, fusions)}`, 'aria-hidden': 'true' }),
+    h('b', null, own.step), ` ${duration(own.ms)}`,
+    own.inferences > 0 && h('span', { class: 'soft' }, `, ${count(own.inferences, 'inference')}`),
+    own.truncated > 0 && h('span', { class: 'soft' }, `, ${own.truncated} cut short`)));
+  return h('div', { class: 'steps' }, bar, h('ol', { 'aria-label': 'What each step took' }, items));
+}
+
+/** What the measures say, where the question is a judged topic. */
+export function judgedNote(judged) {
+  if (!judged) return null;
+  const values = Object.entries(judged.measures).map(([name, value]) => `${name} ${measure(value)}`).join(', ');
+  return h('p', { class: 'judged' }, h('span', { class: 'badge good' }, 'judged'), ` Topic ${judged.qid}: ${values}. `,
+    `${count(Object.keys(judged.relevant).length, 'passage')} judged relevant.`);
+}
+
+/** Whether a passage was judged. */
+export function gradeBadge(grade) {
+  if (grade === null || grade === undefined) return null;
+  return grade > 0 ? h('span', { class: 'badge good', title: `grade ${grade}` }, `✓ relevant${grade > 1 ? ` (${grade})` : ''}`)
+    : h('span', { class: 'badge', title: `grade ${grade}` }, '✗ judged, not relevant');
+}
+
+/** A passage's parts, whether or not the service mended it for reading. */
+export function partsOf(hit) {
+  if (hit.display) return hit.display;
+  return [{ text: typeof hit.doc === 'string' ? hit.doc : JSON.stringify(hit.doc), match: false }];
+}
+
+function shownPassage(parts) {
+  const whole = passage(parts, { class: 'passage' });
+  if (parts.reduce((sum, own) => sum + own.text.length, 0) <= LONG) return whole;
+  whole.classList.add('cut');
+  const more = button('Whole passage', () => {
+    const cut = whole.classList.toggle('cut');
+    more.textContent = cut ? 'Whole passage' : 'Less';
+    more.setAttribute('aria-expanded', String(!cut));
+  }, { class: 'quiet more', 'aria-expanded': 'false' });
+  return [whole, more];
+}
+
+function card(hit, context) {
+  const { about, answer, state, deepest, onopen } = context;
+  const place = h('div', { class: 'why-place' });
+  const toggle = button('Why here?', () => setOpen(toggle.getAttribute('aria-expanded') !== 'true'),
+    { class: 'why-toggle', 'aria-expanded': 'false' });
+  function setOpen(open, told = true) {
+    toggle.setAttribute('aria-expanded', String(open));
+    place.replaceChildren(...(open ? [whyPanel({ about, answer, hit, chosen: state.why,
+      onchoose: (why) => onopen(hit.docid, why) })] : []));
+    if (told && !open) onopen('', '');
+    if (told && open) onopen(hit.docid, place.querySelector('[aria-selected="true"]')?.dataset.why ?? '');
+  }
+  const scrolled = { class: 'journey-place', role: 'group', 'aria-label': 'Where it comes from', tabindex: '0' };
+  const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
+    'aria-label': `Hit ${hit.rank}: ${hit.docid}`,
+    onkeydown: (event) => {
+      if (event.key !== 'Enter' || event.target !== article) return;
+      event.preventDefault();
+      toggle.click();
+    } },
+  h('header', null, h('span', { class: 'rank' }, String(hit.rank)), h('h2', null, hit.docid), gradeBadge(hit.grade),
+    h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`)),
+  shownPassage(partsOf(hit)),
+  h('div', { class: 'origin' }, hit.provenance && h('div', scrolled, journey(hit.provenance, about.fusions, deepest)),
+    about.rerankers.length > 0 && toggle),
+  hit.provenance && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);
+  if (state.open === hit.docid && about.rerankers.length) setOpen(true, false);
+  return article;
+}
+
+/** The elements of an answer; onopen(docid, why) is called when a hit is opened or closed. */
+export function results({ about, answer, state, onopen, onsystem }) {
+  const strip = stepsStrip(answer, about.fusions);
+  if (!answer.candidates.length) return [strip, noHits(about, answer, onsystem)];
+  const deepest = Math.max(...answer.candidates.flatMap((hit) => (hit.provenance ?? []).map((own) => own.rank ?? 1)));
+  const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
+  return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip), h('div', { class: 'hits' }, cards)];
+}
+
+function noHits(about, answer, onsystem) {
+  const dense = about.systems.includes('dense') && !answer.system.includes('dense');
+  return message('info', 'No hits', [
+    `No passage of ${about.name} has a word in common with “${answer.query.text}”.`,
+    dense ? 'Dense search needs no word in common:' : 'Try other words.',
+  ], dense && button('Search by meaning (dense)', () => onsystem('dense')));
+}

@@ -1,0 +1,43 @@
+// Reranking stages, NAME@K or NAME@K:METHOD, and what they take.
+
+export const METHODS = ['sum', 'binary', 'min', 'max', 'sample'];
+const SAMPLES = 3;
+
+/** {name, k, method, samples} from 'duobert-demo@5:sample=2'; a malformed part is left for the service to refuse. */
+export function parseStage(text) {
+  const [head, options = ''] = text.split(/:(.*)/s, 2);
+  const at = head.lastIndexOf('@');
+  const stage = { name: at < 0 ? head : head.slice(0, at), k: Number(at < 0 ? 10 : head.slice(at + 1)) };
+  for (const option of options.split(',').filter(Boolean)) {
+    const [key, value] = option.split('=');
+    if (key === 'sample') Object.assign(stage, { method: 'sample', samples: Number(value) || SAMPLES });
+    else if (key === 'method') stage.method = value;
+    else if (METHODS.includes(key)) stage.method = key;
+  }
+  return stage;
+}
+
+/** The text of a stage. */
+export function stageText(stage) {
+  const method = stage.method && stage.method !== 'sum' ? stage.method : '';
+  const option = method === 'sample' ? `sample=${stage.samples ?? SAMPLES}` : method;
+  return `${stage.name}@${stage.k}${option ? `:${option}` : ''}`;
+}
+
+/** Model inputs of a stage: k, or for duoBERT k(k - 1), or k times the samples. */
+export function inferences(stage, system) {
+  const k = Math.max(0, stage.k);
+  if (system !== 'duobert') return k;
+  const others = Math.max(0, k - 1);
+  return k * (stage.method === 'sample' ? Math.min(others, stage.samples ?? SAMPLES) : others);
+}
+
+/** The system of a stage's reranker, undefined for one that the index does not offer. */
+export function systemOf(about, name) {
+  return about.rerankers.find((own) => own.name === name)?.system;
+}
+
+/** Whether a pipeline compares pairs, whose price is told before. */
+export function comparesPairs(about, pipeline) {
+  return pipeline.rerank.some((text) => systemOf(about, parseStage(text).name) === 'duobert');
+}

@@ -1,0 +1,71 @@
+// What the page shows, as its address: every state has one, and the page is drawn from it alone.
+
+const SIDES = { a: '', b: 'b.' };
+export const VIEWS = ['search', 'compare', 'runs'];
+export const HITS = 10;
+
+function pipelineOf(parameters, prefix) {
+  const listed = parameters.getAll(`${prefix}system`).flatMap((own) => own.split(','));
+  const number = (name) => {
+    const given = parameters.get(prefix + name);
+    return given === null || given === '' || Number.isNaN(Number(given)) ? null : Number(given);
+  };
+  return {
+    system: listed.map((own) => own.trim()).filter(Boolean),
+    fusion: parameters.get(`${prefix}fusion`) || 'interleave',
+    alpha: number('alpha'),
+    rrf_k: number('rrf_k'),
+    rerank: parameters.getAll(`${prefix}rerank`).filter(Boolean),
+  };
+}
+
+/** The state of an address. */
+export function stateOf(search) {
+  const parameters = new URLSearchParams(search);
+  const view = parameters.get('view');
+  const hits = Number(parameters.get('hits') ?? HITS);
+  return {
+    view: VIEWS.includes(view) ? view : 'search',
+    index: parameters.get('index') ?? '',
+    q: parameters.get('q') ?? '',
+    hits: Number.isInteger(hits) ? hits : HITS,
+    a: pipelineOf(parameters, SIDES.a),
+    b: pipelineOf(parameters, SIDES.b),
+    open: parameters.get('open') ?? '',
+    why: parameters.get('why') ?? '',
+    measure: parameters.get('measure') ?? '',
+    topic: parameters.get('topic') ?? '',
+  };
+}
+
+/** What of a pipeline differs from the defaults, as [name, value] pairs. */
+export function pipelineParameters(pipeline, prefix = '') {
+  const pairs = pipeline.system.map((own) => [`${prefix}system`, own]);
+  if (pipeline.system.length > 1) {
+    pairs.push([`${prefix}fusion`, pipeline.fusion]);
+    if (pipeline.fusion === 'interpolation' && pipeline.alpha !== null) pairs.push([`${prefix}alpha`, pipeline.alpha]);
+    if (pipeline.fusion === 'rrf' && pipeline.rrf_k !== null) pairs.push([`${prefix}rrf_k`, pipeline.rrf_k]);
+  }
+  return [...pairs, ...pipeline.rerank.map((own) => [`${prefix}rerank`, own])];
+}
+
+/** The address of a state, relative to the page. */
+export function addressOf(state) {
+  const pairs = [];
+  if (state.view !== 'search') pairs.push(['view', state.view]);
+  if (state.index) pairs.push(['index', state.index]);
+  if (state.view === 'runs') {
+    for (const name of ['measure', 'topic']) if (state[name]) pairs.push([name, state[name]]);
+  } else {
+    if (state.q) pairs.push(['q', state.q.toWellFormed?.() ?? state.q]);
+    if (state.hits !== HITS) pairs.push(['hits', state.hits]);
+    pairs.push(...pipelineParameters(state.a));
+    if (state.view === 'compare') pairs.push(...pipelineParameters(state.b, SIDES.b));
+    if (state.view === 'search' && state.open) {
+      pairs.push(['open', state.open]);
+      if (state.why) pairs.push(['why', state.why]);
+    }
+  }
+  const text = new URLSearchParams(pairs).toString();
+  return text ? `./?${text}` : './';
+}

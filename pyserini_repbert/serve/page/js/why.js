@@ -1,0 +1,65 @@
+// Why a hit is where it is: one tab a kind of reranker, each loaded when it is chosen.
+
+import { address, ask } from './api.js';
+import { freshId, h } from './dom.js';
+import { cedrView } from './cedr.js';
+import { epicView } from './epic.js';
+import { during } from './messages.js';
+import { pairsView } from './pairs.js';
+import { scoresView } from './scores.js';
+import { systemName } from './words.js';
+
+const VIEWS = {
+  epic: { title: 'Terms', view: epicView },
+  cedr: { title: 'Similarities', view: cedrView },
+  duobert: { title: 'Pairs', view: pairsView },
+  monobert: { title: 'Scores', view: scoresView },
+};
+
+/** Asks the service to explain passages of an answer. */
+export function explainer(about, query) {
+  return (model, docids, more, how) => {
+    const parameters = [['query', query], ['model', model], ...docids.map((own) => ['docid', own]), ...more];
+    return ask(address([about.name, 'explain'], parameters), how);
+  };
+}
+
+/**
+ * The panel of a hit.
+ *
+ * chosen: the tab that is open at first; onchoose(name) is called when another is.
+ */
+export function whyPanel({ about, answer, hit, chosen, onchoose }) {
+  const offered = Object.keys(VIEWS).filter((system) => about.rerankers.some((own) => own.system === system));
+  const panel = h('div', { role: 'tabpanel', id: freshId('panel'), class: 'why-panel', tabindex: '0' });
+  const explain = explainer(about, answer.query.text);
+  let stop = () => {};
+
+  function show(system) {
+    stop();
+    tabs.forEach((own) => {
+      const now = own.dataset.why === system;
+      own.setAttribute('aria-selected', String(now));
+      own.tabIndex = now ? 0 : -1;
+      if (now) panel.setAttribute('aria-labelledby', own.id);
+    });
+    const models = about.rerankers.filter((own) => own.system === system).map((own) => own.name);
+    const load = (label, work, options) => { stop = during(panel, label, work, options); };
+    panel.replaceChildren();
+    VIEWS[system].view({ about, answer, hit, models, explain, load, panel });
+  }
+
+  const tabs = offered.map((system) => h('button', { type: 'button', role: 'tab', id: freshId('tab'), 'data-why': system,
+    'aria-controls': panel.id, 'aria-selected': 'false',
+    onclick: () => { show(system); onchoose(system); },
+    onkeydown: (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+      next.focus();
+      next.click();
+    } }, VIEWS[system].title, h('span', { class: 'soft' }, ` ${systemName(system)}`)));
+  show(offered.includes(chosen) ? chosen : offered[0]);
+  return h('div', { class: 'why' }, h('div', { role: 'tablist', 'aria-label': `Why ${hit.docid} is here` }, tabs), panel);
+}

@@ -1,0 +1,59 @@
+// Numbers and names as people read them.
+
+const SIGNIFICANT = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+const WHOLE = new Intl.NumberFormat('en');
+
+/** 1,583 */
+export function whole(number) {
+  return WHOLE.format(number);
+}
+
+/** '1 passage', '2 passages' */
+export function count(number, noun) {
+  return `${whole(number)} ${noun}${number === 1 ? '' : noun.endsWith('s') ? 'es' : 's'}`;
+}
+
+/** '12 ms', '1.4 s', '3 min' */
+export function duration(ms) {
+  if (ms < 1) return '<1 ms';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 99_500) return `${SIGNIFICANT.format(ms / 1000)} s`;
+  return `${Math.round(ms / 60_000)} min`;
+}
+
+/** A score with four significant digits, without a needless exponent. */
+export function score(value) {
+  if (value === null || value === undefined) return '–';
+  const size = Math.abs(value);
+  return size !== 0 && size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+}
+
+/** A measure's value with four digits. */
+export function measure(value) {
+  return value === null || value === undefined ? '–' : value.toFixed(4);
+}
+
+/** '+0.1250', '−0.5000', '±0' */
+export function signed(value, digits = 4) {
+  if (Math.abs(value) < 10 ** -digits / 2) return '±0';
+  return (value > 0 ? '+' : '−') + Math.abs(value).toFixed(digits);
+}
+
+/** '74 %' */
+export function percent(share) {
+  return `${Math.round(100 * share)} %`;
+}
+
+const NAMES = { epic: 'EPIC', cedr: 'CEDR', monobert: 'monoBERT', duobert: 'duoBERT' };
+
+/** A reranking system as its paper writes it. */
+export function systemName(system) {
+  return NAMES[system] ?? system;
+}
+
+/** A pipeline in words: 'dense + bm25, interleave, then monobert-demo@20'. */
+export function pipelineName(pipeline) {
+  const systems = pipeline.system.join(' + ') || 'the default system';
+  const fused = pipeline.system.length > 1 ? `${systems}, ${pipeline.fusion}` : systems;
+  return [fused, ...pipeline.rerank].join(' → ');
+}

@@ -1,0 +1,176 @@
+"""A service of its own process over a small garden, and Debian's Chromium; `make test-web` installs what that takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+playwright = pytest.importorskip('playwright.sync_api', reason='the web extra is not installed: make test-web')
+pytest.importorskip('fastapi', reason='the serve extra is not installed')
+
+CHROMIUM = shutil.which('chromium') or '/usr/bin/chromium'
+HOSTILE = '<img/src=x/onerror=window.hacked=1>'
+HOSTILE_TEXT = (
+    '<script>window.hacked=1</script> Ripe melons <img src=x onerror="window.hacked=1"> & <b>sweet</b> &lt;i&gt; melon '
+    '"quotes\' <svg onload=window.hacked=1>'
+)
+PASSAGES = {
+    'g1': 'Tomatoes want full sun and even watering ; a plant that dries out and is then soaked gets cracked fruit .',
+    'g2': 'Late blight is a disease of tomatoes and potatoes . It spreads in cool , wet weather and browns leaves .',
+    'g3': 'Slugs hide under boards during the day . Collect them in the evening , or ring young lettuce with copper .',
+    'g4': 'Beans and peas carry bacteria on their roots that bind nitrogen from the air , so they need little manure .',
+    'g5': "Cover lettuce with a net in summer : `` shade delays the flower stalk '' that makes the leaves bitter .",
+    'g6': 'Carrots grow forked in stony soil . Loosen the bed deeply and sow them where they stand .',
+    'g7': 'An apple tree bears every other year unless its young fruit is thinned in June .',
+    'garden/beds&paths?#1%41': 'Paths between beds keep feet off the soil , which water and roots then enter easily .',
+    HOSTILE: HOSTILE_TEXT,
+}
+TOPICS = {
+    '1': 'why does fruit crack',
+    '2': 'keep slugs off lettuce',
+    '3': 'which vegetables bind nitrogen',
+    '4': '<b onmouseover=window.hacked=1>melons</b>',
+}
+QRELS = f'1 0 g1 1\n1 0 g7 0\n2 0 g3 2\n3 0 g4 1\n4 0 {HOSTILE} 1\n'
+CONFIG = """
+indexes:
+  garden: {path: garden, base_index: words, topics: topics.tsv, qrels: qrels.txt}
+  words: {path: words}
+rerankers: [monobert-demo, duobert-demo, epic-demo, cedr-knrm-demo]
+"""
+_STARTED = 120.0  # seconds
+
+
+def command(*arguments: str, folder: Path) -> list[str]:
+    """Run one of this package's commands; its lines of output."""
+    environment = os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'OMP_NUM_THREADS': '1'}
+    call = [sys.executable, '-m', *arguments]
+    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope='session')
+def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a dense and a Lucene index of the garden, its topics and judgments, and a settings file."""
+    folder = tmp_path_factory.mktemp('garden')
+    lines = [json.dumps({'id': docid, 'contents': text}) for docid, text in PASSAGES.items()]
+    (folder / 'garden.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    topics = ''.join(f'{qid}\t{text}\n' for qid, text in TOPICS.items())
+    (folder / 'topics.tsv').write_text(topics, encoding='utf-8')
+    (folder / 'qrels.txt').write_text(QRELS, encoding='utf-8')
+    (folder / 'serve.yaml').write_text(CONFIG, encoding='utf-8')
+    made = ('--corpus', 'garden.jsonl', '--output')
+    command('pyserini_repbert.encode', *made, 'garden', '--encoder', 'repbert-demo', '--store-text', folder=folder)
+    command('pyserini_repbert.index', 'lucene', *made, 'words', folder=folder)
+    return folder
+
+
+@pytest.fixture(scope='session')
+def served(garden: Path) -> Iterator[str]:
+    """The address of a service over the garden."""
+    environment = os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'OMP_NUM_THREADS': '1'}
+    call = [sys.executable, '-m', 'pyserini_repbert.serve', '--config', 'serve.yaml', '--port', '0', '--offline']
+    with open(garden / 'serve.err', 'w+', encoding='utf-8') as told:
+        process = subprocess.Popen([*call, '--log-file', 'log.jsonl'], cwd=garden, env=environment, stderr=told)
+        try:
+            yield _ready(process, garden / 'serve.err')
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _ready(process: subprocess.Popen[bytes], told: Path) -> str:
+    ends = time.monotonic() + _STARTED
+    while time.monotonic() < ends and process.poll() is None:
+        found = re.search(r'http://\S+', told.read_text(encoding='utf-8'))
+        if found:
+            try:
+                with urllib.request.urlopen(found.group() + '/readyz'):
+                    return found.group() + '/'
+            except OSError:
+                pass
+        time.sleep(0.2)
+    raise AssertionError(told.read_text(encoding='utf-8'))
+
+
+@pytest.fixture(scope='session')
+def api(served: str) -> Callable[..., Any]:
+    """get(path, name=value or list, …) -> the service's JSON answer, past the page."""
+
+    def get(path: str, **parameters: Any) -> Any:
+        with urllib.request.urlopen(f'{served}v1/{path}?{urllib.parse.urlencode(parameters, doseq=True)}') as answer:
+            return json.load(answer)
+
+    return get
+
+
+@pytest.fixture(scope='session')
+def browser() -> Iterator[Any]:
+    """Chromium."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip('there is no chromium here: apt install chromium')
+    with playwright.sync_playwright() as started:
+        own = started.chromium.launch(executable_path=CHROMIUM, args=['--no-sandbox', '--disable-dev-shm-usage'])
+        yield own
+        own.close()
+
+
+class Opened:
+    """A page of the browser, with what went wrong on it and what it asked for."""
+
+    def __init__(self, context: Any, served: str) -> None:
+        self.page, self.served = context.new_page(), served
+        self.page.set_default_timeout(60_000)
+        self.problems: list[str] = []
+        self.asked: list[str] = []
+        self.page.on('pageerror', lambda error: self.problems.append(str(error)))
+        self.page.on('dialog', lambda box: (self.problems.append(f'dialog {box.message}'), box.dismiss()))
+        self.page.on('console', self._told)
+        self.page.on('request', lambda request: self.asked.append(request.url))
+
+    def _told(self, message: Any) -> None:
+        if message.type == 'error' and 'Failed to load resource' not in message.text:
+            self.problems.append(message.text)
+
+    def open(self, address: str = '', wait: str | None = '.hit') -> Any:
+        """Go to an address of the page, and wait until something is there."""
+        self.page.goto(self.served + address)
+        if wait:
+            self.page.wait_for_selector(wait)
+        return self.page
+
+    def docids(self) -> list[str]:
+        """Of the hits that are shown."""
+        return list(self.page.locator('.hit > header h2').all_text_contents())
+
+
+@pytest.fixture
+def opened(browser: Any, served: str) -> Iterator[Callable[..., Opened]]:
+    """make(width=1280, scheme='light', **context) -> Opened; none may have a problem, or leave the service."""
+    made: list[tuple[Any, Opened]] = []
+
+    def make(width: int = 1280, scheme: str = 'light', **settings: Any) -> Opened:
+        context = browser.new_context(viewport={'width': width, 'height': 900}, color_scheme=scheme, **settings)
+        own = Opened(context, served)
+        made.append((context, own))
+        return own
+
+    yield make
+    for context, own in made:
+        hacked = own.page.evaluate('window.hacked')
+        context.close()
+        assert own.problems == [] and hacked is None
+        assert {url for url in own.asked if not url.startswith((served, 'data:'))} == set()

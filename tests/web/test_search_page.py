@@ -1,0 +1,141 @@
+"""The search view: hits and where they come from, controls, prices, addresses, keys."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
+
+QUERY = 'keep slugs off lettuce'
+ASKED = '?q=keep+slugs+off+lettuce&system=dense&system=bm25'
+
+
+def test_an_example_leads_to_hits_that_say_where_they_come_from(opened, api):
+    own = opened()
+    page = own.open('', '.example')
+    assert 'garden' in page.locator('.start').inner_text()
+    page.get_by_role('button', name=QUERY).click()
+    page.wait_for_selector('.hit')
+    found = api('garden/search', query=QUERY, system='dense,bm25', provenance='true', display='true')
+    assert own.docids() == [hit['docid'] for hit in found['candidates']]
+    for card, hit in zip(page.locator('.hit').all(), found['candidates'], strict=True):
+        places = ', '.join(f'{one["ranking"]} {one["rank"] or "not in it"}' for one in hit['provenance'])
+        assert card.locator('svg.journey').get_attribute('aria-label') == f'Ranks: {places}'
+        assert card.locator('.passage').text_content() == ''.join(part['text'] for part in hit['display'])
+        marked = [part['text'] for part in hit['display'] if part['match']]
+        assert card.locator('mark').all_text_contents() == marked
+    assert [text.split()[0] for text in page.locator('.steps li').all_text_contents()] == [
+        'dense',
+        'bm25',
+        'interleave',
+    ]
+    assert 'nDCG@10' in page.locator('.judged').inner_text()
+    assert page.locator('.hit.relevant h2').all_text_contents() == ['g3']
+    assert 'q=keep+slugs+off+lettuce' in page.url and page.title().startswith(QUERY)
+
+
+def test_passages_read_as_text(opened):
+    page = opened().open('?q=shade+for+lettuce&system=bm25')
+    text = page.locator('.hit', has_text='flower stalk').locator('.passage').text_content()
+    assert text == PASSAGE
+
+
+PASSAGE = 'Cover lettuce with a net in summer: "shade delays the flower stalk" that makes the leaves bitter.'
+
+
+def test_controls_change_the_ranking_and_the_address(opened, api):
+    own = opened()
+    page = own.open(ASKED)
+    page.get_by_label('Fusion').select_option('rrf')
+    page.get_by_label('Added to ranks').fill('5')
+    page.get_by_label('Added to ranks').press('Enter')
+    page.get_by_role('button', name='Add a reranker').click()
+    page.get_by_label('of the best').fill('4')
+    page.get_by_label('of the best').press('Tab')
+    page.wait_for_selector('.steps li:has-text("monobert-demo@4")')
+    assert 'fusion=rrf' in page.url and 'rrf_k=5' in page.url and 'rerank=monobert-demo%404' in page.url
+    found = api('garden/search', query=QUERY, system='dense,bm25', fusion='rrf', rrf_k=5, rerank='monobert-demo@4')
+    assert own.docids() == [hit['docid'] for hit in found['candidates']]
+    assert '4 inferences' in page.locator('.steps li:has-text("monobert-demo@4")').inner_text()
+    assert 'monoBERT takes 4 inferences' in page.locator('.price').inner_text()
+    page.get_by_label('bm25', exact=True).uncheck()
+    page.wait_for_selector('.steps li:has-text("bm25")', state='detached')
+    assert 'system=bm25' not in page.url and page.get_by_label('Fusion').count() == 0
+
+
+def test_pairs_are_priced_before_they_are_compared(opened):
+    own = opened()
+    page = own.open(ASKED)
+    page.get_by_role('button', name='Add a reranker').click()
+    page.get_by_label('Reranker').select_option('duobert-demo')
+    page.get_by_label('of the best').fill('3')
+    page.get_by_label('of the best').press('Tab')
+    price = page.locator('.price li', has_text='about')
+    price.wait_for()
+    assert 'duoBERT takes 3 × 2 = 6 inferences, about' in price.inner_text()
+    assert page.locator('#go').inner_text() == 'Search (6 pairs)'
+    searches = [url for url in own.asked if '/search?' in url and 'duobert' in url]
+    assert searches == [] and page.locator('.message').is_visible()
+    page.locator('#go').click()
+    page.wait_for_selector('.steps li:has-text("duobert-demo@3")')
+    assert '6 inferences' in page.locator('.steps li', has_text='duobert').inner_text()
+    own.open(page.url, '.message')
+    assert 'duoBERT compares' in page.locator('.message').inner_text()
+
+
+def test_every_state_has_an_address(opened):
+    own = opened()
+    page = own.open(ASKED)
+    first = own.docids()
+    page.locator('.hit').nth(1).get_by_role('button', name='Why here?').click()
+    page.get_by_role('tab', name='Similarities').click()
+    page.wait_for_selector('.heat')
+    other = opened()
+    again = other.open(page.url.removeprefix(own.served), '.heat')
+    assert other.docids() == first
+    assert again.locator('.hit').nth(1).get_by_role('tab', selected=True).inner_text().startswith('Similarities')
+    page.locator('#q').fill('apple')
+    page.locator('#q').press('Enter')
+    page.wait_for_selector('.hit h2:has-text("g7")')
+    page.go_back()
+    page.wait_for_function('document.querySelector("#q").value.startsWith("keep")')
+    page.wait_for_selector('.hit')
+    assert own.docids() == first
+
+
+def test_keys(opened):
+    own = opened()
+    page = own.open(ASKED)
+    focused = 'document.activeElement.getAttribute("aria-label") || document.activeElement.id'
+    page.keyboard.press('j')
+    assert page.evaluate(focused).startswith('Hit 1:')
+    page.keyboard.press('j')
+    page.keyboard.press('j')
+    page.keyboard.press('k')
+    assert page.evaluate(focused).startswith('Hit 2:')
+    page.keyboard.press('Enter')
+    page.locator('.hit').nth(1).locator('.terms').wait_for()
+    page.keyboard.press('/')
+    assert page.evaluate(focused) == 'q'
+    page.keyboard.type('jk/')
+    assert page.locator('#q').input_value() == 'jk/'
+    page.keyboard.press('Escape')
+    page.keyboard.press('?')
+    page.get_by_label('Single keys do this').uncheck()
+    page.keyboard.press('Escape')
+    page.keyboard.press('/')
+    assert page.evaluate(focused) != 'q'
+
+
+def test_themes(opened):
+    page = opened(scheme='dark').open('', '.example')
+    paper = 'getComputedStyle(document.body).backgroundColor'
+    dark = page.evaluate(paper)
+    page.locator('#theme').click()
+    light = page.evaluate(paper)
+    assert sum(json.loads(f'[{dark[4:-1]}]')) < 120 and sum(json.loads(f'[{light[4:-1]}]')) > 600
+    page.reload()
+    page.wait_for_selector('.example')
+    assert page.evaluate(paper) == light and page.locator('#theme').inner_text() == 'Theme: light'
