@@ -76,7 +76,9 @@ def main(arguments: Sequence[str]) -> int | None:
     if options.plot:
         panels = {named.name: _series(points, named.name) for named in measures}
         fronts = {
-            named.name: [(p.inferences, p.values[named.name]) for p in tradeoff.pareto_front(points, named.name)]
+            named.name: [
+                (str(p.setting), p.inferences, p.values[named.name]) for p in tradeoff.pareto_front(points, named.name)
+            ]
             for named in measures
         }
         plot_points(options.plot, panels, fronts, 'inferences a query')

@@ -12,11 +12,17 @@ Series = Mapping[str, Mapping[int, float]]
 
 
 def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logarithmic: bool = True) -> None:
-    """A panel of lines for each label of a y axis: name -> x -> y; a logarithmic x keeps 0, at its left end."""
+    """A panel of lines for each label of a y axis: name -> x -> y; a logarithmic x keeps 0, at its left end.
+
+    The best point of each line is named by its x and y.
+    """
     figure, axes = _figure(len(panels))
     for axis, (label, series) in zip(axes, panels.items(), strict=True):
         for name, points in series.items():
-            axis.plot(list(points), list(points.values()), marker='o', markersize=4, label=name)
+            (line,) = axis.plot(list(points), list(points.values()), marker='o', markersize=4, label=name)
+            if points:
+                best = max(points, key=lambda x: points[x])
+                _name(axis, f'{best}: {points[best]:.3f}', best, points[best], line.get_color())
         if logarithmic:
             axis.set_xscale('symlog', linthresh=1)
         ticks = sorted({x for points in series.values() for x in points})
@@ -32,23 +38,29 @@ def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logari
 def plot_points(
     path: StrPath,
     panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
-    fronts: Mapping[str, Sequence[tuple[float, float]]],
+    fronts: Mapping[str, Sequence[tuple[str, float, float]]],
     x_label: str,
 ) -> None:
-    """A panel for each label of a y axis: series name -> (x, y), x logarithmic, with the Pareto front as a line."""
+    """A panel for each label of a y axis: series name -> (x, y), x logarithmic.
+
+    The Pareto front, (name, x, y) each, is a line whose points are named.
+    """
     figure, axes = _figure(len(panels))
     for axis, (label, series) in zip(axes, panels.items(), strict=True):
         front = fronts[label]
-        xs, ys = [x for x, _ in front], [y for _, y in front]
+        xs, ys = [x for _, x, _ in front], [y for _, _, y in front]
         axis.step(xs, ys, where='post', color='0.6', linewidth=1)
         axis.scatter(xs, ys, s=90, facecolors='none', edgecolors='0.3', label='Pareto front')
         for name, points in series.items():
             axis.scatter([x for x, _ in points], [y for _, y in points], s=16, label=name)
+        for name, x, y in front:
+            _name(axis, name, x, y, '0.25', align='right')
+        axis.margins(x=0.12, y=0.12)  # room for the names
         axis.set_xscale('log')
         axis.set_xlabel(x_label)
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize='small')
+        axis.legend(fontsize='small', loc='lower right')  # where a front is not
     save_figure(path, figure)
 
 
@@ -81,6 +93,12 @@ def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: s
         axis.set_ylabel(y_label)
         axis.set_title(title)
     save_figure(path, figure)
+
+
+def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'center') -> None:
+    """Name a point, above it."""
+    offset = {'xytext': (0, 7), 'textcoords': 'offset points', 'ha': align}
+    axis.annotate(text, (x, y), fontsize=6.5, color=color, **offset)
 
 
 def _figure(n_panels: int) -> tuple[Any, Sequence[Any]]:

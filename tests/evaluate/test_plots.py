@@ -34,11 +34,16 @@ def ticks(axis):
     return [label.get_text() for label in axis.get_xticklabels()]
 
 
+def names(axis):
+    return {text.get_text(): text.xy for text in axis.texts}
+
+
 def test_lines(saved):
     panels = {'recall': {'a': {0: 0.1, 10: 0.5}, 'b': {10: 0.4}}, 'MRR': {'a': {5: 1.0}}}
     left, right = saved(plot_lines, panels, 'depth')
     assert lines(left) == {'a': [[0, 0.1], [10, 0.5]], 'b': [[10, 0.4]]}
     assert lines(right) == {'a': [[5, 1.0]]}
+    assert names(left) == {'10: 0.500': (10, 0.5), '10: 0.400': (10, 0.4)} and names(right) == {'5: 1.000': (5, 1.0)}
     assert [axis.get_ylabel() for axis in (left, right)] == ['recall', 'MRR']
     assert {axis.get_xlabel() for axis in (left, right)} == {'depth'}
     assert left.get_xscale() == 'symlog' and ticks(left) == ['0', '10']
@@ -53,9 +58,12 @@ def test_lines_on_an_even_axis(saved):
 
 def test_points_and_their_front(saved):
     series = {'sum': [(10, 0.2), (100, 0.3)], 'min': [(50, 0.1)]}
-    (axis,) = saved(plot_points, {'MRR@10': series}, {'MRR@10': [(10, 0.2), (100, 0.3)]}, 'inferences')
+    (axis,) = saved(
+        plot_points, {'MRR@10': series}, {'MRR@10': [('k0=10', 10, 0.2), ('k0=90', 100, 0.3)]}, 'inferences'
+    )
     ((_, front),) = lines(axis).items()
     assert front == [[10, 0.2], [100, 0.3]]
+    assert names(axis) == {'k0=10': (10, 0.2), 'k0=90': (100, 0.3)}
     shown = {points.get_label(): points.get_offsets().tolist() for points in axis.collections}
     assert shown == {'Pareto front': front, 'sum': [[10, 0.2], [100, 0.3]], 'min': [[50, 0.1]]}
     assert (axis.get_xscale(), axis.get_xlabel(), axis.get_ylabel()) == ('log', 'inferences', 'MRR@10')
