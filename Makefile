@@ -3,6 +3,7 @@
 #              or =no: as on a CPU that computes in bfloat16, or on one that does not
 # make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
+# make test-web    the search page in Chromium, which it does not install (apt install chromium)
 # make test-interop    what plugs us into other projects, with their packages, in an environment of its own
 # make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
@@ -15,6 +16,7 @@ RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 INSTALLED = $(VENV)/.installed
 DOCS_INSTALLED = $(VENV)/.installed-docs
+WEB_INSTALLED = $(VENV)/.installed-web
 
 PYTHON2 ?= python3.12
 VENV2 ?= .venv-pyserini2
@@ -25,8 +27,8 @@ INTEROP_INSTALLED = $(VENV_INTEROP)/.installed-interop
 MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode evaluate explain index models names \
 	parity pipeline regression rerank search)
 
-.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop install install-docs \
-	install-pyserini2 install-interop lint docs regressions clean
+.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop test-web install install-docs \
+	install-web install-pyserini2 install-interop lint docs regressions clean
 
 install: $(INSTALLED)
 
@@ -39,6 +41,10 @@ $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 
 $(DOCS_INSTALLED): $(INSTALLED)
 	$(RUN) -m pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
+
+$(WEB_INSTALLED): $(INSTALLED)
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[web]'
 	touch $@
 
 demo: $(INSTALLED)
@@ -63,6 +69,11 @@ test-precision: $(INSTALLED)
 test-bridge: $(INSTALLED)
 	$(RUN) -m pytest tests/bridge tests/pipeline/test_without_network.py
 	$(RUN) -m pytest -m jvm --ignore tests/bridge
+
+install-web: $(WEB_INSTALLED)
+
+test-web: $(WEB_INSTALLED)
+	$(RUN) -m pytest tests/web
 
 install-pyserini2:
 	$(MAKE) install PYTHON=$(PYTHON2) VENV=$(VENV2)

@@ -16,34 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-playwright = pytest.importorskip('playwright.sync_api', reason='the web extra is not installed: make test-web')
-pytest.importorskip('fastapi', reason='the serve extra is not installed')
+from garden_texts import PASSAGES, QRELS, TOPICS
 
 CHROMIUM = shutil.which('chromium') or '/usr/bin/chromium'
-HOSTILE = '<img/src=x/onerror=window.hacked=1>'
-HOSTILE_TEXT = (
-    '<script>window.hacked=1</script> Ripe melons <img src=x onerror="window.hacked=1"> & <b>sweet</b> &lt;i&gt; melon '
-    '"quotes\' <svg onload=window.hacked=1>'
-)
-PASSAGES = {
-    'g1': 'Tomatoes want full sun and even watering ; a plant that dries out and is then soaked gets cracked fruit .',
-    'g2': 'Late blight is a disease of tomatoes and potatoes . It spreads in cool , wet weather and browns leaves .',
-    'g3': 'Slugs hide under boards during the day . Collect them in the evening , or ring young lettuce with copper .',
-    'g4': 'Beans and peas carry bacteria on their roots that bind nitrogen from the air , so they need little manure .',
-    'g5': "Cover lettuce with a net in summer : `` shade delays the flower stalk '' that makes the leaves bitter .",
-    'g6': 'Carrots grow forked in stony soil . Loosen the bed deeply and sow them where they stand .',
-    'g7': 'An apple tree bears every other year unless its young fruit is thinned in June .',
-    'garden/beds&paths?#1%41': 'Paths between beds keep feet off the soil , which water and roots then enter easily .',
-    HOSTILE: HOSTILE_TEXT,
-}
-TOPICS = {
-    '1': 'why does fruit crack',
-    '2': 'keep slugs off lettuce',
-    '3': 'which vegetables bind nitrogen',
-    '4': '<b onmouseover=window.hacked=1>melons</b>',
-}
-QRELS = f'1 0 g1 1\n1 0 g7 0\n2 0 g3 2\n3 0 g4 1\n4 0 {HOSTILE} 1\n'
 CONFIG = """
 indexes:
   garden: {path: garden, base_index: words, topics: topics.tsv, qrels: qrels.txt}
@@ -119,7 +94,9 @@ def api(served: str) -> Callable[..., Any]:
 
 @pytest.fixture(scope='session')
 def browser() -> Iterator[Any]:
-    """Chromium."""
+    """Chromium; without it, or without Playwright, the tests are skipped before a service is started."""
+    playwright = pytest.importorskip('playwright.sync_api', reason='the web extra is not installed: make test-web')
+    pytest.importorskip('fastapi', reason='the serve extra is not installed')
     if not Path(CHROMIUM).exists():
         pytest.skip('there is no chromium here: apt install chromium')
     with playwright.sync_playwright() as started:
@@ -133,7 +110,7 @@ class Opened:
 
     def __init__(self, context: Any, served: str) -> None:
         self.page, self.served = context.new_page(), served
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(30_000)
         self.problems: list[str] = []
         self.asked: list[str] = []
         self.page.on('pageerror', lambda error: self.problems.append(str(error)))

@@ -108,7 +108,7 @@ def test_progress_and_stop(opened):
     told = {'api': 'v1', 'stage': 'monobert-demo@8', 'done': 2, 'total': 8}
     own.page.route('**/progress/*', lambda route: route.fulfill(json=told))
     page = own.open(f'{ASKED}&rerank=monobert-demo%408', '.waiting')
-    page.wait_for_function('document.querySelector(".told").textContent.includes("2 of 8 inferences, ")')
+    page.locator('.told', has_text='2 of 8 inferences, ').wait_for()
     assert page.locator('.waiting progress').get_attribute('value') == '0.25'
     assert page.locator('#found').get_attribute('aria-busy') == 'true'
     page.get_by_role('button', name='Stop').click()

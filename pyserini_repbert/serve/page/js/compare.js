@@ -47,12 +47,12 @@ export function sideBySide(left, right, names, onopen) {
     d: `M ${x1} ${y(from)} C ${WIDE / 2} ${y(from)} ${WIDE / 2} ${y(to)} ${x2} ${y(to)}` });
   const lines = left.flatMap((hit, place) => {
     const to = ranks[1].get(hit.docid);
-    if (to === undefined) return [line(hit.docid, 'alone', place + 1, place + 1, 2, WIDE / 3)];
+    if (to === undefined) return [line(hit.docid, 'alone', place + 1, place + 1, 2, WIDE / 5)];
     const kind = to < place + 1 ? 'up' : to > place + 1 ? 'down' : 'same';
     return [line(hit.docid, kind, place + 1, to, 2, WIDE - 8), svg('circle', { class: `end ${kind}`, cx: WIDE - 5, cy: y(to), r: 3.5 })];
   });
   const alone = right.filter((hit) => !ranks[0].has(hit.docid))
-    .map((hit) => line(hit.docid, 'alone', ranks[1].get(hit.docid), ranks[1].get(hit.docid), WIDE - 2, (2 * WIDE) / 3));
+    .map((hit) => line(hit.docid, 'alone', ranks[1].get(hit.docid), ranks[1].get(hit.docid), WIDE - 2, (4 * WIDE) / 5));
   const drawing = svg('svg', { class: 'links', width: WIDE, height, viewBox: `0 0 ${WIDE} ${height}`, preserveAspectRatio: 'none',
     'aria-hidden': 'true' }, lines, alone);
   const box = h('div', { class: 'pair' }, lists[0], drawing, lists[1]);
@@ -79,7 +79,7 @@ export function openPassage(dialog, hit, places, fusions) {
 function figures(found) {
   const tile = (value, label, title) => h('div', { class: 'tile', title }, h('b', null, value), h('span', null, label));
   const tiles = [tile(percent(found.overlap), 'of hits in common'),
-    tile(score(found.rbo), 'RBO', 'rank-biased overlap, p = 0.9: 1 where the rankings agree, and the top counts most')];
+    tile(score(found.rbo), 'rank-biased overlap', 'p = 0.9: 1 where the rankings agree, and the top counts most')];
   if (!found.judged) return h('div', { class: 'tiles' }, tiles, h('p', { class: 'note' }, 'The question is not a judged topic: no measures.'));
   const { a, b } = found.judged.measures;
   const rows = Object.keys(a).map((name) => h('tr', null, h('th', { scope: 'row' }, name), h('td', null, measure(a[name])),

@@ -53,7 +53,7 @@ export function epicView({ hit, models, explain, load }) {
         chip.style.setProperty('--share', (own.weight / strongest).toFixed(3));
         return chip;
       })),
-      h('h3', null, 'The passage, the stronger a word the darker'), shaded(found.passage_terms),
+      h('h3', null, 'The passage, shaded by weight'), shaded(found.passage_terms),
     ];
   });
 }

@@ -1,0 +1,60 @@
+"""WCAG 2.2 AA by axe-core, in light and dark and on a narrow screen; nothing is wider than the screen."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+
+pytest.importorskip('axe_playwright_python', reason='the web extra is not installed: make test-web')
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
+
+TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+SEARCH = '?q=keep+slugs+off+lettuce&system=dense&system=bm25&hits=4'
+STATES = {
+    'start': ('', '.example'),
+    'hits': (f'{SEARCH}&rerank=monobert-demo%404', '.hit'),
+    'epic': (f'{SEARCH}&open=g3&why=epic', '.terms'),
+    'cedr': (f'{SEARCH}&open=g3&why=cedr', '.heat'),
+    'pairs': (f'{SEARCH}&open=g3&why=duobert', '.matrix'),
+    'scores': (f'{SEARCH}&open=g3&why=monobert', '.histogram'),
+    'compare': ('?view=compare&q=keep+slugs+off+lettuce&system=dense&b.system=bm25&hits=5', '.pair'),
+    'message': ('?q=lettuce&system=bm52', '.message'),
+    'runs': ('?view=runs', '.runs-form'),
+}
+
+
+def violations(page):
+    page.evaluate(resources.files('axe_playwright_python').joinpath('axe.min.js').read_text(encoding='utf-8'))
+    found = page.evaluate('tags => axe.run({runOnly: {type: "tag", values: tags}})', TAGS)
+    assert len(found['passes']) > 10  # it has looked
+    return [(one['id'], [node['html'][:160] for node in one['nodes']][:3]) for one in found['violations']]
+
+
+@pytest.mark.parametrize(('width', 'scheme'), [(1280, 'light'), (1280, 'dark'), (360, 'light')])
+@pytest.mark.parametrize('state', STATES)
+def test_a_state(opened, state, width, scheme):
+    address, wait = STATES[state]
+    own = opened(width, scheme, bypass_csp=True, reduced_motion='reduce')
+    page = own.open(address, '.price-line' if state == 'pairs' else wait)
+    if state == 'pairs':
+        page.get_by_role('button', name='Compare', exact=True).click()
+        page.wait_for_selector(wait)
+    assert violations(page) == []
+    assert page.evaluate('document.documentElement.scrollWidth') <= width
+
+
+def test_a_dialog(opened):
+    page = opened(360, 'dark', bypass_csp=True).open(SEARCH)
+    page.get_by_role('button', name='Copy as…').click()
+    assert violations(page) == []
+    assert page.evaluate('document.documentElement.scrollWidth') <= 360
+
+
+def test_a_reranker_in_the_controls(opened):
+    page = opened(360, bypass_csp=True).open(f'{SEARCH}&rerank=monobert-demo%404')
+    page.locator('summary').click()
+    page.get_by_role('button', name='Add a stage').click()
+    page.wait_for_selector('.message')
+    assert violations(page) == []
+    assert page.evaluate('document.documentElement.scrollWidth') <= 360

@@ -1,0 +1,76 @@
+"""What is copied does what the page did: run as it stands, it gives the same hits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
+
+HARD = '?q=it%27s+%22slugs%22+%24HOME+%5C+off+lettuce+%C3%A9&system=dense&system=bm25&fusion=rrf&rrf_k=7&hits=4'
+
+
+def commands(page):
+    page.get_by_role('button', name='Copy as…').click()
+    texts = {own.get_attribute('aria-label'): own.text_content() for own in page.locator('dialog pre').all()}
+    page.keyboard.press('Escape')
+    return texts
+
+
+def shell(text, folder):
+    done = subprocess.run(['bash', '-c', text], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_search(opened, garden):
+    own = opened()
+    page = own.open(HARD)
+    copied = commands(page)
+    assert set(copied) == {'curl', 'Python', 'Command line', 'Link'} and copied['Link'] == page.url
+    if shutil.which('curl'):
+        found = json.loads(shell(copied['curl'], garden))
+        assert [hit['docid'] for hit in found['candidates']] == own.docids()
+    (garden / 'copied.py').write_text(copied['Python'], encoding='utf-8')
+    lines = shell(f'{sys.executable} copied.py', garden).splitlines()
+    assert [line.split()[1] for line in lines] == own.docids()
+
+
+def test_a_comparison(opened, garden):
+    page = opened().open(HARD + '&view=compare&b.system=bm25&b.rerank=monobert-demo%403', '.pair')
+    copied = commands(page)
+    assert copied['Command line'].count('pyserini_repbert.search') == 2
+    overlap, rbo = (float(part) for part in run_python(copied['Python'], garden).split())
+    tiles = page.locator('.tile b').all_inner_texts()
+    assert tiles == [f'{int(100 * overlap + 0.5)} %', f'{rbo:.4g}']
+    if shutil.which('curl'):
+        assert json.loads(shell(copied['curl'], garden))['overlap'] == overlap
+
+
+def run_python(text, folder):
+    (folder / 'copied.py').write_text(text, encoding='utf-8')
+    return shell(f'{sys.executable} copied.py', folder)
+
+
+def test_a_command_line(opened, garden, monkeypatch):
+    monkeypatch.setenv('PYTHONPATH', str(Path(__file__).parents[2]))
+    own = opened()
+    # 'garden' and 'words' are folders below `garden`, as the command line takes them.
+    page = own.open('?q=keep+slugs+off+lettuce&system=dense&system=bm25&hits=3&rerank=monobert-demo%404')
+    line = commands(page)['Command line'].replace('python -m', f'{sys.executable} -m', 1)
+    told = shell(line + ' --quiet', garden)
+    places = [told.index(docid) for docid in own.docids()]
+    assert places == sorted(places)
+
+
+def test_the_button_copies(opened):
+    page = opened(permissions=['clipboard-read', 'clipboard-write']).open('?q=lettuce&system=dense')
+    page.get_by_role('button', name='Copy as…').click()
+    page.get_by_role('button', name='Copy curl').click()
+    page.locator('dialog .copy button', has_text='Copied').wait_for()
+    assert page.evaluate('navigator.clipboard.readText()') == page.locator('dialog pre').first.text_content()

@@ -1,0 +1,96 @@
+"""No passage, docid, topic, file name or address becomes markup or script."""
+
+from __future__ import annotations
+
+import urllib.request
+
+import pytest
+from garden_texts import HOSTILE, HOSTILE_TEXT
+
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
+
+# What the texts would make if they were read as markup; the page itself has none of these.
+INJECTED = 'img[onerror], main script, svg[onload], b[onmouseover], body > script, iframe, object, [onerror], [onload]'
+QUERY = '%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E%20sweet%20melon'
+
+
+def clean(page):
+    assert page.locator(INJECTED).count() == 0
+    assert page.evaluate('window.hacked') is None
+
+
+def test_hits(opened):
+    own = opened()
+    page = own.open(f'?q={QUERY}&system=dense&system=bm25')
+    card = page.locator('.hit').first
+    assert own.docids()[0] == HOSTILE
+    assert card.locator('.passage').text_content() == HOSTILE_TEXT
+    for name, seen in (('Terms', '.shaded'), ('Similarities', '.heat'), ('Scores', '.histogram')):
+        if card.locator('.why').count() == 0:
+            card.get_by_role('button', name='Why here?').click()
+        page.get_by_role('tab', name=name).click()
+        page.wait_for_selector(seen)
+        clean(page)
+    page.get_by_role('tab', name='Pairs').click()
+    page.get_by_role('button', name='Compare', exact=True).click()
+    page.wait_for_selector('.matrix')
+    page.get_by_role('button', name='Copy as…').click()
+    clean(page)
+    assert '<img src=x onerror=window.hacked=1>' in page.locator('dialog pre').first.text_content()
+
+
+def test_comparison_and_topics(opened):
+    page = opened().open(f'?view=compare&q={QUERY}&system=dense&b.system=bm25', '.pair')
+    page.locator('.pair-row', has_text='Ripe').first.get_by_role('button').click()
+    assert HOSTILE_TEXT in page.locator('dialog').text_content()
+    clean(page)
+    page = opened().open('', '.example')
+    page.get_by_role('button', name='melons').click()
+    page.wait_for_selector('.hit')
+    clean(page)
+
+
+def test_run_files(opened, tmp_path):
+    page = opened().open('?view=runs&measure=MRR%4010', '.runs-form')
+    names = ['<img src=x onerror=window.hacked=1>.txt', '"><script>window.hacked=1<~script>.txt']
+    for name, label in zip(names, ('Run A', 'Run B'), strict=True):
+        (tmp_path / name).write_text(f'4 Q0 {HOSTILE} 1 {len(name)} a\n4 Q0 <b>x</b> 2 1 a\n', encoding='utf-8')
+        page.get_by_label(label).set_input_files(tmp_path / name)
+    page.get_by_role('button', name='Evaluate').click()
+    page.wait_for_selector('.chart')
+    page.goto(page.url)
+    clean(page)
+
+
+@pytest.mark.parametrize(
+    'address',
+    [
+        '?index=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E',
+        '?q=a&system=%3Cscript%3Ewindow.hacked%3D1%3C/script%3E',
+        '?q=a&rerank=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E%401',
+        '?q=a&fusion=%22%3E%3Cscript%3E&system=dense&system=bm25',
+        '?view=javascript:window.hacked=1&q=melon',
+        '?q=melon&open=__proto__&why=constructor&hits=-1',
+        '?__proto__[hacked]=1&q=melon',
+    ],
+)
+def test_addresses(opened, address):
+    page = opened().open(address, '.hit, .message')
+    clean(page)
+
+
+def test_texts_cannot_become_markup_even_by_mistake(opened, served):
+    own = opened()
+    page = own.open('', '.example')
+    refused = page.evaluate(
+        "() => { try { document.body.innerHTML = '<b>x</b>'; return 'done' } catch (e) { return e.name } }"
+    )
+    assert refused == 'TypeError' and 'TrustedHTML' in own.problems.pop()
+    with urllib.request.urlopen(served) as answer:
+        policy = answer.headers['Content-Security-Policy']
+    assert 'unsafe' not in policy and "script-src 'self'" in policy and answer.headers['Cache-Control'] == 'no-cache'
+
+
+def test_a_docid_with_all_that_addresses_are_made_of(opened):
+    page = opened().open('?q=paths+between+beds&system=dense&open=garden%2Fbeds%26paths%3F%231%2541&why=epic', '.terms')
+    assert page.locator('.hit', has=page.locator('.terms')).locator('h2').inner_text() == 'garden/beds&paths?#1%41'

@@ -1,0 +1,103 @@
+"""Why a hit is where it is: the four panels show what the service says, and ask for no more than they say."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
+
+QUERY = 'keep slugs off lettuce'
+ASKED = '?q=keep+slugs+off+lettuce&system=dense&hits=4&open=g3&why='
+
+
+def explanations(own):
+    return [url for url in own.asked if '/explain?' in url]
+
+
+def test_terms(opened, api):
+    page = opened().open(ASKED + 'epic', '.terms')
+    (found,) = api('garden/explain', query=QUERY, model='epic', docid='g3', top=15)['passages']
+    rows = page.locator('.terms tbody tr')
+    assert rows.locator('th').all_text_contents() == [one['term'] for one in found['contributions']]
+    first = found['contributions'][0]
+    assert f'{first["contribution"]:.4g}' in rows.first.inner_text()
+    shown = [text.split()[0] for text in page.locator('.chips li').all_text_contents()]
+    assert shown == [one['term'] for one in found['expansions']]
+    assert 'slugs hide under boards' in ' '.join(page.locator('.shaded').inner_text().split())
+
+
+def test_similarities(opened, api):
+    own = opened()
+    page = own.open(ASKED + 'cedr', '.heat')
+    (found,) = api('garden/explain', query=QUERY, model='cedr-knrm-demo', docid='g3')['passages']
+    columns, rows = found['passage_tokens'], found['query_tokens']
+    assert page.locator('.heat .cell').count() == len(columns) * len(rows)
+    assert page.locator('.heat .token').all_text_contents() == columns
+    assert page.locator('.heat-rows li').all_text_contents() == rows
+    values = found['maps'][0]['values']
+    i, j = rows.index('slugs') if 'slugs' in rows else 1, 3
+    page.locator(f'.cell[data-i="{i}"][data-j="{j}"]').hover()
+    told = page.locator('.readout').inner_text()
+    assert told.startswith(f'{rows[i]} · {columns[j]}: ') and float(told.split()[-1]) == pytest.approx(
+        values[i][j], rel=1e-3
+    )
+    best = columns[max(range(len(columns)), key=lambda place: values[0][place])]
+    assert page.locator('.strongest li').first.inner_text().startswith(f'{rows[0]} {best} ')
+    page.get_by_label('Layer').fill('0')
+    page.get_by_label('Layer').press('Tab')
+    page.locator('.why output', has_text='0 of 6').wait_for()
+    page.wait_for_selector('.heat')
+    assert 'layer=0' in explanations(own)[-1]
+
+
+def test_pairs(opened, api):
+    own = opened()
+    page = own.open(ASKED + 'duobert', '.price-line')
+    page.locator('.price-line', has_text='about').wait_for()
+    assert '4 × 3 = 12 inferences, about' in page.locator('.price-line').inner_text()
+    assert explanations(own) == []
+    page.get_by_role('button', name='Compare', exact=True).click()
+    page.wait_for_selector('.matrix')
+    docids = own.docids()
+    found = api('garden/explain', query=QUERY, model='duobert', docid=docids)
+    cells = [row.locator('td').all_text_contents() for row in page.locator('.matrix tbody tr').all()]
+    expected = [
+        ['' if value is None else str(int(100 * value + 0.5)) for value in row] for row in found['probabilities']
+    ]
+    assert cells == expected
+    asked = len(explanations(own))
+    for method, own_scores in found['methods'].items():
+        page.get_by_label(method, exact=True).check()
+        assert page.locator('.order .docid').all_text_contents() == own_scores['order']
+        assert 'No new inference' in page.locator('.pairs .note').inner_text()
+    assert len(explanations(own)) == asked == 1
+    assert list(found['methods']) == ['sum', 'binary', 'min', 'max', 'sample']
+
+
+def test_scores(opened, api):
+    own = opened()
+    page = own.open(ASKED + 'monobert', '.histogram')
+    found = api('garden/explain', query=QUERY, model='monobert', docid=own.docids())
+    place = found['docids'].index('g3')
+    sure = f'{int(100 * found["probabilities"][place] + 0.5)} %'
+    rank = sorted(found['scores'], reverse=True).index(found['scores'][place]) + 1
+    assert sure in page.locator('.lead').inner_text() and f'{rank} of the 4 hits' in page.locator('.lead').inner_text()
+    assert page.locator('.histogram .tick').count() == 4
+    assert page.locator('.histogram .column').count() == sum(count > 0 for count in found['histogram']['counts'])
+
+
+def test_each_loads_on_demand_and_once(opened):
+    own = opened()
+    page = own.open('?q=keep+slugs+off+lettuce&system=dense&hits=4')
+    assert explanations(own) == []
+    card = page.locator('.hit').first
+    card.get_by_role('button', name='Why here?').click()
+    page.wait_for_selector('.terms')
+    assert len(explanations(own)) == 1
+    page.get_by_role('tab', name='Terms').press('ArrowRight')
+    page.wait_for_selector('.heat')
+    page.get_by_role('tab', name='Similarities').press('ArrowLeft')
+    page.wait_for_selector('.terms')
+    assert len(explanations(own)) == 2
+    card.get_by_role('button', name='Why here?').click()
+    assert card.locator('.why').count() == 0
