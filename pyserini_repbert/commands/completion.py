@@ -52,7 +52,7 @@ def complete_command(commands: Mapping[str, str]) -> list[str]:
     import argcomplete
 
     line, point = os.environ['COMP_LINE'], int(os.environ['COMP_POINT'])
-    _, _, _, words, _ = argcomplete.lexers.split_line(line, point)
+    words: list[str] = argcomplete.lexers.split_line(line, point)[3]
     if len(words) >= 2 and words[1] in commands:
         return words[1:]
     parser = argparse.ArgumentParser(add_help=False)
