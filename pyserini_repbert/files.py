@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 
 from pyserini_repbert.errors import DiskFullError, InputError
 from pyserini_repbert.locks import hold, is_left
+from pyserini_repbert.moving import move_file, move_folder
 
 StrPath = str | os.PathLike[str]
 
@@ -120,12 +121,13 @@ def disk_full(error: OSError, path: StrPath | None = None, needed: str = '') -> 
 
 
 @contextmanager
-def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
+def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Iterator[IO[Any]]:
     """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
     gives the same bytes). A link stays one: the file that it names is replaced. A device or a pipe (/dev/stdout) is
-    written to as it is. A neighbour that a killed process left behind is removed. Raises InputError for a folder.
+    written to as it is. A neighbour that a killed process left behind is removed. For `in_place` see
+    `moving.move_file`. Raises InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
@@ -154,17 +156,17 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
             raw.flush()
             os.fsync(raw.fileno())
             temporary.chmod(0o666 & ~_umask())
-            temporary.replace(target)
+            move_file(temporary, target, in_place)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def atomic_folder(path: StrPath) -> Iterator[Path]:
+def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
     """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error.
 
-    A neighbour that a killed process left behind is removed.
+    A neighbour that a killed process left behind is removed. For `last` see `moving.move_folder`.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +180,8 @@ def atomic_folder(path: StrPath) -> Iterator[Path]:
             if item.is_file():
                 with open(item, 'rb') as stream:
                     os.fsync(stream.fileno())
-        temporary.rename(target)
+        with disk_space(target):
+            move_folder(temporary, target, last)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

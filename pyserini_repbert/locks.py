@@ -46,16 +46,21 @@ def is_left(path: Path) -> bool:
 
 
 def owner(path: Path) -> str | None:
-    """Who holds the lock file `path`: 'process 17 on host x'; None for nobody. A file that nobody holds is removed."""
+    """Who holds the lock file `path`: 'process 17 on host x'; None for nobody, or where the file system has no locks.
+
+    A file that nobody holds is removed.
+    """
     try:
         handle = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return None
     try:
-        with contextlib.suppress(OSError):
+        try:
             if hold(handle):
                 path.unlink(missing_ok=True)
                 return None
+        except OSError:
+            return None
         pid, _, host = os.pread(handle, 300, 0).decode('utf-8', 'replace').strip().partition(' ')
         return f'process {pid} on host {host}' if host else 'another process'
     finally:

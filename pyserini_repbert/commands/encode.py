@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command, recording
+from pyserini_repbert.commands import command, planned, recording
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.sharding import Part
+    from pyserini_repbert.index.records import Manifest
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,12 +20,18 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--offline', action='store_true', help='never download')
 
 
-def encoding(options: argparse.Namespace, part: Part, update: Callable[[int], object]) -> dict[str, Any]:
-    """What the encoding of a dense and of an EPIC bundle are given alike."""
+def stored(options: argparse.Namespace) -> dict[str, Any]:
+    """How a dense and an EPIC bundle are stored alike."""
     return {
         'store_text': options.store_text,
         'shard_size': options.shard_size,
         'token_budget': options.batch_tokens,
+    }
+
+
+def going(options: argparse.Namespace, part: Part, update: Callable[[int], object]) -> dict[str, Any]:
+    """How the encoding of either goes."""
+    return {
         'part': part,
         'resume': options.resume,
         'overwrite': options.overwrite,
@@ -35,10 +42,10 @@ def encoding(options: argparse.Namespace, part: Part, update: Callable[[int], ob
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
-    parser.add_argument('--corpus', required=True, help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
+    parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
-    parser.add_argument('--encoder', required=True, help='catalog name or checkpoint folder')
+    parser.add_argument('--encoder', help='catalog name or checkpoint folder')
     parser.add_argument('--output', required=True, help='the index folder')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
     parser.add_argument('--vector-dtype', default='float32', help='float32 or float16, of the stored vectors')
@@ -48,6 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     parser.add_argument('--threads', type=command.threads, help="CPU threads; by default PyTorch's own number")
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
+    planned.add_arguments(parser)
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
     begun.add_argument('--overwrite', action='store_true', help='remove an index that is there')
@@ -58,10 +66,12 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
+    about_a_plan = planned.check(options, arguments)
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.encode.corpus import encode_corpus
+    from pyserini_repbert.encode.corpus import dense_encoding, encode_corpus
     from pyserini_repbert.encode.opening import document_encoder
     from pyserini_repbert.encode.sharding import Part
+    from pyserini_repbert.formats.corpus_parts import check_can_be_cut
     from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus
 
@@ -70,24 +80,36 @@ def main(arguments: list[str]) -> int | None:
         import torch
 
         torch.set_num_threads(options.threads)
+    if about_a_plan:
+        manifest = planned.run(options, 'dense')
+        return _report(options.output, manifest) if manifest is not None else 0
     part = Part.parse(options.shard)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
+    if options.plan:
+        check_can_be_cut(corpus)
     encoder = document_encoder(
         options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
     )
+    settings = {'dtype': options.vector_dtype, **stored(options)}
+    if options.plan:
+        return planned.plan(options, corpus, dense_encoding(encoder, **settings).settings)
     with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
         manifest = encode_corpus(
             corpus,
             encoder,
             options.output,
-            dtype=options.vector_dtype,
-            **encoding(options, part, bar.update),
+            **settings,
+            **going(options, part, bar.update),
         )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
-    if manifest is None:
-        print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
-    else:
+    if manifest is not None:
         recording.write(options, options.output, ('corpus',), used_models([encoder]))
-        stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
-        print(f'{options.output}: {manifest.count} passages x {stored} in {len(manifest.shards)} shards{skipped}')
+        return _report(options.output, manifest, skipped)
+    print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
+    return 0
+
+
+def _report(output: str, manifest: Manifest[Any], skipped: str = '') -> int:
+    stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
+    print(f'{output}: {manifest.count} passages x {stored} in {len(manifest.shards)} shards{skipped}')
     return 0

@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int | None:
     if options.action == 'ann':
         return ann_command.run(options)
     if options.action == 'epic':
-        return epic_command.run(options)
+        return epic_command.run(options, arguments)
     if options.action == 'epic-prune':
         return epic_command.run_prune(options)
     if options.action == 'publish':

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
-from pyserini_repbert.commands import recording
+from pyserini_repbert.commands import planned, recording
 from pyserini_repbert.commands.command import positive_int, precision, progress, zero_or_more
-from pyserini_repbert.commands.encode import add_model_arguments, encoding
+from pyserini_repbert.commands.encode import add_model_arguments, going, stored
 
 _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument('--corpus', required=True, help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
+    parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
-    parser.add_argument('--encoder', required=True, help='an EPIC checkpoint: catalog name or folder')
+    parser.add_argument('--encoder', help='an EPIC checkpoint: catalog name or folder')
     parser.add_argument('--output', required=True, help='the index folder')
     parser.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
     parser.add_argument('--weights', choices=tuple(_WEIGHTS), default='fp16', help='how a weight is stored')
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--shard-size', type=positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=positive_int, help='padded tokens in a batch')
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
+    planned.add_arguments(parser)
     _add_begun_arguments(parser)
     add_model_arguments(parser)
 
@@ -36,38 +38,51 @@ def _add_begun_arguments(parser: argparse.ArgumentParser) -> None:
     begun.add_argument('--overwrite', action='store_true', help='remove an index that is there')
 
 
-def run(options: argparse.Namespace) -> int:
-    """Build the bundle and say what it takes."""
+def run(options: argparse.Namespace, arguments: Sequence[str]) -> int:
+    """Build the bundle and say what it takes; `arguments` are the command's, as given."""
+    about_a_plan = planned.check(options, arguments)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.epic import EpicEncoder
-    from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+    from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, epic_encoding
     from pyserini_repbert.encode.sharding import Part
+    from pyserini_repbert.formats.corpus_parts import check_can_be_cut
+    from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus
 
     forbid_downloads(options.offline)
+    if about_a_plan:
+        return 0 if planned.run(options, 'epic') is None else _report(options.output)
     part = Part.parse(options.shard)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
+    if options.plan:
+        check_can_be_cut(corpus)
     encoder = EpicEncoder(options.encoder, options.device, precision(options), options.max_length)
+    settings = {'prune': options.prune, 'weights': _WEIGHTS[options.weights], **stored(options)}
+    if options.plan:
+        return planned.plan(options, corpus, epic_encoding(encoder, **settings).settings)
     with progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
         manifest = encode_epic_corpus(
             corpus,
             encoder,
             options.output,
-            prune=options.prune,
-            weights=_WEIGHTS[options.weights],
-            **encoding(options, part, bar.update),
+            **settings,
+            **going(options, part, bar.update),
         )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     if manifest is None:
         print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
         return 0
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.models.checkpoints.used import used_models
-
     recording.write(options, options.output, ('corpus',), used_models([encoder]))
-    size = EpicBundle(options.output, verify=False).bytes_per_passage()
-    kept = f'{options.prune} terms' if options.prune else 'all terms'
-    print(f'{options.output}: {manifest.count} passages x {kept}, {size:,.0f} bytes a passage{skipped}')
+    return _report(options.output, skipped)
+
+
+def _report(output: str, skipped: str = '') -> int:
+    from pyserini_repbert.index.epic import EpicBundle
+
+    bundle = EpicBundle(output, verify=False)
+    prune = bundle.settings.prune
+    kept = f'{prune} terms' if prune else 'all terms'
+    print(f'{output}: {len(bundle)} passages x {kept}, {bundle.bytes_per_passage():,.0f} bytes a passage{skipped}')
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.encode.sharding import Part, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, Part, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -58,6 +58,38 @@ def encode_corpus(
     MismatchError
         where `resume` meets another model, other settings or another corpus
     """
+    made = dense_encoding(
+        encoder,
+        dtype=dtype,
+        store_text=store_text,
+        shard_size=shard_size,
+        token_budget=token_budget,
+        on_progress=on_progress,
+    )
+    return build_bundle(
+        corpus,
+        output,
+        made.settings,
+        made.open_writer,
+        made.encode,
+        window=made.window,
+        part=part,
+        resume=resume,
+        overwrite=overwrite,
+        on_progress=on_progress,
+    )
+
+
+def dense_encoding(
+    encoder: TextDocumentEncoder,
+    *,
+    dtype: str = 'float32',
+    store_text: bool = False,
+    shard_size: int = SHARD_SIZE,
+    token_budget: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> Encoding[Settings]:
+    """How an encoder fills a dense bundle; parameters and errors are those of `encode_corpus`."""
     if dtype not in ('float32', 'float16'):
         raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
     settings = Settings(
@@ -76,15 +108,4 @@ def encode_corpus(
         texts = [passage.text for passage in passages]
         return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
 
-    return build_bundle(
-        corpus,
-        output,
-        settings,
-        lambda target: DenseShardWriter(target, settings),
-        encode,
-        window=WINDOW,
-        part=part,
-        resume=resume,
-        overwrite=overwrite,
-        on_progress=on_progress,
-    )
+    return Encoding(settings, lambda target: DenseShardWriter(target, settings), encode, WINDOW)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.sharding import Part, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, Part, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.formats.passages import Passage
@@ -47,6 +47,40 @@ def encode_epic_corpus(
     prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
     weights : 'float16' or 'uint8'
     """
+    made = epic_encoding(
+        encoder,
+        prune=prune,
+        weights=weights,
+        store_text=store_text,
+        shard_size=shard_size,
+        token_budget=token_budget,
+        on_progress=on_progress,
+    )
+    return build_bundle(
+        corpus,
+        output,
+        made.settings,
+        made.open_writer,
+        made.encode,
+        window=made.window,
+        part=part,
+        resume=resume,
+        overwrite=overwrite,
+        on_progress=on_progress,
+    )
+
+
+def epic_encoding(
+    encoder: EpicEncoder,
+    *,
+    prune: int = PRUNE,
+    weights: str = 'float16',
+    store_text: bool = False,
+    shard_size: int = SHARD_SIZE,
+    token_budget: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> Encoding[EpicSettings]:
+    """How an encoder fills an EPIC bundle; parameters and errors are those of `encode_epic_corpus`."""
     check_storage(prune, weights)
     settings = EpicSettings(
         encoder=encoder.name,
@@ -70,18 +104,8 @@ def encode_epic_corpus(
         return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
 
     least, most = _WINDOW
-    return build_bundle(
-        corpus,
-        output,
-        settings,
-        lambda target: EpicShardWriter(target, settings),
-        encode,
-        window=max(least, min(most, _WINDOW_WEIGHTS // (prune or encoder.vocabulary))),
-        part=part,
-        resume=resume,
-        overwrite=overwrite,
-        on_progress=on_progress,
-    )
+    window = max(least, min(most, _WINDOW_WEIGHTS // (prune or encoder.vocabulary)))
+    return Encoding(settings, lambda target: EpicShardWriter(target, settings), encode, window)
 
 
 def prune_epic_bundle(

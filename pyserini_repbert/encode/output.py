@@ -15,7 +15,7 @@ from typing import Any
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED, LOCK
-from pyserini_repbert.index.manifest import MANIFEST, SETTINGS, read_manifest, read_record, write_json
+from pyserini_repbert.index.manifest import MANIFEST, PLAN, SETTINGS, read_manifest, read_record, write_json
 from pyserini_repbert.index.records import BundleSettings
 from pyserini_repbert.locks import busy, locked, owner
 from pyserini_repbert.numerals import integer
@@ -99,8 +99,55 @@ def begun_output(
         raise
 
 
+@contextmanager
+def planned_output(folder: Path, part: Part | None = None) -> Iterator[None]:
+    """An output folder whose shards are planned; no other process writes this part of them while the context lasts.
+
+    Parameters
+    ----------
+    part : default: all
+
+    Raises
+    ------
+    InputError
+        where the folder is a file, or holds something that no encoding writes
+    BusyError
+        where another process works on the same shards
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f'output {folder} is a file: give a folder')
+    if foreign := _foreign(folder):
+        raise InputError(f'output {folder} holds {foreign}, which is no part of an index: give another folder')
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = part or Part()
+    try:
+        with _claimed(folder, chosen):
+            _tidy(folder, chosen)
+            yield
+    except BaseException:
+        if new:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def cleared_for_plan(folder: Path, overwrite: bool) -> None:
+    """Make a folder that is held ready for a new plan. Raises InputError for one that was begun and is to stay."""
+    if overwrite:
+        _clear(folder)
+    elif _is_begun(folder):
+        raise InputError(f'output {folder} is not empty: overwrite it, or give another', parameters=('overwrite',))
+    (folder / SETTINGS).unlink(missing_ok=True)
+
+
 def _begin(folder: Path, settings: BundleSettings, part: Part, resume: bool, others: bool) -> None:
     """Note the settings, after a comparison with what is there already."""
+    if (folder / PLAN).exists():
+        raise InputError(
+            f'output {folder} holds a plan: encode its shards and finish it, or overwrite it',
+            parameters=('plan_shard', 'finish', 'overwrite'),
+        )
     known = folder / SETTINGS
     begun = _is_begun(folder)
     if begun and not resume and (part.of == 1 or not known.is_file()):
@@ -127,13 +174,19 @@ def _begin(folder: Path, settings: BundleSettings, part: Part, resume: bool, oth
 
 
 def _is_begun(folder: Path) -> bool:
-    """Whether there is work of an earlier run: a shard, or a manifest."""
-    return (folder / MANIFEST).exists() or any(folder.glob(f'{_SHARD}*'))
+    """Whether there is work of an earlier run: a shard, a plan, or a manifest."""
+    return any((folder / name).exists() for name in (MANIFEST, PLAN)) or has_shards(folder)
+
+
+def has_shards(folder: Path) -> bool:
+    """Whether there is a shard, whole or what is left of one where folders cannot be renamed."""
+    return any(folder.glob(f'{_SHARD}*'))
 
 
 def _foreign(folder: Path) -> str | None:
     """The name of something that no encoding writes, or None."""
-    own = (SETTINGS, MANIFEST, _SHARD, f'.{SETTINGS}.', f'.{MANIFEST}.', f'.{_SHARD}', '.part-', f'.{ANN}.', CLEARED)
+    records = (SETTINGS, MANIFEST, PLAN)
+    own = (*records, *(f'.{name}.' for name in records), _SHARD, f'.{_SHARD}', '.part-', f'.{ANN}.', CLEARED)
     if not folder.is_dir():
         return None
     names = sorted(path.name for path in folder.iterdir())
@@ -169,7 +222,7 @@ def _tidy(folder: Path, part: Part) -> None:
         number = re.match(r'\.shard-(\d+)\.', path.name)
         if number and part.has(int(number[1])):
             shutil.rmtree(path)
-    for name in (SETTINGS, MANIFEST):
+    for name in (SETTINGS, MANIFEST, PLAN):
         remove_leftovers(folder, name)
 
 
@@ -187,6 +240,7 @@ def _clear(folder: Path) -> None:
     for path in sorted(folder.glob(f'.{_SHARD}*')):
         shutil.rmtree(path)
     (folder / SETTINGS).unlink(missing_ok=True)
+    (folder / PLAN).unlink(missing_ok=True)
 
 
 def _values(settings: Any) -> dict[str, object]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyserini_repbert.encode.output import Part, begun_output
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, PyseriniRepbertError
@@ -18,6 +20,33 @@ from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter, Vecto
 __all__ = ['Part', 'build_bundle']
 
 _Settings = TypeVar('_Settings', bound=BundleSettings)
+
+
+@dataclass(frozen=True)
+class Encoding(Generic[_Settings]):
+    """How passages become the shards of a bundle.
+
+    Attributes
+    ----------
+    settings : of the bundle
+    open_writer : a shard's folder to the context that writes it
+    encode : passages to their vectors, in the writer's form
+    window : passages encoded together
+    """
+
+    settings: _Settings
+    open_writer: Callable[[Path], ShardWriter[Any]]
+    encode: Callable[[Sequence[Passage]], Any]
+    window: int
+
+    def write(self, target: Path, passages: Iterator[Passage]) -> int:
+        """Encode passages into the shard `target`; how many there were."""
+        count = 0
+        with self.open_writer(target) as writer:
+            while together := list(itertools.islice(passages, self.window)):
+                writer.append(together, self.encode(together))
+                count += len(together)
+        return count
 
 
 def build_bundle(
@@ -62,6 +91,7 @@ def build_bundle(
     """
     folder = Path(output)
     chosen = part or Part()
+    encoding = Encoding(settings, open_writer, encode, window)
     stream = iter(corpus)
     head = list(itertools.islice(stream, window))  # so that what is refused at its beginning touches no file
     if not head:
@@ -72,12 +102,11 @@ def build_bundle(
             for number, passages in enumerate(_runs_of(settings.shard_size, itertools.chain(head, stream))):
                 total = number + 1
                 target = folder / shard_name(number)
-                if target.exists():
-                    _compare(target, settings, passages, on_progress, verify=chosen.has(number))
+                if (target / SHARD).is_file():
+                    compare_shard(target, settings, passages, on_progress, verify=chosen.has(number))
                 elif chosen.has(number):
-                    with open_writer(target) as writer:
-                        for together in _windows(passages, window):
-                            writer.append(together, encode(together))
+                    remove_shard(target)
+                    encoding.write(target, passages)
                 else:
                     for _ in passages:
                         pass
@@ -96,19 +125,22 @@ def _runs_of(size: int, corpus: Iterable[Passage]) -> Iterator[Iterator[Passage]
         yield itertools.chain([first], itertools.islice(stream, size - 1))
 
 
-def _windows(passages: Iterator[Passage], size: int) -> Iterator[list[Passage]]:
-    while window := list(itertools.islice(passages, size)):
-        yield window
-
-
-def _compare(
+def compare_shard(
     target: Path,
     settings: BundleSettings,
     passages: Iterator[Passage],
     on_progress: Callable[[int], object] | None,
     verify: bool,
 ) -> None:
-    """Check that a shard that is there is whole, and was made from these passages."""
+    """Check that a shard that is there is whole, and was made from these passages.
+
+    Raises
+    ------
+    MismatchError
+        where it was made from others
+    DamagedFileError
+        where it is not whole; its files are compared with their checksums if `verify` is true
+    """
     path = target / SHARD
     record = read_record(path, ShardRecord)
     seen = CorpusDigest()
@@ -131,6 +163,13 @@ def _compare(
         verify_files(target, record, remembered=False)
     if on_progress is not None:
         on_progress(record.count)
+
+
+def remove_shard(target: Path) -> None:
+    """Remove what is left of a shard, if anything is; from the first moment on, it does not count as one."""
+    (target / SHARD).unlink(missing_ok=True)
+    if target.exists():
+        shutil.rmtree(target)
 
 
 def _finish(folder: Path, settings: _Settings, total: int) -> Manifest[_Settings] | None:

@@ -84,7 +84,11 @@ class Corpus(ABC):
     ----------
     name : what the user called it
     skipped : how many lines the last complete iteration left out
+    advice, parameters : what to do about a line that cannot be used, and the parameters that help
     """
+
+    advice = 'mend the corpus, or skip what cannot be used'
+    parameters: tuple[str, ...] = ('on_error',)
 
     def __init__(self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False) -> None:
         self.name = name
@@ -101,6 +105,10 @@ class Corpus(ABC):
         """Yield each passage, or why there is none, with its place ('corpus.jsonl:17')."""
 
     def __iter__(self) -> Iterator[Passage]:
+        return (passage for _, passage in self.placed())
+
+    def placed(self) -> Iterator[tuple[str, Passage]]:
+        """Each passage with its place, 'corpus.jsonl:17'."""
         self.skipped = 0
         seen = _SeenDocids()
         repeated: dict[str, str] = {}
@@ -108,18 +116,16 @@ class Corpus(ABC):
             problem = self._problem(item)
             if problem is None and isinstance(item, Passage):
                 if not seen.add(item.docid):
-                    yield item
+                    yield place, item
                     continue
                 if item.docid not in repeated:
                     repeated[item.docid] = self._first_place(item.docid)
                 if repeated[item.docid] == place:  # two docids with one hash
-                    yield item
+                    yield place, item
                     continue
                 problem = f"docid '{item.docid}' was used before, at {repeated[item.docid]}"
             if self.on_error is OnError.REFUSE:
-                raise InputError(
-                    f'{place}: {problem}: mend the corpus, or skip what cannot be used', parameters=('on_error',)
-                )
+                raise InputError(f'{place}: {problem}: {self.advice}', parameters=self.parameters)
             self.skipped += 1
             logger.warning('%s: skipped: %s', place, problem)
 

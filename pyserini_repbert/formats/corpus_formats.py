@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import tarfile
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from pyserini_repbert.errors import InputError, MissingDependencyError
 from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
@@ -17,8 +18,16 @@ from pyserini_repbert.formats.trec_text import TAG, read_documents
 _QUICK_GZIP = 50_000_000  # bytes that are unpacked just to count their lines
 
 
-class _LinesCorpus(Corpus):
-    """A corpus of files in which a line is a passage."""
+class LinesCorpus(Corpus):
+    """A corpus of files in which a line is a passage.
+
+    Attributes
+    ----------
+    format : its name, as a user would give it
+    paths : its files, in order
+    """
+
+    format: ClassVar[str]
 
     def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
@@ -41,20 +50,26 @@ class _LinesCorpus(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             with open_binary(path) as stream:
-                for number, raw in numbered_bytes(stream):
-                    if not raw or raw.isspace():
-                        continue
-                    place = f'{path}:{number}'
-                    try:
-                        yield place, self.parse(decoded_line(raw))
-                    except BadPassage as error:
-                        yield place, error
-                    except ValueError as error:
-                        yield place, BadPassage(str(error))
+                yield from self.parsed(path, numbered_bytes(stream))
+
+    def parsed(self, path: Path, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[str, Passage | BadPassage]]:
+        """(place, passage or why there is none) of each (number, line) of a file that is not blank."""
+        for number, raw in lines:
+            if not raw or raw.isspace():
+                continue
+            place = f'{path}:{number}'
+            try:
+                yield place, self.parse(decoded_line(raw))
+            except BadPassage as error:
+                yield place, error
+            except ValueError as error:
+                yield place, BadPassage(str(error))
 
 
-class JsonlCorpus(_LinesCorpus):
+class JsonlCorpus(LinesCorpus):
     """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space."""
+
+    format = 'jsonl'
 
     def __init__(self, name: str, paths: Sequence[Path], fields: Sequence[str] = (), **options: bool | str) -> None:
         super().__init__(name, paths, **options)
@@ -85,8 +100,10 @@ class JsonlCorpus(_LinesCorpus):
         return Passage(docid, ' '.join(text for text in texts if text))
 
 
-class TsvCorpus(_LinesCorpus):
+class TsvCorpus(LinesCorpus):
     """MS MARCO's collection.tsv: `docid<TAB>text`."""
+
+    format = 'tsv'
 
     def parse(self, line: str) -> Passage:
         docid, tab, text = line.partition('\t')

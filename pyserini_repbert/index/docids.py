@@ -94,3 +94,21 @@ class Directory:
             given = docids if len(places) == len(docids) else [docids[i] for i in places.tolist()]
             right[places] = True if own == given else [one == other for one, other in zip(own, given, strict=True)]
         return right
+
+
+def same_docids(columns: Sequence[DocidColumn]) -> tuple[str, int, int] | None:
+    """A docid that is in two rows, and the numbers of their columns; None where all differ (16 bytes a docid)."""
+    starts = np.cumsum([0, *map(len, columns)])
+    hashes = np.fromiter(map(hash, itertools.chain.from_iterable(columns)), dtype=np.int64, count=int(starts[-1]))
+    order = np.argsort(hashes, kind='stable')
+    ordered = hashes[order]
+    alike = np.flatnonzero(ordered[1:] == ordered[:-1])
+    seen: dict[str, int] = {}
+    rows = np.unique(np.concatenate([order[alike], order[alike + 1]]))
+    for row in rows.tolist():
+        number = int(np.searchsorted(starts, row, side='right')) - 1
+        docid = columns[number][row - int(starts[number])]
+        if docid in seen:
+            return docid, seen[docid], number
+        seen[docid] = number
+    return None

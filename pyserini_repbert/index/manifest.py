@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 MANIFEST = 'manifest.json'
 SETTINGS = 'encoding.json'  # in a folder that is being filled
+PLAN = 'plan.json'  # in one whose shards are encoded each by itself
 SHARD = 'shard.json'
 _SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 
@@ -48,21 +50,45 @@ def rendered(record: Any) -> str:
 
 
 def write_json(path: Path, record: Any) -> None:
-    """Write a record, atomically."""
-    with atomic_file(path) as stream:
+    """Write a record, atomically where the file system can rename."""
+    with atomic_file(path, in_place=True) as stream:
         stream.write(rendered(record))
 
 
-def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
-    """Write a bundle's manifest with the checksum of itself, atomically."""
-    body = rendered(manifest).removesuffix('\n}\n')
-    with atomic_file(folder / MANIFEST) as stream:
+def write_signed(path: Path, record: Any) -> None:
+    """Write a record with the checksum of itself as its last entry, atomically where the file system can rename."""
+    body = rendered(record).removesuffix('\n}\n')
+    with atomic_file(path, in_place=True) as stream:
         stream.write(f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n')
+
+
+def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
+    """Write a bundle's manifest, signed."""
+    write_signed(folder / MANIFEST, manifest)
 
 
 def read_record(path: Path, kind: type[_Record]) -> _Record:
     """Read a record of the given kind. Raises DamagedFileError for anything else."""
     record: _Record = _made(kind, _bytes(path), path)
+    return record
+
+
+def read_signed(path: Path, kind_of: Callable[[dict[str, Any]], type[_Record]], again: str) -> _Record:
+    """Read a record that `write_signed` wrote.
+
+    Parameters
+    ----------
+    kind_of : the record's values -> its kind
+    again : what to do about a file that is not as it was written: 'plan again'
+
+    Raises
+    ------
+    DamagedFileError
+        for a file that is missing, was changed, or is of another format
+    """
+    raw = _bytes(path)
+    kind = kind_of(_load(raw, path))
+    record: _Record = _made(kind, _verified(raw, path, again), path)
     return record
 
 
@@ -88,6 +114,11 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
+        if (Path(folder) / PLAN).is_file():
+            raise InputError(
+                f'index {folder} is planned, not finished: encode the shards that are missing, and finish it',
+                parameters=('plan_shard', 'finish'),
+            )
         unfinished = any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file()
         if unfinished:
             raise InputError(
@@ -145,12 +176,12 @@ def _bytes(path: Path) -> bytes:
         raise DamagedFileError(f'{path} is missing: build the index again, or restore the file') from error
 
 
-def _verified(raw: bytes, path: Path) -> bytes:
-    """A signed manifest without its checksum, which is compared."""
+def _verified(raw: bytes, path: Path, again: str = 'build the index again') -> bytes:
+    """A signed record without its checksum, which is compared."""
     signed = _SIGNED.fullmatch(raw)
     if not signed or hashlib.sha256(signed[1]).hexdigest() != signed[2].decode('ascii'):
         raise DamagedFileError(
-            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
+            f'{path} is not as it was written, its checksum does not fit: restore the file, or {again}'
         )
     return signed[1] + b'\n}\n'
 

@@ -1,0 +1,115 @@
+"""The flags --plan, --plan-shard and --finish, which `encode` and `index epic` share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.commands import command
+
+if TYPE_CHECKING:
+    from pyserini_repbert.encode.plan import Plan
+    from pyserini_repbert.formats.corpus import Corpus
+    from pyserini_repbert.index.records import BundleSettings, Manifest
+
+_SHARED = ('--output', '--quiet', '--offline')
+_WORKERS = ('--plan-shard', '--corpus', '--encoder', '--device', '--threads', *_SHARED)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags."""
+    planned = parser.add_mutually_exclusive_group()
+    planned.add_argument('--plan', action='store_true', help='read the corpus once, write OUTPUT/plan.json, no more')
+    planned.add_argument(
+        '--plan-shard', metavar='K[-L]', help='encode planned shards, from their bytes alone; --output says it all'
+    )
+    planned.add_argument('--finish', action='store_true', help='check the planned shards and write the manifest')
+
+
+def check(options: argparse.Namespace, arguments: Sequence[str]) -> bool:
+    """Refuse flags that do not go together; whether they are about a plan that is there.
+
+    Parameters
+    ----------
+    arguments : of the command, as given
+    """
+    flags = [given.partition('=')[0] for given in arguments if given.startswith('--')]
+    allowed = _WORKERS if options.plan_shard is not None else (*_SHARED, '--finish') if options.finish else None
+    if allowed is not None:
+        if foreign := [flag for flag in flags if flag not in allowed]:
+            name = '--plan-shard' if options.plan_shard is not None else '--finish'
+            raise command.usage(f'{foreign[0]} does not go with {name}, which takes its settings from the plan')
+        return True
+    if missing := [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]:
+        raise command.usage(f'the following arguments are required: {", ".join(missing)}')
+    if options.plan and (other := [flag for flag in flags if flag in ('--shard', '--resume')]):
+        raise command.usage(f'{other[0]} does not go with --plan, which encodes nothing')
+    return False
+
+
+def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> int:
+    """Run --plan."""
+    made = made_plan(options, corpus, settings)
+    last = len(made.shards) - 1
+    skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
+    shards = f'{made.count} passages in {last + 1} shards{skipped}'
+    print(f'{options.output}: planned, {shards}: encode them with --plan-shard 0-{last}, then --finish')
+    return 0
+
+
+def made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Plan[Any]:
+    """Make the plan of a bundle, or take the same that is there."""
+    from pyserini_repbert.encode.plan import plan_encoding
+    from pyserini_repbert.formats.corpus_parts import check_can_be_cut
+
+    size = sum(path.stat().st_size for path in check_can_be_cut(corpus).paths)
+    source = str(Path(options.corpus).absolute()) if Path(options.corpus).exists() else options.corpus
+    with command.progress(size, 'plan', 'B', options.quiet) as bar:
+        return plan_encoding(
+            options.output, corpus, source, settings, options.batch_tokens, options.overwrite, bar.update
+        )
+
+
+def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
+    """Run --plan-shard, or --finish: the manifest.
+
+    Parameters
+    ----------
+    kind : of the command's bundles
+    """
+    from pyserini_repbert.encode import planned
+    from pyserini_repbert.encode.plan import read_plan
+    from pyserini_repbert.errors import MismatchError
+    from pyserini_repbert.index.records import EpicSettings, Settings
+
+    kinds: dict[str, Any] = {made.kind: made for made in (Settings, EpicSettings)}
+    folder = Path(options.output)
+    if (manifest := planned.finished(folder, kinds[kind])) is not None:
+        if options.finish:
+            return manifest
+        print(f'{folder}: finished, there is nothing to encode')
+        return None
+    plan = read_plan(folder)
+    if plan.kind != kind:
+        raise MismatchError(f"the plan of {folder} is of kind '{plan.kind}', this command makes '{kind}'")
+    if options.finish:
+        return planned.finish_plan(folder, plan)
+    numbers = planned.parse_shards(options.plan_shard)
+    count = sum(plan.shards[number].count for number in numbers if number < len(plan.shards))
+    with command.progress(count, 'encode', 'passages', options.quiet) as bar:
+        corpus = plan.check(open_planned(plan, options.corpus))
+        encoding = planned.planned_encoding(plan, options.device, options.encoder, bar.update)
+        planned.encode_shards(folder, plan, corpus, numbers, encoding, bar.update)
+    left = len(planned.missing_shards(folder, plan))
+    rest = f'{left} of {len(plan.shards)} are missing yet' if left else 'all are there: --finish'
+    print(f'{folder}: shard {options.plan_shard} is done; {rest}')
+    return None
+
+
+def open_planned(plan: Plan[Any], source: str | None = None) -> Corpus:
+    """The corpus of a plan, where it lies on this machine."""
+    from pyserini_repbert.names.corpora import open_corpus
+
+    return open_corpus(source or plan.corpus.source, plan.corpus.format, plan.corpus.fields)
