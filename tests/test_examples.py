@@ -1,0 +1,61 @@
+"""The files in examples/: shells that parse, a Job with the keys of its kind, and hosts that share the shards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+EXAMPLES = Path(__file__).parent.parent / 'examples'
+
+
+@pytest.mark.parametrize('name', ['encode.sbatch', 'encode-ssh.sh'])
+def test_scripts_parse(name):
+    assert subprocess.run(['bash', '-n', EXAMPLES / name], capture_output=True).stderr == b''
+
+
+def called(tmp_path: Path, script: list[str], **environment: str) -> list[str]:
+    """What a script calls `python` and `ssh` with, both of which do nothing here."""
+    for name in ('python', 'ssh'):
+        program = tmp_path / name
+        program.write_text(f'#!/bin/bash\necho "{name} $*" >> "{tmp_path}/calls"\n')
+        program.chmod(0o755)
+    path = f'{tmp_path}:{os.environ["PATH"]}'
+    subprocess.run(script, check=True, env={**os.environ, 'PATH': path, **environment}, timeout=60)
+    file = tmp_path / 'calls'
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def shards(calls: list[str]) -> list[str]:
+    words = [call.split() for call in calls if '--plan-shard' in call]
+    return [own[own.index('--plan-shard') + 1] for own in words]
+
+
+def test_hosts_share_the_shards(tmp_path):
+    calls = called(tmp_path, ['bash', str(EXAMPLES / 'encode-ssh.sh'), 'FOLDER', '7', 'one', 'two'])
+    assert sorted(shards(calls)) == list('0123456')
+    assert {call.split()[2] for call in calls[:-1]} <= {'one', 'two'}
+    assert calls[-1] == 'python -m pyserini_repbert.encode --output FOLDER --finish'
+
+
+def test_an_array_and_a_job_cover_all_shards(tmp_path):
+    job = yaml.safe_load((EXAMPLES / 'encode-job.yaml').read_text())
+    assert (job['apiVersion'], job['kind'], job['spec']['completionMode']) == ('batch/v1', 'Job', 'Indexed')
+    pod = job['spec']['template']['spec']
+    assert pod['restartPolicy'] == 'Never'  # backoffLimitPerIndex asks for it
+    [container] = pod['containers']
+    mounted = {mount['name'] for mount in container['volumeMounts']}
+    assert mounted == {volume['name'] for volume in pod['volumes']}
+    last = job['spec']['completions'] - 1
+    settings = {'OUTPUT': 'FOLDER', 'SHARDS': '2110', 'PER': '16', 'SLURM_CPUS_PER_TASK': '8'}
+    for index, of_array, of_job in (('0', '0-15', '0-15'), (str(last), '2096-2109', '2096-2111')):
+        array = called(tmp_path, ['bash', str(EXAMPLES / 'encode.sbatch')], SLURM_ARRAY_TASK_ID=index, **settings)
+        assert shards(array)[-1] == of_array
+        pods = called(tmp_path, [*container['command'], *container['args']], JOB_COMPLETION_INDEX=index)
+        assert shards(pods)[-1] == of_job
+    before = (tmp_path / 'calls').read_text()
+    called(tmp_path, ['bash', str(EXAMPLES / 'encode.sbatch')], SLURM_ARRAY_TASK_ID='132', **settings)
+    assert (tmp_path / 'calls').read_text() == before
