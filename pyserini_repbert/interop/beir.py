@@ -1,0 +1,52 @@
+"""BEIR's `BaseSearch` over RepBERT's exact search; tested with beir 2.2.0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.opening import document_encoder, query_encoder
+from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.formats.passages import Passage
+from pyserini_repbert.search.dense import RepBertSearcher
+
+try:
+    from beir.retrieval.search import BaseSearch
+except ImportError as error:
+    raise MissingDependencyError.of('beir', __name__, "'pyserini-repbert[beir]'") from error
+
+
+class DenseSearch(BaseSearch):  # type: ignore[misc]
+    """For `EvaluateRetrieval(DenseSearch('repbert-demo'), score_function='dot')`.
+
+    Parameters
+    ----------
+    encoder : catalog name or checkpoint folder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    """
+
+    def __init__(self, encoder: str | Path, device: str = 'cpu', precision: str = 'float32') -> None:
+        self.queries = query_encoder(encoder, device, precision=precision)
+        self.passages = document_encoder(encoder, device, precision=precision)
+
+    def search(
+        self, corpus: Mapping[str, Mapping[str, str]], queries: Mapping[str, str], top_k: int, *_: Any, **__: Any
+    ) -> dict[str, dict[str, float]]:
+        """Scores by qid and docid, the `top_k` best; as BEIR's own searches, a query does not find itself."""
+        passages = [Passage(key, f'{own.get("title", "")} {own["text"]}'.strip()) for key, own in corpus.items()]
+        with TemporaryDirectory() as folder:
+            encode_corpus(passages, self.passages, Path(folder) / 'index')
+            searcher = RepBertSearcher(Path(folder) / 'index', self.queries, str(self.queries.device), verify=False)
+            run = searcher.rankings(list(queries.values()), list(queries), top_k + 1)
+        found = {qid: [(hit.docid, hit.score) for hit in own if hit.docid != qid] for qid, own in run.items()}
+        return {qid: dict(hits[:top_k]) for qid, hits in found.items()}
+
+    def encode(self, *_: Any, **__: Any) -> None:
+        """Refused: an index folder is this package's form of stored vectors."""
+        raise InputError('BEIR stores vectors with encode: use the command encode, and search its index folder')
+
+    search_from_files = encode
