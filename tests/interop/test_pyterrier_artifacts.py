@@ -126,10 +126,10 @@ def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):
     alone = min(_seconds(lambda: searcher.rankings(queries, qids, 1000)) for _ in range(3))
     framed = min(_seconds(lambda: dense(topics)) for _ in range(3))
     print(f'{len(queries)} queries x 1000 hits: {alone:.2f} s alone, {framed:.2f} s in PyTerrier')
-    assert framed < 1.1 * alone + 0.5
+    assert framed < 1.1 * alone
 
 
 def _seconds(work) -> float:
-    start = time.perf_counter()
+    start = time.process_time()  # a busy machine has other work to do in between
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
