@@ -15,11 +15,12 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.interop.pyterrier.artifacts import bundle_metadata
 from pyserini_repbert.search import RepBertSearcher
 
 pt = pytest.importorskip('pyterrier')
 pd = pytest.importorskip('pandas')
+
+from pyserini_repbert.interop.pyterrier.artifacts import bundle_metadata  # noqa: E402 - PyTerrier is there
 
 TOPICS = pd.DataFrame([('1', 'red cat'), ('2', 'the old sea')], columns=['qid', 'query'])
 VASWANI = Path(os.environ.get('DATA', Path(__file__).parents[3] / 'shared/data')) / 'vaswani'
