@@ -84,7 +84,7 @@ def test_run_files(opened, tmp_path):
     wins, losses = page.locator('.topics').all()
     assert wins.locator('.docid').all_text_contents() == ['1'] and '+0.5000' in wins.inner_text()
     assert losses.locator('.docid').all_text_contents() == ['2'] and '−0.5000' in losses.inner_text()
-    assert page.locator('.chart rect').count() == 4
+    assert page.locator('.chart rect').count() == 2
     losses.get_by_role('button').first.click()
     page.wait_for_selector('.topic-found .extract:has-text("Slugs hide under boards")')
     assert 'topic=2' in page.url and 'keep slugs off lettuce' in page.locator('.topic-found h2').inner_text()

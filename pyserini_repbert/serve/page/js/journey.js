@@ -2,11 +2,11 @@
 
 import { svg } from './dom.js';
 
-const STEP = 86; // between two rankings, in px
+const STEP = { wide: 86, narrow: 68 }; // between two rankings, in px
 const TOP = 16, HEIGHT = 28, BELOW = 16;
 const BOW = 28; // how far a line bends that passes by another ranking
 const DOT = 10;
-const LABEL = 14; // characters of a ranking's name
+const LABEL = { wide: 14, narrow: 11 }; // characters of a ranking's name
 
 /** What a ranking is: 'dense', 'sparse', 'fused' or 'rerank'. */
 export function kindOf(name, fusions) {
@@ -16,9 +16,9 @@ export function kindOf(name, fusions) {
 }
 
 /** A ranking's name without what the price list says already. */
-export function shortName(name) {
+export function shortName(name, most) {
   const short = name.replace(/:.*$/, '').replace(/-demo@/, '@');
-  return short.length > LABEL ? `${short.slice(0, LABEL - 1)}…` : short;
+  return short.length > most ? `${short.slice(0, most - 1)}…` : short;
 }
 
 /** Pairs of rankings that a line joins: each system with the fusion, and then one after the other. */
@@ -44,10 +44,13 @@ export function inWords(places) {
 export function journey(places, fusions, deepest) {
   const kinds = places.map((own) => kindOf(own.ranking, fusions));
   const scale = Math.log2(Math.max(deepest, 10));
-  const x = (place) => STEP / 2 + place * STEP;
+  const size = window.matchMedia('(max-width: 40rem)').matches ? 'narrow' : 'wide';
+  const step = STEP[size];
+  const x = (place) => step / 2 + place * step;
   const y = (rank) => TOP + (rank === null ? 1 : Math.log2(rank) / scale) * HEIGHT;
-  const width = places.length * STEP, height = TOP + HEIGHT + DOT + BELOW + 2;
-  const lines = edges(kinds).map(([from, to]) => {
+  const width = places.length * step, height = TOP + HEIGHT + DOT + BELOW + 2;
+  const shown = edges(kinds).filter(([from, to]) => places[from].rank !== null || kinds[to] === 'rerank');
+  const lines = shown.map(([from, to]) => {
     const [start, end] = [places[from].rank, places[to].rank];
     const missing = start === null || end === null;
     const bend = Math.min(y(start), y(end)) - BOW;
@@ -59,7 +62,7 @@ export function journey(places, fusions, deepest) {
       : `${own.ranking}: rank ${own.rank}, score ${own.score}`),
     svg('circle', { cx: x(place), cy: y(own.rank), r: DOT }),
     svg('text', { class: 'rank', x: x(place), y: y(own.rank), dy: '0.36em' }, own.rank === null ? '–' : String(own.rank)),
-    svg('text', { class: 'label', x: x(place), y: height - 5 }, shortName(own.ranking))));
+    svg('text', { class: 'label', x: x(place), y: height - 5 }, shortName(own.ranking, LABEL[size]))));
   return svg('svg', { class: 'journey', role: 'img', 'aria-label': `Ranks: ${inWords(places)}`, width, height,
     viewBox: `0 0 ${width} ${height}` }, lines, dots);
 }

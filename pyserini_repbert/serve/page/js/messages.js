@@ -74,7 +74,7 @@ export function failure(error, retry) {
     return message('bad', 'The page failed', [String(error.message ?? error)], again);
   }
   say(error.message);
-  const sentence = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`;
+  const sentence = `${error.message.replace(/^[a-z](?=[a-z]* )/, (own) => own.toUpperCase())}.`; // a file's name stays as it is
   switch (error.kind) {
     case 'offline':
       return whenBack(retry, message('bad', 'The service cannot be reached',

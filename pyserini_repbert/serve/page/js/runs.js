@@ -24,7 +24,7 @@ function chooser(label, name, about) {
   const told = h('span', { class: 'soft' }, kept[name] ? kept[name].name : about);
   const field = h('input', { id, type: 'file', onchange: (event) => {
     kept[name] = event.target.files[0] ?? kept[name];
-    told.textContent = kept[name]?.name ?? about;
+    told.textContent = ''; // the field itself tells its name
   } });
   return h('div', { class: 'field file' }, h('label', { htmlFor: id }, label), field, told);
 }
@@ -85,9 +85,10 @@ function means(found, names) {
     h('tbody', null, rows)), h('p', { class: 'lead' }, said)];
 }
 
-/** A bar a topic, from the largest win to the largest loss. */
+/** A bar for each topic on which the runs differ, from the largest win to the largest loss. */
 function chart(topics, name, onchoose) {
-  const sorted = [...topics].sort((one, other) => other.difference - one.difference);
+  const sorted = topics.filter((own) => own.difference).sort((one, other) => other.difference - one.difference);
+  if (!sorted.length) return h('p', { class: 'note' }, 'Both runs have the same value on every topic.');
   const wide = 1000, half = 70, step = wide / Math.max(sorted.length, 1);
   const most = Math.max(...sorted.map((own) => Math.abs(own.difference)), 1e-9);
   const bars = sorted.map((own, place) => {
@@ -97,7 +98,7 @@ function chart(topics, name, onchoose) {
     svg('title', null, `${own.qid} ${own.text ?? ''}: ${signed(own.difference)}`));
   });
   return svg('svg', { class: 'chart', viewBox: `0 0 ${wide} ${2 * half}`, preserveAspectRatio: 'none', role: 'img',
-    'aria-label': `${name} of B minus A, a bar for each topic` }, bars, svg('line', { class: 'axis', x1: 0, x2: wide, y1: half, y2: half }));
+    'aria-label': `${name} of B minus A, a bar for each topic on which they differ` }, bars, svg('line', { class: 'axis', x1: 0, x2: wide, y1: half, y2: half }));
 }
 
 function topicList(title, topics, state, onchoose) {

@@ -1,0 +1,59 @@
+"""The page's files: there, of the right kind, under a policy without exceptions; and passages mended for reading."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pyserini_repbert.serve
+from pyserini_repbert.serve.documents import mended
+
+PAGE = Path(pyserini_repbert.serve.__file__).parent / 'page'
+
+
+def test_the_files(client):
+    kinds = {'.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.html': 'text/html'}
+    files = [path for path in PAGE.rglob('*') if path.is_file()]
+    assert len(files) > 20
+    for path in files:
+        answer = client.get(f'/{path.relative_to(PAGE).as_posix()}')
+        assert answer.status_code == 200 and answer.content == path.read_bytes()
+        assert answer.headers['content-type'].split(';')[0] == kinds[path.suffix]
+        assert answer.headers['cache-control'] == 'no-cache'
+        again = client.get(answer.url.path, headers={'If-None-Match': answer.headers['etag']})
+        assert again.status_code == 304 and again.headers['cache-control'] == 'no-cache'
+    assert client.get('/').text == (PAGE / 'index.html').read_text(encoding='utf-8')
+    for lacking in ('/js/none.js', '/../app.py', '/js/..%2f..%2fapp.py'):
+        assert client.get(lacking).status_code == 404
+
+
+def test_the_policy(client):
+    policy = client.get('/').headers['content-security-policy']
+    assert 'unsafe' not in policy and '*' not in policy
+    assert {"default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"} <= set(policy.split('; '))
+
+
+def test_nothing_comes_from_elsewhere_or_goes_around_the_policy():
+    for path in PAGE.rglob('*.*'):
+        text = path.read_text(encoding='utf-8')
+        assert set(re.findall(r'https?://[\w.]+', text)) <= {'http://www.w3.org'}, path  # SVG's namespace
+        assert not re.search(r'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function', text), (
+            path
+        )
+    html = (PAGE / 'index.html').read_text(encoding='utf-8')
+    assert not re.search(r'\son\w+=|\sstyle=|<style|<script>', html)
+
+
+@pytest.mark.parametrize(
+    ('tokens', 'text'),
+    [
+        ('won the prize twice -- in 1956 and 1972 .', 'won the prize twice – in 1956 and 1972.'),
+        ('1940 -- 1942', '1940 – 1942'),
+        ('--index and a -- b', '--index and a – b'),
+        ("`` shade '' , it said", '"shade", it said'),
+    ],
+)
+def test_tokens_are_mended(tokens, text):
+    assert mended(tokens) == text
