@@ -67,7 +67,7 @@ def test_a_key(opened):
 
     def guard(route):
         keys.append(route.request.headers.get('x-api-key'))
-        if keys[-1] == 'open sesame':
+        if keys[-1] == 'open-sesame':
             route.continue_()
         else:
             body = json.dumps({'error': 'this service takes a key, none was given'})
@@ -75,10 +75,13 @@ def test_a_key(opened):
 
     own.page.route('**/v1/**', guard)
     page = own.open(ASKED, '.message')
-    page.get_by_label('Key', exact=True).fill('open sesame')
+    page.get_by_label('Key', exact=True).fill('öffne dich')
+    page.get_by_role('button', name='Use it').click()
+    assert page.get_by_label('Key', exact=True).get_attribute('aria-invalid') == 'true'
+    page.get_by_label('Key', exact=True).fill('open-sesame')
     page.get_by_role('button', name='Use it').click()
     page.wait_for_selector('.hit')
-    assert keys[0] is None and set(keys[1:]) == {'open sesame'}
+    assert keys[0] is None and set(keys[1:]) == {'open-sesame'}
 
 
 @pytest.mark.parametrize(

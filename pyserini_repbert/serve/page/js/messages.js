@@ -47,6 +47,7 @@ export function during(place, label, work, { total = null, retry = null, announc
   const tell = (now) => { stage = now; };
   work({ tell, signal: stop.signal })
     .then((elements) => {
+      if (stop.superseded) return;
       place.replaceChildren(...[elements].flat(Infinity).filter(Boolean));
       if (announce) say(announce());
     })
@@ -135,6 +136,10 @@ function keyForm(sentence, retry) {
   const field = h('input', { id, type: 'password', autocomplete: 'off' });
   const take = (event) => {
     event.preventDefault();
+    if (!/^[!-~]+$/.test(field.value.trim())) { // what no header can hold
+      field.setAttribute('aria-invalid', 'true');
+      return;
+    }
     useKey(field.value);
     retry?.();
   };
