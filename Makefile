@@ -4,7 +4,8 @@
 # make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make test-web    the search page in Chromium, which it does not install (apt install chromium)
-# make test-interop    what plugs us into other projects, with their packages, in an environment of its own
+# make test-interop    what plugs us into other projects, with their packages, in an environment of its own; without
+#              the slow test, an experiment on Vaswani in PyTerrier: .venv-interop/bin/python -m pytest tests/interop
 # make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
@@ -89,7 +90,7 @@ $(INTEROP_INSTALLED): setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 test-interop: install-interop
-	$(VENV_INTEROP)/bin/python -m pytest tests/interop
+	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' tests/interop
 
 test-docs: $(INSTALLED)
 	$(RUN) -m pytest tests/docs
