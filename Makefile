@@ -9,6 +9,7 @@
 # make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
+# make rehearsal    every regression that lacks its input, from download to score on stand-ins of it
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
 PYTHON ?= python3
@@ -29,7 +30,7 @@ MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode
 	parity pipeline regression rerank search)
 
 .PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop test-web install install-docs \
-	install-web install-pyserini2 install-interop lint docs regressions clean
+	install-web install-pyserini2 install-interop lint docs regressions rehearsal clean
 
 install: $(INSTALLED)
 
@@ -108,6 +109,9 @@ lint: $(INSTALLED)
 
 regressions: $(INSTALLED)
 	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2
+
+rehearsal: $(INSTALLED)
+	$(RUN) tools/rehearse.py --data $(DATA) --report regressions/rehearsed.json
 
 clean:
 	rm -rf $(VENV) $(VENV2) $(VENV_INTEROP) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

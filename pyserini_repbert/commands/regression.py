@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int
 from pyserini_repbert.commands.regression_folders import add_folders
+from pyserini_repbert.commands.regression_report import check_name, write_report
 from pyserini_repbert.commands.regression_work import all_files, read_work
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.regression.schema import FOLDER
@@ -22,16 +22,22 @@ if TYPE_CHECKING:
     from pyserini_repbert.regression.workspace import Workspace
 
 EXIT_FAIL = 1
-_OTHERS = {'blame': 'blame', 'fetch': 'regression_fetch'}  # the first word -> the module of its command
+_OTHERS = {  # the first word -> the module and the function of its command
+    'blame': ('blame', 'main'),
+    'fetch': ('regression_fetch', 'main'),
+    'report': ('regression_report', 'main'),
+    'badge': ('regression_report', 'badge_main'),
+}
 
 
 def main(arguments: list[str]) -> int | None:
     """Run the command: status 0 without a FAIL, 1 with one, 2 for files or flags that are wrong."""
-    if arguments and (module := _OTHERS.get(arguments[0])):
-        return int(importlib.import_module(f'{__package__}.{module}').main(arguments[1:]) or 0)
+    if arguments and arguments[0] in _OTHERS:
+        module, function = _OTHERS[arguments[0]]
+        return int(getattr(importlib.import_module(f'{__package__}.{module}'), function)(arguments[1:]) or 0)
     options = _parser().parse_args(arguments)
-    if options.report and not options.report.endswith(('.md', '.html', '.json')):
-        raise InputError(f"report '{options.report}': a name that ends in .md, .html or .json was expected")
+    if options.report:
+        check_name(options.report)
     paths = options.files or (all_files() if options.all else [])
     if not paths:
         raise InputError(f'no files were given: name them, or --all for those in {FOLDER}/')
@@ -73,8 +79,7 @@ def _dry_run(work: Work) -> None:
 
 
 def _run(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
-    from pyserini_repbert.files import atomic_file
-    from pyserini_repbert.regression.report import as_data, as_html, markdown
+    from pyserini_repbert.regression.report import as_data
     from pyserini_repbert.regression.runner import Status, run_all
 
     flat = [pair for _, pairs in work for pair in pairs]
@@ -83,10 +88,7 @@ def _run(work: Work, options: argparse.Namespace, environment: dict[str, str]) -
     found = [(regression, [next(outcomes) for _ in pairs]) for regression, pairs in work]
     data = as_data(found, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
     if options.report:
-        suffix = Path(options.report).suffix
-        text = {'.md': markdown, '.html': as_html}[suffix](data) if suffix != '.json' else json.dumps(data, indent=1)
-        with atomic_file(options.report) as stream:
-            stream.write(text.rstrip('\n') + '\n')
+        write_report(data, options.report)
     conditions = Counter(outcome.status for _, own in found for outcome in own)
     print(f'conditions: {", ".join(f"{conditions[status]} {status}" for status in Status if conditions[status])}')
     print(f'scores: {", ".join(f"{count} {status}" for status, count in data["totals"].items() if count)}')

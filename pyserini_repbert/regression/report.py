@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.pages import page
+from pyserini_repbert.regression import grids
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
 
+_UNMEASURED = (Status.NOT_RUN.value, Status.REHEARSED.value)
 HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
 _OF_MODELS = (' weights', ' tokenizer', ' config', ' precision')
-COUNTED = (Status.PASS, Status.WITHIN, Status.FAIL, Status.NOT_RUN, Status.RECORDED)
+COUNTED = (Status.PASS, Status.WITHIN, Status.FAIL, Status.REHEARSED, Status.NOT_RUN, Status.RECORDED)
+REHEARSED = 'rehearsed.json'  # beside the regression files: what `make rehearsal` ran
 
 
 def as_data(
     found: Sequence[tuple[Regression, Sequence[Outcome]]], environment: dict[str, str], hidden: dict[str, str]
 ) -> dict[str, Any]:
-    """The report as JSON values; `hidden` are folders of this machine and what stands for them."""
+    """The report as JSON values; `hidden` are folders of this machine and what stands for them.
+
+    What was not run but rehearsed, as the list beside a regression's file says, is REHEARSED.
+    """
 
     def plain(text: str) -> str:
         for folder, sign in hidden.items():
@@ -29,25 +37,67 @@ def as_data(
     files = []
     for regression, outcomes in found:
         conditions = []
+        rehearsed = rehearsed_conditions(Path(regression.path).parent / REHEARSED)
         for outcome in outcomes:
+            status = outcome.status
+            if status is Status.NOT_RUN and f'{regression.name} {outcome.condition.name}' in rehearsed:
+                status = Status.REHEARSED
             missing = [
-                {'name': one.name, 'what': one.what, 'size': one.size, 'get': plain(one.get)} for one in outcome.missing
+                {
+                    'name': one.name,
+                    'what': one.what,
+                    'size': one.size,
+                    'get': plain(one.get),
+                    'origin': one.origin.value,
+                }
+                for one in outcome.missing
             ]
             conditions.append(
                 {
                     'name': outcome.condition.name,
-                    'status': outcome.status.value,
+                    'status': status.value,
                     'why': plain(outcome.why),
                     'seconds': round(outcome.seconds, 1),
                     'remembered': outcome.remembered,
                     'missing': missing,
                     'commands': [plain(command) for command in outcome.commands],
-                    'scores': [_score(score) for score in outcome.scores],
+                    'scores': [_score(score, status) for score in outcome.scores],
                     'fingerprint': {plain(name): plain(value) for name, value in outcome.fingerprint.items()},
                 }
             )
         files.append({'file': Path(regression.path).name, 'title': regression.title, 'conditions': conditions})
     return {'environment': environment, 'totals': totals(files), 'files': files}
+
+
+def rehearsed_conditions(path: Path) -> frozenset[str]:
+    """'FILE CONDITION' of what a rehearsal ran to its scores; none where there is no record of one.
+
+    Raises DamagedFileError for a record that cannot be read.
+    """
+    if not path.is_file():
+        return frozenset()
+    try:
+        return frozenset(map(str, json.loads(path.read_text(encoding='utf-8'))['rehearsed']))
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFileError(
+            f'{path} is no record of a rehearsal ({error}): make rehearsal writes it anew'
+        ) from error
+
+
+def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Several reports' data as one: of a condition, the last that was run counts, else the last."""
+    files: dict[str, dict[str, Any]] = {}
+    environment: dict[str, str] = {}
+    for report in reports:
+        environment |= report['environment']
+        for file in report['files']:
+            known = files.setdefault(file['file'], {'file': file['file'], 'title': file['title'], 'conditions': {}})
+            for one in file['conditions']:
+                before = known['conditions'].get(one['name'])
+                if before is None or one['status'] not in _UNMEASURED or before['status'] in _UNMEASURED:
+                    known['conditions'][one['name']] = one
+    listed = [file | {'conditions': list(file['conditions'].values())} for _, file in sorted(files.items())]
+    return {'environment': environment, 'totals': totals(listed), 'files': listed}
 
 
 def totals(files: Sequence[dict[str, Any]]) -> dict[str, int]:
@@ -78,7 +128,10 @@ def markdown(data: dict[str, Any]) -> str:
     names = list(data['totals'])
     rows = [[file['file'], *(str(value) for value in totals([file]).values())] for file in data['files']]
     rows.append(['**all**', *(f'**{value}**' for value in data['totals'].values())])
-    parts = ['# Regressions', _INTRODUCTION, table(['scores', *names], rows)]
+    parts = ['# Regressions', _INTRODUCTION]
+    if tables := grids.markdown(data):
+        parts += ["## The papers' tables", grids.LEGEND, *tables]
+    parts += ['## All scores', table(['scores', *names], rows)]
     for file in data['files']:
         own = [[one['name'], *_cells(score, one)] for one in file['conditions'] for score in one['scores']]
         parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, own), *_reasons(file)]
@@ -104,24 +157,37 @@ def as_html(data: dict[str, Any]) -> str:
         for file in data['files']
     ]
     environment = [*data['environment'].items(), *_checkpoints(data)]
-    return page('regressions', header=HEADER, totals=data['totals'], files=files, environment=environment)
+    tables = [
+        (
+            table.title,
+            list(table.columns.values()),
+            [(row, [(grids.text(own), own) for own in cells]) for row, cells in rows],
+        )
+        for table, rows in grids.grids(data)
+    ]
+    return page(
+        'regressions', header=HEADER, totals=data['totals'], files=files, environment=environment,
+        tables=tables, legend=grids.LEGEND,
+    )  # fmt: skip
 
 
 _INTRODUCTION = (
     'Written by `python -m pyserini_repbert.regression --all --report regressions/REPORT.md`; the entries '
     'are those of the YAML files.\n\nPASS: all published digits agree. PASS within tolerance: the YAML file says how '
-    "much and why. FAIL: also a gain beyond the tolerance. RECORDED: a figure of the source's own hardware or of a "
-    'kind that nothing here measures, compared with nothing.'
+    'much and why. FAIL: also a gain beyond the tolerance. REHEARSED: not run for want of its input, but its commands '
+    "ran to a score, which means nothing, on stand-ins of it (`make rehearsal`). RECORDED: a figure of the source's "
+    'own hardware or of a kind that nothing here measures, compared with nothing.'
 )
 
 
-def _score(score: Score) -> dict[str, Any]:
+def _score(score: Score, condition: Status) -> dict[str, Any]:
     expected = score.expected
+    status = condition if score.status is Status.NOT_RUN else score.status
     return {
         'measure': measure_text(expected),
         'expected': expected.text,
         'measured': score.measured,
-        'status': score.status.value,
+        'status': status.value,
         'source': source_text(expected),
         'cell': expected.cell,
         'tolerance': expected.tolerance.value if expected.tolerance else None,
@@ -132,7 +198,7 @@ def _score(score: Score) -> dict[str, Any]:
 def _cells(score: dict[str, Any], condition: dict[str, Any]) -> list[str]:
     measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
     status = score['status']
-    if status == Status.NOT_RUN.value and condition['missing']:
+    if status in _UNMEASURED and condition['missing']:
         status += f': {", ".join(one["name"] for one in condition["missing"])}'
     return [score['measure'], score['expected'], measured, status, score['source']]
 

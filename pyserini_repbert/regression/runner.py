@@ -26,11 +26,16 @@ _SLACK = 1e-9  # of floating point, beside the published digits
 
 
 class Status(StrEnum):
-    """What became of a score or a condition; RECORDED: a figure of the source's own machine, compared with nothing."""
+    """What became of a score or a condition.
+
+    REHEARSED: not run, but on stand-ins of what it needs its commands ran to a score, which means nothing. RECORDED: a
+    figure of the source's own machine, compared with nothing.
+    """
 
     PASS = 'PASS'
     WITHIN = 'PASS within tolerance'
     FAIL = 'FAIL'
+    REHEARSED = 'REHEARSED'
     NOT_RUN = 'NOT RUN'
     RECORDED = 'RECORDED'
 

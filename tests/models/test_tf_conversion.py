@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import struct
 import zipfile
 from pathlib import Path
 
@@ -13,61 +12,11 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 from pyserini_repbert.models.convert.tensorflow import convert_tensorflow, hub_name
+from tools.rehearsal.tensor_bundle import write_bundle
 
 WRITTEN = Path(__file__).parent / 'tf_checkpoint'
 PREFIX = WRITTEN / 'model.ckpt-7'
 RANKING = {'system': 'duobert', 'max_query_length': 4, 'max_length': 16}
-
-
-def number(value: int) -> bytes:
-    """A number in base 128, low digits first."""
-    digits = bytearray()
-    while value > 0x7F:
-        digits.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*digits, value])
-
-
-def write_bundle(prefix: Path, tensors: dict[str, np.ndarray], per_block: int, shards: int = 1) -> None:
-    """A tensor bundle of many small blocks, spread over data files; checksums are left 0."""
-
-    def field(tag: int, value: int | bytes) -> bytes:
-        if isinstance(value, int):
-            return number(tag << 3) + number(value)
-        return number(tag << 3 | 2) + number(len(value)) + value
-
-    data = [b''] * shards
-    records = [(b'', field(1, shards) + field(3, field(1, 1)))]
-    for place, (name, value) in enumerate(sorted(tensors.items())):
-        shard = place % shards
-        shape = b''.join(field(2, field(1, size)) for size in value.shape)
-        where = field(3, shard) + field(4, len(data[shard])) + field(5, value.nbytes)
-        kind = {'float32': 1, 'float16': 19, 'int64': 9}[str(value.dtype)]
-        records.append((name.encode(), field(1, kind) + field(2, shape) + where + b'\x35' + bytes(4)))
-        data[shard] += value.tobytes()
-    for shard, content in enumerate(data):
-        prefix.with_name(f'{prefix.name}.data-{shard:05d}-of-{shards:05d}').write_bytes(content)
-
-    def block(entries: list[tuple[bytes, bytes]]) -> bytes:
-        out, before = b'', b''
-        for key, value in entries:
-            shared = 0
-            while shared < min(len(key), len(before)) and key[shared] == before[shared]:
-                shared += 1
-            out += number(shared) + number(len(key) - shared) + number(len(value)) + key[shared:] + value
-            before = key
-        return out + struct.pack('<II', 0, 1) + bytes(5)
-
-    table, handles = b'', []
-    for start in range(0, len(records), per_block):
-        part = records[start : start + per_block]
-        made = block(part)
-        handles.append((part[-1][0], number(len(table)) + number(len(made) - 5)))
-        table += made
-    meta, index = block([]), block(handles)
-    footer = number(len(table)) + number(len(meta) - 5) + number(len(table) + len(meta)) + number(len(index) - 5)
-    table += meta + index + footer.ljust(40, b'\0') + bytes.fromhex('57fb808b247547db')
-    prefix.with_name(f'{prefix.name}.index').write_bytes(table)
 
 
 def test_a_checkpoint_that_tensorflow_wrote():

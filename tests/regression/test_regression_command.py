@@ -40,7 +40,14 @@ def test_status_and_reports(
         assert command(regression_file(), data, '--report', str(report), '--jobs', '2') == 0
     assert 'PASS small a+b' in capsys.readouterr().out
     found = json.loads(reports[0].read_text(encoding='utf-8'))
-    assert found['totals'] == {'PASS': 2, 'PASS within tolerance': 0, 'FAIL': 0, 'NOT RUN': 0, 'RECORDED': 0}
+    assert found['totals'] == {
+        'PASS': 2,
+        'PASS within tolerance': 0,
+        'FAIL': 0,
+        'REHEARSED': 0,
+        'NOT RUN': 0,
+        'RECORDED': 0,
+    }
     assert found['environment']['pyserini']
     assert str(tmp_path) not in found['files'][0]['conditions'][0]['commands'][-1].replace(str(data / 'work'), '')
     source = 'this project, commit 0123456'

@@ -1,0 +1,74 @@
+"""`regression report` and `regression badge`: pages and a badge from reports in JSON that earlier runs wrote."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyserini_repbert.commands.command import parser
+from pyserini_repbert.errors import InputError
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Render reports as Markdown, HTML or JSON."""
+    made = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
+    made.add_argument(
+        'reports', nargs='+', metavar='REPORT', help='of a condition in several, the last that ran counts'
+    )
+    made.add_argument('--output', required=True, metavar='FILE', help='.md, .html or .json')
+    options = made.parse_args(arguments)
+    from pyserini_repbert.regression.report import merged
+
+    write_report(merged([read_report(path) for path in options.reports]), options.output)
+    return 0
+
+
+def badge_main(arguments: Sequence[str]) -> int:
+    """Write a badge that says how many published figures are measured and rehearsed."""
+    made = parser('regression badge', 'A badge (SVG) for a README, from a report in JSON.')
+    made.add_argument('report', metavar='REPORT', help='a report that a run wrote, .json')
+    made.add_argument('--output', required=True, metavar='FILE', help='the .svg to write')
+    options: argparse.Namespace = made.parse_args(arguments)
+    from pyserini_repbert.files import atomic_file
+    from pyserini_repbert.regression.badge import badge
+
+    with atomic_file(options.output) as stream:
+        stream.write(badge(read_report(options.report)))
+    return 0
+
+
+def read_report(path: str) -> dict[str, Any]:
+    """A report in JSON. Raises InputError for another file."""
+    from pyserini_repbert.files import existing_file
+
+    try:
+        data = json.loads(existing_file(path, 'report').read_text(encoding='utf-8'))
+        for file in data['files']:
+            for condition in file['conditions']:
+                _ = condition['name'], condition['status'], condition['missing'], condition['commands']
+                _ = [(score['cell'], score['status'], score['expected']) for score in condition['scores']]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f'{path} is no report ({error}): expected JSON that a run wrote, --report FILE.json'
+        ) from error
+    return dict(data)
+
+
+def write_report(data: dict[str, Any], path: str) -> None:
+    """A report in the form that its name asks for. Raises InputError for a name of another kind."""
+    from pyserini_repbert.files import atomic_file
+    from pyserini_repbert.regression.report import as_html, markdown
+
+    check_name(path)
+    suffix = path.rpartition('.')[2]
+    text = {'md': markdown, 'html': as_html}[suffix](data) if suffix != 'json' else json.dumps(data, indent=1)
+    with atomic_file(path) as stream:
+        stream.write(text.rstrip('\n') + '\n')
+
+
+def check_name(path: str) -> None:
+    """Raises InputError for a report's name that does not end as it should."""
+    if not path.endswith(('.md', '.html', '.json')):
+        raise InputError(f"report '{path}': a name that ends in .md, .html or .json was expected")

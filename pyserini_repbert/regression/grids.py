@@ -1,0 +1,189 @@
+"""The papers' tables as they are printed, each cell with what is known of it: measured here, rehearsed, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pyserini_repbert.regression.runner import Status
+from pyserini_repbert.regression.schema import Origin
+
+
+class Known(StrEnum):
+    """What is known of a published figure."""
+
+    MEASURED = 'measured'
+    FAILED = 'failed'
+    REHEARSED = 'rehearsed'
+    OPEN = 'not run'
+    NEVER = 'cannot be had'
+    RECORDED = 'recorded'
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper; `cells` is its path in the list of published figures, `columns` are last parts of cells."""
+
+    title: str
+    cells: str
+    columns: Mapping[str, str]
+    rows: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A published figure, or an empty place of a table where `published` is ''.
+
+    Attributes
+    ----------
+    measured : here, as a text, '' where nothing was
+    why : what is missing, or what failed
+    commands : that measure it
+    """
+
+    published: str = ''
+    known: Known = Known.OPEN
+    measured: str = ''
+    why: str = ''
+    commands: Sequence[str] = ()
+
+
+_FIRST = ('BM25', 'doc2query', 'DeepCT', 'docTTTTTquery', 'RepBERT')
+_SAME = {name: name for name in _FIRST}
+_EPIC = [f'EPIC+{first}{r}' for first in ('BM25', 'docTTTTTquery') for r in ('', ' r=2000', ' r=1000')]
+_DUO = [f'+monoBERT+duoBERT_{method}' for method in ('MAX', 'MIN', 'SUM', 'BINARY', 'SUM+TCP')]
+_CEDR = [
+    'BM25', 'SDM', 'TREC-Best', 'ConvKNRM', 'Vanilla BERT', 'PACRR (BERT ft)', 'CEDR-PACRR', 'KNRM (BERT ft)',
+    'CEDR-KNRM', 'DRMM (BERT ft)', 'CEDR-DRMM',
+]  # fmt: skip
+TABLES = (
+    Table(
+        'RepBERT, Table 1: first stages on MS MARCO passages',
+        'repbert/table1_first_stage',
+        {'mrr10_dev': 'MRR@10 dev', 'mrr10_test': 'MRR@10 test', 'r1000_dev': 'R@1000 dev', 'latency': 'ms a query'},
+        [*_FIRST, 'BM25+BERT-Large'],
+    ),
+    Table(
+        'RepBERT, Table 2: MRR@10 of the first hits reranked by BERT-Large',
+        'repbert/table2_bert_large_rerank_mrr10_dev',
+        _SAME,
+        ['5', '10', '50', '500', '1000'],
+    ),
+    Table('RepBERT, Table 3: MRR@10, row and column interleaved', 'repbert/table3_interleave_mrr10_dev', _SAME, _FIRST),
+    Table('RepBERT, Table 4: R@1000, row and column interleaved', 'repbert/table4_interleave_r1000_dev', _SAME, _FIRST),
+    Table(
+        'Multi-Stage Document Ranking with BERT, Table 1: MRR@10 on MS MARCO passages',
+        'multi_stage_bert/table1_msmarco_mrr10',
+        {'dev': 'dev', 'eval': 'eval'},
+        ['BM25 (Microsoft)', 'IRNet', 'monoBERT (Jan 2019)', 'BM25 (Anserini)', '+monoBERT', *_DUO],
+    ),
+    Table(
+        'Multi-Stage Document Ranking with BERT, Table 2: MAP on TREC CAR',
+        'multi_stage_bert/table2_trec_car_map',
+        {'': 'MAP'},
+        ['BM25 (Anserini)', '+monoBERT', _DUO[0], _DUO[2], _DUO[3]],
+    ),
+    Table(
+        'EPIC, Table 1: MS MARCO passages, dev',
+        'epic/table1_msmarco_dev',
+        {'mrr10': 'MRR@10', 'latency': 'ms a query'},
+        [*_FIRST[:4], *_EPIC],
+    ),
+    Table(
+        'CEDR, Table 1: Robust04 and the Web tracks 2012 to 2014',
+        'cedr',
+        {
+            'robust04_p20': 'Robust04 P@20',
+            'robust04_ndcg20': 'Robust04 nDCG@20',
+            'webtrack_ndcg20': 'WebTrack nDCG@20',
+            'webtrack_err20': 'WebTrack ERR@20',
+        },
+        _CEDR,
+    ),
+)
+_BEST_FIRST = (Known.FAILED, Known.MEASURED, Known.RECORDED, Known.REHEARSED, Known.OPEN, Known.NEVER)
+_SIGNS = {Known.MEASURED: '✓', Known.FAILED: '✗', Known.REHEARSED: '○', Known.OPEN: '…', Known.NEVER: '—'}
+_SIGNS[Known.RECORDED] = ''
+LEGEND = (
+    'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and another; ○ rehearsed: its '
+    'commands ran from download to score on stand-ins of their input; … not run; — cannot be had. A figure without a '
+    "sign was taken on the source's own machine."
+)
+
+
+def grid(data: Mapping[str, Any], table: Table) -> list[tuple[str, list[Cell]]]:
+    """(row, its cells) of a table, as far as a report's data have scores of it."""
+    found: dict[str, list[Cell]] = {}
+    for cell, condition, score in _scores(data):
+        found.setdefault(cell, []).append(_cell(condition, score))
+    rows = []
+    for row in table.rows:
+        paths = ['/'.join(filter(None, (table.cells, row, column))) for column in table.columns]
+        cells = [min(found.get(path, [Cell()]), key=lambda own: _BEST_FIRST.index(own.known)) for path in paths]
+        if any(own.published for own in cells):
+            rows.append((row, cells))
+    return rows
+
+
+def grids(data: Mapping[str, Any]) -> list[tuple[Table, list[tuple[str, list[Cell]]]]]:
+    """The tables of which a report has scores."""
+    return [(table, rows) for table in TABLES if (rows := grid(data, table))]
+
+
+def counts(data: Mapping[str, Any]) -> dict[Known, int]:
+    """How many cells of the papers' tables are how well known."""
+    cells = [cell for _, rows in grids(data) for _, own in rows for cell in own if cell.published]
+    return {known: sum(cell.known is known for cell in cells) for known in Known}
+
+
+def markdown(data: Mapping[str, Any]) -> list[str]:
+    """A heading, a grid and the reasons for each table."""
+    parts = []
+    for table, rows in grids(data):
+        lines = ['|  | ' + ' | '.join(table.columns.values()) + ' |', '| --- |' + ' --: |' * len(table.columns)]
+        lines += [f'| {row} | ' + ' | '.join(text(cell) for cell in cells) + ' |' for row, cells in rows]
+        parts += [f'### {table.title}', '\n'.join(lines), *_reasons(rows)]
+    return parts
+
+
+def text(cell: Cell) -> str:
+    """'0.304 ✓ 0.3038'"""
+    return ' '.join(filter(None, (cell.published, _SIGNS[cell.known] if cell.published else '', cell.measured)))
+
+
+def _reasons(rows: Sequence[tuple[str, Sequence[Cell]]]) -> list[str]:
+    """Why cells cannot be had, each reason once with its cells' rows."""
+    why: dict[str, dict[str, None]] = {}
+    for row, cells in rows:
+        for cell in cells:
+            if cell.known is Known.NEVER:
+                why.setdefault(cell.why, {})[row] = None
+    return [f'— {", ".join(names)}: {reason}.' for reason, names in why.items()]
+
+
+def _scores(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    for file in data['files']:
+        for condition in file['conditions']:
+            for score in condition['scores']:
+                if score['cell']:
+                    yield score['cell'], condition, score
+
+
+def _cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
+    status = score['status']
+    never = [one for one in condition['missing'] if one.get('origin') == Origin.UNPUBLISHED]
+    measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
+    if status in (Status.PASS, Status.WITHIN):
+        known, why = Known.MEASURED, ''
+    elif status == Status.FAIL:
+        known, why = Known.FAILED, condition['why']
+    elif status == Status.RECORDED:
+        known, why = Known.RECORDED, ''
+    elif never:
+        known, why = Known.NEVER, '; '.join(f'{one["what"]}, {one["get"]}' for one in never)
+    else:
+        known = Known.REHEARSED if status == Status.REHEARSED else Known.OPEN
+        why = 'needs ' + ', '.join(one['what'] for one in condition['missing'])
+    return Cell(score['expected'], known, measured, why, condition['commands'])

@@ -1,0 +1,112 @@
+"""The papers' tables in a report: what each cell says, in Markdown, HTML and the badge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.regression import main
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.regression.grids import TABLES
+from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.report import merged, rehearsed_conditions
+
+ROOT = Path(__file__).parents[2]
+TABLE3 = 'repbert/table3_interleave_mrr10_dev'
+
+
+def condition(name: str, status: str, cell: str, measured: float | None = None, **more: Any) -> dict[str, Any]:
+    score = {
+        'measure': 'RR@10', 'expected': '0.245', 'measured': measured, 'status': status, 'source': 'a table',
+        'cell': cell, 'tolerance': None, 'reason': '',
+    }  # fmt: skip
+    own = {'name': name, 'status': status, 'why': '', 'seconds': 1.0, 'remembered': False, 'missing': []}
+    return {**own, 'commands': ['python -m one'], 'scores': [score], 'fingerprint': {}, **more}
+
+
+def report(*conditions: dict[str, Any]) -> dict[str, Any]:
+    return merged([{'environment': {}, 'files': [{'file': 'a.yaml', 'title': 'A', 'conditions': list(conditions)}]}])
+
+
+UNPUBLISHED = [{'name': 'r', 'what': 'eval runs', 'size': '', 'get': 'not published; secret', 'origin': 'unpublished'}]
+DATA = report(
+    condition('published', 'NOT RUN', f'{TABLE3}/BM25/RepBERT'),
+    condition('made', 'PASS', f'{TABLE3}/BM25/RepBERT', 0.24512),
+    condition('other', 'REHEARSED', f'{TABLE3}/BM25/DeepCT'),
+    condition('bad', 'FAIL', f'{TABLE3}/BM25/doc2query', 0.1, why='<b>broke</b>'),
+    condition('never', 'NOT RUN', f'{TABLE3}/doc2query/BM25', missing=UNPUBLISHED),
+)
+
+
+def test_a_grid_has_the_best_of_each_cell(tmp_path: Path) -> None:
+    path = tmp_path / 'a.json'
+    path.write_text(json.dumps(DATA), encoding='utf-8')
+    for suffix in ('md', 'html', 'json'):
+        assert run(main, ['report', str(path), '--output', str(tmp_path / f'b.{suffix}')]) == 0
+    page = (tmp_path / 'b.md').read_text(encoding='utf-8')
+    assert page.index("## The papers' tables") < page.index('## All scores') < page.index('## a.yaml')
+    assert '### RepBERT, Table 3: MRR@10, row and column interleaved' in page
+    assert '|  | BM25 | doc2query | DeepCT | docTTTTTquery | RepBERT |' in page
+    assert '| BM25 |  | 0.245 ✗ 0.1000 | 0.245 ○ |  | 0.245 ✓ 0.2451 |' in page
+    assert '| doc2query | 0.245 — |  |  |  |  |' in page
+    assert '— doc2query: eval runs, not published; secret.' in page
+    html = (tmp_path / 'b.html').read_text(encoding='utf-8')
+    assert '<td class="measured" title="measured"><details><summary>0.245 ✓ 0.2451</summary>' in html
+    assert '<pre>python -m one</pre><button type="button">copy</button>' in html
+    assert 'title="failed: &lt;b&gt;broke&lt;/b&gt;"' in html
+    assert '<td class="cannot"' in html and '<tr class="rehearsed">' in html
+    assert json.loads((tmp_path / 'b.json').read_text(encoding='utf-8')) == DATA
+
+
+def test_the_badge(tmp_path: Path) -> None:
+    path = tmp_path / 'a.json'
+    path.write_text(json.dumps(DATA), encoding='utf-8')
+    assert run(main, ['badge', str(path), '--output', str(tmp_path / 'b.svg')]) == 0
+    svg = (tmp_path / 'b.svg').read_text(encoding='utf-8')
+    assert '>1 measured, 1 failed, 1 rehearsed of 4</text>' in svg and '#e05d44' in svg
+
+
+def test_what_ran_last_counts() -> None:
+    ran, absent = condition('x', 'PASS', 'c', 0.2), condition('x', 'NOT RUN', 'c')
+    for reports in ([ran, absent], [absent, ran]):
+        assert report(*reports)['files'][0]['conditions'] == [ran]
+    assert report(ran, condition('x', 'FAIL', 'c', 0.1))['totals']['FAIL'] == 1
+
+
+@pytest.mark.parametrize('text', ['{}', '[', '{"files": [{}]}', '{"files": 3}'])
+def test_what_is_no_report(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / 'a.json'
+    path.write_text(text, encoding='utf-8')
+    assert run(main, ['report', str(path), '--output', str(tmp_path / 'b.md')]) == 2
+    assert 'a.json is no report' in capsys.readouterr().err
+    assert not (tmp_path / 'b.md').exists()
+
+
+def test_a_record_of_a_rehearsal(tmp_path: Path) -> None:
+    path = tmp_path / 'rehearsed.json'
+    assert rehearsed_conditions(path) == frozenset()
+    path.write_text('{"rehearsed": ["a x"]}', encoding='utf-8')
+    assert rehearsed_conditions(path) == {'a x'}
+    path.write_text('{}', encoding='utf-8')
+    with pytest.raises(DamagedFileError, match='no record of a rehearsal'):
+        rehearsed_conditions(path)
+
+
+def test_every_cell_of_a_papers_table_is_in_a_regression() -> None:
+    cells = {
+        own.cell
+        for path in (ROOT / 'regressions').glob('*.yaml')
+        for condition in read_regression(path).conditions
+        for own in (*condition.expected, *condition.recorded)
+    }
+    for table in TABLES:
+        for row in table.rows:
+            found = [column for column in table.columns if '/'.join(filter(None, (table.cells, row, column))) in cells]
+            assert found, f'{table.cells}/{row}'
+        whole = {cell for cell in cells if cell.startswith(f'{table.cells}/')}
+        named = {'/'.join(filter(None, (table.cells, row, column))) for row in table.rows for column in table.columns}
+        assert whole <= named

@@ -1,0 +1,59 @@
+"""The rehearsal on a part of the regressions: stand-ins fetched from a server here, commands run to their scores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.rehearsal.running import Rehearsal, rehearse
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get('PYSERINI_REPBERT_DATA', ROOT.parent / 'shared' / 'data'))
+Rehearse = Callable[..., Rehearsal]
+
+pytestmark = pytest.mark.skipif(not (DATA / 'msmarco').is_dir(), reason='the real topics and judgments are not here')
+
+
+@pytest.fixture
+def rehearsal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Rehearse]:
+    """run(file, *conditions), with a cache of its own."""
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setenv('HF_HUB_OFFLINE', '')
+    for name in ('http_proxy', 'HTTP_PROXY'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
+
+    def run(file: str, *conditions: str) -> Rehearsal:
+        return rehearse([str(ROOT / 'regressions' / f'{file}.yaml')], conditions, DATA, tmp_path / 'rehearsal')
+
+    yield run
+
+
+def test_published_runs_from_download_to_score(rehearsal: Rehearse) -> None:
+    names = ['published.RepBERT', 'published.doc2query', 'eval.RepBERT']
+    found = rehearsal('msmarco-v1-passage.repbert', *names)
+    assert found.failed == {}
+    assert found.rehearsed == [f'msmarco-v1-passage.repbert {name}' for name in ('published.doc2query', names[0])]
+    assert 'the leaderboard evaluates submitted runs' in found.not_run['msmarco-v1-passage.repbert eval.RepBERT']
+
+
+@pytest.mark.slow
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    ('file', 'conditions'),
+    [
+        ('msmarco-v1-passage.mono-duo', ['made.mono+duo_SUM+TCP', 'BM25 (Microsoft), candidates']),
+        ('msmarco-v1-passage.repbert', ['made.RepBERT', 'made.docTTTTTquery', 'made.DeepCT']),
+        ('robust04.cedr', ['CEDR-PACRR', 'DRMM (BERT ft)']),
+        ('webtrack.cedr', ['Vanilla BERT']),
+        ('trec-car.mono-duo', ['+monoBERT+duoBERT_MAX', 'EPIC']),
+    ],
+)
+def test_models_and_collections_from_download_to_score(rehearsal: Rehearse, file: str, conditions: list[str]) -> None:
+    found = rehearsal(file, *conditions)
+    assert found.failed == {} and found.not_run == {}
+    assert sorted(found.rehearsed) == sorted(f'{file} {name}' for name in conditions)

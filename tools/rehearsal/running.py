@@ -1,0 +1,119 @@
+"""The rehearsal: stand-ins made and served, fetched by the command, and every condition run on them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyserini_repbert import mirror
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.regression import main as regression_command
+from pyserini_repbert.regression.fetching.needs import Pair, is_out_of_reach, needs_of
+from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.runner import Outcome, run_all
+from pyserini_repbert.regression.schema import Regression
+from pyserini_repbert.regression.workspace import LAST_LINES, CommandFailedError, Workshop
+from tools.rehearsal.server import serving
+from tools.rehearsal.stand_ins import stand_ins
+
+VERSION = 'rehearsal'
+
+
+@dataclass
+class Rehearsal:
+    """What became of the conditions, each named 'FILE CONDITION'; for the last two, why."""
+
+    rehearsed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    not_run: dict[str, str] = field(default_factory=dict)
+
+
+def rehearse(
+    files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path, jobs: int = 1, processes: bool = False
+) -> Rehearsal:
+    """Run what could not be run with the real data and an empty cache.
+
+    Parameters
+    ----------
+    chosen : names of conditions; all where there are none
+    real : the folder of real data
+    folder : for stand-ins, the cache, and what the commands make
+    jobs : conditions at a time, with `processes`
+    processes : a process for each command, as in a real run; else one for all, which spares starting Java and PyTorch
+    """
+    data, work = folder / 'data', folder / 'work'
+    data.mkdir(parents=True, exist_ok=True)
+
+    def workshops(kind: type[Workshop], data: Path) -> dict[str, Workshop]:
+        return {path: kind(own, work, str(data), VERSION) for path, own in regressions.items()}
+
+    regressions: dict[str, Regression] = {file: read_regression(file) for file in files}
+    absent: list[tuple[str, Pair]] = []
+    for path, before in workshops(Workshop, real).items():
+        wanted = [own for own in regressions[path].conditions if own.expected and (not chosen or own.name in chosen)]
+        absent += [(path, (own, before)) for own in wanted if needs_of(own, before)]
+    regressions = {path: regressions[path] for path, _ in absent}
+    bare = workshops(Workshop, data)  # the user's folder has none of the real data: topics are fetched too
+    needs = [need for path, (own, before) in absent for pair in (before, bare[path]) for need in needs_of(own, pair)]
+    site = stand_ins(needs, real, folder / 'site', data)
+    found = Rehearsal()
+    with serving(site.files, site.checksums, site.hub) as address:
+        os.environ[mirror.VARIABLE] = address
+        mirror._own_checksums.cache_clear()
+        arguments = ['fetch', *regressions, '--data', str(data), '--work', str(work), '--quiet']
+        arguments += [word for name in chosen for word in ('--condition', name)]
+        if status := _fetched(arguments) if processes else run(regression_command, arguments):
+            found.failed['regression fetch'] = f'status {status}'
+        # what is here now decides the paths that commands are given
+        ready = workshops(Workshop if processes else OneProcess, data)
+        pairs = [(own, ready[path]) for path, (own, _) in absent]
+        outcomes = run_all(pairs, jobs if processes else 1, True, _show)
+        for (condition, workshop), outcome in zip(pairs, outcomes, strict=True):
+            never = is_out_of_reach(needs_of(condition, workshop))
+            _sort(f'{workshop.regression.name} {condition.name}', outcome, never, found)
+    os.environ.pop(mirror.VARIABLE)
+    return found
+
+
+class OneProcess(Workshop):
+    """Runs each command in this process, from its words on."""
+
+    def run(self, command: str) -> str:
+        """What a command prints. Raises CommandFailedError with its last lines."""
+        words = self.words(command)
+        printed, errors = io.StringIO(), io.StringIO()
+        module = importlib.import_module(f'{words[2]}.__main__')
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
+            quiet = [] if '--quiet' in words else ['--quiet']
+            status = run(module.main, [*words[3:], *quiet])
+        if status:
+            lines = ' | '.join(errors.getvalue().strip().splitlines()[-LAST_LINES:])
+            raise CommandFailedError(f"'{' '.join(words)}' ended with status {status}: {lines}")
+        return printed.getvalue()
+
+
+def _sort(name: str, outcome: Outcome, never: bool, found: Rehearsal) -> None:
+    scores = [score for score in outcome.scores if not score.expected.unit]
+    if scores and all(score.measured is not None for score in scores):
+        found.rehearsed.append(name)
+    elif never:
+        found.not_run[name] = '; '.join(f'{one.name}: {one.get}' for one in outcome.missing)
+    else:
+        lacking = '; '.join(f'{one.name} is not here: {one.get}' for one in outcome.missing)
+        found.failed[name] = outcome.why or lacking or 'no score'
+
+
+def _show(workshop: Workshop, outcome: Outcome) -> None:
+    name = f'{workshop.regression.name} {outcome.condition.name}'
+    print(f'{name} ({outcome.seconds:.0f} s) {outcome.why[:300]}', flush=True)
+
+
+def _fetched(arguments: list[str]) -> int:
+    return subprocess.run([sys.executable, '-m', 'pyserini_repbert.regression', *arguments]).returncode

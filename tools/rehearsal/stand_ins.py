@@ -1,0 +1,162 @@
+"""Which stand-in takes the place of which resource; a resource without one is an error."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.regression.fetching.needs import Need
+from pyserini_repbert.regression.schema import Origin
+from tools.rehearsal import corpora, weights
+from tools.rehearsal.texts import World, gzipped, msmarco, numbered
+
+WEB_YEARS = ((151, 200), (201, 250), (251, 300))
+FOLDS = 5
+MONOBERT = {'system': 'monobert', 'layout': 'paper', 'max_query_length': 64, 'max_length': 512}
+DUOBERT = {'system': 'duobert', 'layout': 'paper', 'max_query_length': 62, 'max_length': 512}
+
+
+@dataclass
+class Site:
+    """What is served, and what a user would have brought.
+
+    Attributes
+    ----------
+    folder : for the files that are served
+    data : the user's folder
+    files : address -> file
+    checksums : address -> MD5
+    hub : repository -> folder
+    """
+
+    folder: Path
+    data: Path
+    files: dict[str, Path] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+    hub: dict[str, Path] = field(default_factory=dict)
+
+    def serve(self, address: str, content: bytes) -> None:
+        """Let an address give this."""
+        path = self.folder / f'{len(self.files):03d}'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        self.files[address] = path
+        self.checksums[address] = hashlib.md5(content).hexdigest()
+
+
+class Worlds:
+    """The small collections that all stand-ins are about."""
+
+    def __init__(self, real: Path) -> None:
+        self.msmarco = msmarco(real)
+        self.folds = [[str(301 + 5 * n + fold) for n in range(10)] for fold in range(FOLDS)]
+        disks = [f'FT911-{n}' for n in range(1, 9)] + [f'FBIS3-{n}' for n in range(1, 9)]
+        disks += [f'FR940101-0-{n:05d}' for n in range(1, 9)] + [f'LA010189-{n:04d}' for n in range(1, 9)]
+        self.robust = numbered([qid for fold in self.folds for qid in fold], disks)
+        years = [str(qid) for first, _ in WEB_YEARS for qid in range(first, first + 10)]
+        pages = [f'clueweb09-en0000-00-{n:05d}' for n in range(15)] + [
+            f'clueweb12-0000tw-00-{n:05d}' for n in range(15)
+        ]
+        self.web = numbered(years, pages)
+        paragraphs = [hashlib.sha1(str(n).encode()).hexdigest() for n in range(60)]
+        headings = [f'enwiki:Aftertaste/Cooking%20{n}' for n in range(20)]
+        self.car = numbered(headings, paragraphs)
+
+
+def stand_ins(needs: Iterable[Need], real: Path, folder: Path, data: Path) -> Site:
+    """Everything in `needs` that was published, is trained, or is given by agreement.
+
+    Raises KeyError for what nothing here stands in for.
+    """
+    site, worlds = Site(folder, data), Worlds(real)
+    for need in {need.key: need for need in needs}.values():
+        resource = need.resource
+        if resource.catalog:
+            _catalog(catalog.get(*resource.catalog.split('/')), site, worlds)
+        elif resource.origin is Origin.ADDRESS:
+            for address in resource.addresses:
+                name = address.partition('?')[0].rpartition('/')[2]
+                name = resource.path.rpartition('/')[2] if name == 'download' else name
+                site.serve(address, _served(name, worlds))
+        elif resource.origin is not Origin.UNPUBLISHED:
+            inside = resource.path.partition('/')[2]
+            (data / inside).parent.mkdir(parents=True, exist_ok=True)
+            _brought(inside, data / inside, worlds)
+    return site
+
+
+def _catalog(entry: catalog.Entry, site: Site, worlds: Worlds) -> None:
+    if 'hub' in entry.values:
+        repository = entry.values['hub']['repository']
+        site.hub[repository] = site.folder / 'hub' / entry.name
+        weights.hub_folder(site.hub[repository])
+        return
+    source = entry.values['download']
+    made: dict[str, Callable[[], bytes]] = {
+        'repbert': weights.repbert_zip,
+        'epic': weights.epic_p,
+        'monobert-large-2019': lambda: weights.tensorflow_zip('BERT_Large_trained_on_MSMARCO', 100000),
+        'monobert-large-tcp': lambda: weights.tensorflow_zip('monobert-large-msmarco-pretrained-and-finetuned', 100001),
+        'duobert-large': lambda: weights.tensorflow_zip('duobert-large-msmarco-pretrained-and-finetuned', 100002, 3),
+        'msmarco-v1-passage': lambda: corpora.collection(worlds.msmarco),
+    }
+    site.serve(source['address'], made[entry.name]())
+
+
+def _served(name: str, worlds: Worlds) -> bytes:
+    """The content of a downloaded file by its name."""
+    world, runs = (
+        worlds.msmarco,
+        ('run.bm25', 'run.doc2query', 'run.dev.small', 'repbert.dev', 'BERT_Large_dev', 'repbert.eval'),
+    )
+    for seed, start in enumerate((*runs, 'run.duobert', 'run.monobert')):
+        if name.startswith(start):
+            run = world.run_msmarco(seed)
+            return gzipped(run) if name.endswith('.gz') else run
+    made: dict[str, Callable[[], bytes]] = {
+        'topics.msmarco-passage.dev-subset.txt': world.topics_tsv,
+        'qrels.msmarco-passage.dev-subset.txt': world.qrels_trec,
+        'msmarco-passage-pred-test_topk10.tar.gz': lambda: corpora.doc2query(world),
+        'predicted_queries_topk_sampling.zip': lambda: corpora.docttttquery(world),
+        'top1000.dev.tar.gz': lambda: corpora.top1000(world),
+        'paragraphCorpus.v2.0.tar.xz': lambda: corpora.car_paragraphs(worlds.car),
+        'topics.car17v2.0.benchmarkY1test.txt': lambda: ''.join(f'{qid}\n' for qid in worlds.car.topics).encode(),
+        'qrels.car17v2.0.benchmarkY1test.txt': worlds.car.qrels_trec,
+        'topics.robust04.txt': lambda: corpora.robust_topics(worlds.robust),
+        'qrels.robust04.txt': worlds.robust.qrels_trec,
+        'robust04-paper2-folds.json': lambda: corpora.folds_json(worlds.folds),
+    }
+    for first, last in WEB_YEARS:
+        own = World(
+            {qid: text for qid, text in worlds.web.topics.items() if first <= int(qid) <= last},
+            {qid: found for qid, found in worlds.web.qrels.items() if first <= int(qid) <= last},
+            {},
+        )
+        made[f'topics.web.{first}-{last}.txt'] = lambda own=own, first=first, last=last: corpora.web_topics(
+            own, first, last
+        )  # type: ignore[misc]
+        made[f'qrels.web.{first}-{last}.txt'] = own.qrels_trec
+    return made[name]()
+
+
+def _brought(name: str, path: Path, worlds: Worlds) -> None:
+    """What a user brings, below their folder: by agreement, by hand, or trained."""
+    if name == 'robust04/disk45':
+        corpora.disks(path, worlds.robust)
+    elif name == 'webtrack/clueweb':
+        corpora.clueweb(path, worlds.web)
+    elif name == 'deepct/test_results.tsv':
+        path.write_bytes(corpora.deepct(worlds.msmarco))
+    elif name == 'run.deepct.dev.small.tsv':
+        path.write_bytes(worlds.msmarco.run_msmarco(20))
+    elif name.startswith('cedr/'):
+        weights.cedr_folds(path, path.name, FOLDS if 'robust04' in name else len(WEB_YEARS))
+    elif name.endswith('monobert'):
+        weights.cross_encoder_folder(path, MONOBERT)
+    elif name.endswith('duobert') or name.startswith('duobert'):
+        weights.cross_encoder_folder(path, DUOBERT)
+    else:
+        raise KeyError(f'no stand-in for {name}')

@@ -1,0 +1,93 @@
+"""Stand-ins of texts: topics, judgments, passages that match them, and runs whose docids are those passages'."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.formats.topics import read_qrels, read_topics
+
+FILLERS = [
+    f'{first}{second}' for first in 'ba de fi go lu ma ne pi ro su ta ve'.split() for second in 'ran tel mok'.split()
+]
+TOPICS, PASSAGES = 100, 1000
+
+
+@dataclass(frozen=True)
+class World:
+    """A small collection: topics, judgments, passages by docid."""
+
+    topics: Mapping[str, str]
+    qrels: Mapping[str, Mapping[str, int]]
+    passages: Mapping[str, str]
+
+    def topics_tsv(self) -> bytes:
+        """`qid<TAB>text` lines."""
+        return ''.join(f'{qid}\t{text}\n' for qid, text in self.topics.items()).encode()
+
+    def qrels_trec(self) -> bytes:
+        """TREC judgments."""
+        lines = [f'{qid} 0 {docid} {grade}\n' for qid, own in self.qrels.items() for docid, grade in own.items()]
+        return ''.join(lines).encode()
+
+    def run_msmarco(self, seed: int, depth: int = 20) -> bytes:
+        """`qid<TAB>docid<TAB>rank` lines of candidates, the judged ones somewhere among them."""
+        return b''.join(b'%s\t%s\t%d\n' % line for line in self.ranked(seed, depth))
+
+    def ranked(self, seed: int, depth: int) -> Iterable[tuple[bytes, bytes, int]]:
+        """(qid, docid, rank)."""
+        chance = random.Random(seed)
+        docids = list(self.passages)
+        for qid in self.topics:
+            found = dict.fromkeys([*chance.sample(docids, depth - 1), *self.qrels.get(qid, ())])
+            order = chance.sample(list(found), len(found))
+            for rank, docid in enumerate(order, 1):
+                yield qid.encode(), docid.encode(), rank
+
+
+def made_world(topics: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]], docids: Sequence[str]) -> World:
+    """A passage for each docid: words of the topics that it is judged for, of one other topic, and fillers."""
+    chance = random.Random(0)
+    texts = list(topics.values())
+    of: dict[str, list[str]] = {}
+    for qid, own in qrels.items():
+        for docid in own:
+            of.setdefault(docid, []).append(topics[qid])
+    passages = {}
+    for docid in docids:
+        words = ' '.join([*of.get(docid, []), chance.choice(texts)]).split()
+        words += chance.choices(FILLERS, k=12)
+        chance.shuffle(words)
+        passages[docid] = ' '.join(words).capitalize() + ' — é.'
+    return World(topics, qrels, passages)
+
+
+def msmarco(data: Path) -> World:
+    """The first topics of dev.small with their judgments; docids of these and of a real run."""
+    judged = read_qrels(data / 'msmarco' / 'qrels.msmarco-passage.dev-subset.txt.gz')
+    topics = {
+        query.qid: query.text for query in read_topics(data / 'msmarco' / 'topics.msmarco-passage.dev-subset.txt.gz')
+    }
+    topics = dict(list(topics.items())[:TOPICS])
+    qrels = {qid: judged[qid] for qid in topics}
+    docids = dict.fromkeys(docid for own in qrels.values() for docid in own)
+    for ranking in read_run(data / 'runs' / 'dl19.BM25.run.gz').values():
+        docids |= dict.fromkeys(hit.docid for hit in ranking)
+    return made_world(topics, qrels, sorted(list(docids)[:PASSAGES], key=int))
+
+
+def numbered(qids: Sequence[str], docids: Sequence[str], relevant: int = 3) -> World:
+    """Invented topics with these numbers, and judgments, over these documents."""
+    chance = random.Random(1)
+    topics = {qid: ' '.join(chance.sample(FILLERS, 3)) for qid in qids}
+    qrels = {qid: {docid: chance.choice((1, 2)) for docid in chance.sample(docids, relevant)} for qid in qids}
+    return made_world(topics, qrels, docids)
+
+
+def gzipped(content: bytes) -> bytes:
+    """The same bytes each time."""
+    return gzip.compress(content, 1, mtime=0)

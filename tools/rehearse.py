@@ -1,0 +1,62 @@
+"""Every condition that was not run, run from download to score on stand-ins of what it needs (`make rehearsal`).
+
+The stand-ins have the real names, formats and packing, and a few hundred texts; the scores mean nothing and are shown
+nowhere. A condition whose scores were all computed is REHEARSED; what fails, fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Status 0 where nothing failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('files', nargs='*', help='regression files; default: all')
+    parser.add_argument('--condition', action='append', default=[], help='only this one; repeatable')
+    parser.add_argument('--data', default='../shared/data', help='real topics, judgments and runs')
+    parser.add_argument('--folder', default='runs/rehearsal', help='made anew')
+    parser.add_argument('--processes', action='store_true', help='a process for each command, as in a real run')
+    parser.add_argument('--jobs', type=int, default=2, help='with --processes: conditions at a time')
+    parser.add_argument('--report', help='write what was rehearsed (regressions/rehearsed.json)')
+    options = parser.parse_args(arguments)
+    folder = Path(options.folder).resolve()
+    if folder.exists():
+        shutil.rmtree(folder)
+    os.environ['PYSERINI_REPBERT_CACHE'] = str(folder / 'cache')
+    os.environ['HF_HOME'] = str(folder / 'hf')
+    for name in ('PYSERINI_REPBERT_OFFLINE', 'HF_HUB_OFFLINE', 'http_proxy', 'HTTP_PROXY'):
+        os.environ.pop(name, None)
+    from tools.rehearsal.running import rehearse
+
+    files = options.files or sorted(str(path) for path in (ROOT / 'regressions').glob('*.yaml'))
+    start = time.monotonic()
+    found = rehearse(files, options.condition, Path(options.data), folder, options.jobs, options.processes)
+    for name, why in found.failed.items():
+        print(f'FAIL {name}: {why}')
+    for name, why in found.not_run.items():
+        print(f'NOT RUN {name}: {why}')
+    seconds = time.monotonic() - start
+    print(
+        f'{len(found.rehearsed)} REHEARSED, {len(found.failed)} FAIL, {len(found.not_run)} NOT RUN in {seconds:.0f} s'
+    )
+    if options.report:
+        commit = subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], cwd=ROOT, capture_output=True, text=True)
+        record = {'commit': commit.stdout.strip(), 'seconds': round(seconds), 'rehearsed': found.rehearsed}
+        Path(options.report).write_text(json.dumps(record, indent=1) + '\n', encoding='utf-8')
+    return 1 if found.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
