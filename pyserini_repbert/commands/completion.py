@@ -54,7 +54,7 @@ def complete_command(commands: Mapping[str, str]) -> list[str]:
     line, point = os.environ['COMP_LINE'], int(os.environ['COMP_POINT'])
     words: list[str] = argcomplete.lexers.split_line(line, point)[3]
     if len(words) >= 2 and words[1] in commands:
-        return words[1:]
+        return list(words[1:])
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument('command', choices=list(commands))
     parser.add_argument('--version', action='store_true')
