@@ -60,8 +60,8 @@ def regressions() -> str:
         'why': HOSTILE,
         'missing': [],
         'commands': [HOSTILE],
-        'scores': [{**texts, 'measured': 0.5, 'status': 'FAIL'}],
-        'fingerprint': {HOSTILE: HOSTILE},
+        'scores': [{**texts, 'measured': 0.5, 'status': 'FAIL', 'cell': ''}],
+        'fingerprint': {f'{HOSTILE} weights': HOSTILE},
     }
     files = [{'file': HOSTILE, 'title': HOSTILE, 'conditions': [condition]}]
     return regressions_page({'environment': {HOSTILE: HOSTILE}, 'totals': {'FAIL': 1}, 'files': files})

@@ -19,7 +19,7 @@ from pyserini_repbert.regression.fetching.needs import Pair, is_out_of_reach, ne
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.runner import Outcome, run_all
 from pyserini_repbert.regression.schema import Regression
-from pyserini_repbert.regression.workspace import LAST_LINES, CommandFailedError, Workshop
+from pyserini_repbert.regression.workspace import LAST_LINES, CommandFailedError, Workspace
 from tools.rehearsal.server import serving
 from tools.rehearsal.stand_ins import stand_ins
 
@@ -51,16 +51,16 @@ def rehearse(
     data, work = folder / 'data', folder / 'work'
     data.mkdir(parents=True, exist_ok=True)
 
-    def workshops(kind: type[Workshop], data: Path) -> dict[str, Workshop]:
+    def workspaces(kind: type[Workspace], data: Path) -> dict[str, Workspace]:
         return {path: kind(own, work, str(data), VERSION) for path, own in regressions.items()}
 
     regressions: dict[str, Regression] = {file: read_regression(file) for file in files}
     absent: list[tuple[str, Pair]] = []
-    for path, before in workshops(Workshop, real).items():
+    for path, before in workspaces(Workspace, real).items():
         wanted = [own for own in regressions[path].conditions if own.expected and (not chosen or own.name in chosen)]
         absent += [(path, (own, before)) for own in wanted if needs_of(own, before)]
     regressions = {path: regressions[path] for path, _ in absent}
-    bare = workshops(Workshop, data)  # the user's folder has none of the real data: topics are fetched too
+    bare = workspaces(Workspace, data)  # the user's folder has none of the real data: topics are fetched too
     needs = [need for path, (own, before) in absent for pair in (before, bare[path]) for need in needs_of(own, pair)]
     site = stand_ins(needs, real, folder / 'site', data)
     found = Rehearsal()
@@ -72,17 +72,17 @@ def rehearse(
         if status := _fetched(arguments) if processes else run(regression_command, arguments):
             found.failed['regression fetch'] = f'status {status}'
         # what is here now decides the paths that commands are given
-        ready = workshops(Workshop if processes else OneProcess, data)
+        ready = workspaces(Workspace if processes else OneProcess, data)
         pairs = [(own, ready[path]) for path, (own, _) in absent]
         outcomes = run_all(pairs, jobs if processes else 1, True, _show)
-        for (condition, workshop), outcome in zip(pairs, outcomes, strict=True):
-            never = is_out_of_reach(needs_of(condition, workshop))
-            _sort(f'{workshop.regression.name} {condition.name}', outcome, never, found)
+        for (condition, workspace), outcome in zip(pairs, outcomes, strict=True):
+            never = is_out_of_reach(needs_of(condition, workspace))
+            _sort(f'{workspace.regression.name} {condition.name}', outcome, never, found)
     os.environ.pop(mirror.VARIABLE)
     return found
 
 
-class OneProcess(Workshop):
+class OneProcess(Workspace):
     """Runs each command in this process, from its words on."""
 
     def run(self, command: str) -> str:
@@ -110,8 +110,8 @@ def _sort(name: str, outcome: Outcome, never: bool, found: Rehearsal) -> None:
         found.failed[name] = outcome.why or lacking or 'no score'
 
 
-def _show(workshop: Workshop, outcome: Outcome) -> None:
-    name = f'{workshop.regression.name} {outcome.condition.name}'
+def _show(workspace: Workspace, outcome: Outcome) -> None:
+    name = f'{workspace.regression.name} {outcome.condition.name}'
     print(f'{name} ({outcome.seconds:.0f} s) {outcome.why[:300]}', flush=True)
 
 
