@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command, recording
@@ -16,8 +16,10 @@ from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyserini_repbert.explain.hits import HitReasons
     from pyserini_repbert.names.indexes import NamedIndex
-    from pyserini_repbert.pipeline.searching import Request
+    from pyserini_repbert.pipeline.searching import Found, Request
+    from pyserini_repbert.ranking import Query, Ranking
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -38,19 +40,27 @@ def make_parser() -> argparse.ArgumentParser:
         metavar='TEXT',
         help='a question; may be given several times',
     )
+    what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
     parser.add_argument('--index', help='an index folder or a catalog name; not needed where --sparse names one')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
     parser.add_argument('--ann', action='store_true', help='search the approximate index: for few queries')
     parser.add_argument('--sparse', action='append', metavar='NAME[@INDEX]', help='a sparse technique; repeatable')
+    parser.add_argument('--k1', type=command.finite_number, help="BM25's, if not that of the technique or index")
+    parser.add_argument('--b', type=command.finite_number, help='likewise')
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')
     parser.add_argument('--fusion', choices=('interleave', 'rrf', 'interpolation'), help='default interleave')
     parser.add_argument('--sparse-first', action='store_true', help='fuse with the sparse rankings first')
     add_formula_arguments(parser)
+    parser.add_argument(
+        '--explain',
+        action='store_true',
+        help='below each hit: its rank in each ranking, and what the last reranker saw in it',
+    )
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     parser.add_argument('--output', help='the run file to write, with --topics')
     parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
-    parser.add_argument('--tag', help="the run's tag; by default the name of the output file")
+    parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
     parser.add_argument('--threads', type=command.threads, default=1, help="1 leaves PyTorch's own setting")
     parser.add_argument('--batch-size', type=command.positive_int, default=512, help='topics searched together')
@@ -71,12 +81,14 @@ def main(arguments: list[str]) -> int | None:
         raise command.usage('--output is for --topics: give both, or ask a --query')
     if options.provenance and options.topics is None:
         raise command.usage('--provenance is for --topics')
+    if options.explain and options.topics is not None:
+        raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.formats.runs import check_format, default_tag
 
     forbid_downloads(options.offline)
-    options.hits = options.hits or (_SHOWN_HITS if options.query else _RUN_HITS)
-    if options.query:
+    options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
+    if not options.topics:
         _answer(options)
         return 0
     options.tag = options.tag or default_tag(options.output)
@@ -87,13 +99,42 @@ def main(arguments: list[str]) -> int | None:
 
 def _answer(options: argparse.Namespace) -> None:
     from pyserini_repbert.commands.terminal import shown_hits
-    from pyserini_repbert.pipeline.searching import search
+    from pyserini_repbert.pipeline.searching import opened, search
     from pyserini_repbert.ranking import Query
 
-    topics = [Query(str(number), text) for number, text in enumerate(options.query)]
+    request = _request(options)
     with _Watcher(options) as watcher:
-        found = search(_request(options), topics, options.hits, watcher, with_texts=True)
-    print('\n\n'.join(shown_hits(query.text, found.run[query.qid]) for query in topics))
+        already = opened(request, watcher)
+    reasons_of = _reasons(options, request)
+
+    def answers(texts: Sequence[str]) -> list[tuple[Ranking, list[HitReasons]]]:
+        topics = [Query(str(number), text) for number, text in enumerate(texts)]
+        with _Watcher(options) as watcher:
+            found = search(request, topics, options.hits, watcher, with_texts=True, already=already)
+        return [(found.run[query.qid], reasons_of(query, found)) for query in topics]
+
+    if options.interactive:
+        from pyserini_repbert.commands.search_interactive import ask
+
+        ask(lambda text: answers([text])[0])
+        return
+    found = zip(options.query, answers(options.query), strict=True)
+    shown = [shown_hits(text, hits, reasons if options.explain else ()) for text, (hits, reasons) in found]
+    print('\n\n'.join(shown))
+
+
+def _reasons(options: argparse.Namespace, request: Request) -> Callable[[Query, Found], list[HitReasons]]:
+    """What gives the reasons for the hits of a query: with --explain what the last reranker saw, too."""
+    from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
+
+    last = request.stages[-1] if request.stages and options.explain else None
+    reason = reranker_reason(last.name, request.settings.devices[0]) if last else None
+
+    def reasons(query: Query, found: Found) -> list[HitReasons]:
+        inputs = [part[query.qid] for part in found.parts]
+        return hit_reasons(query.text, found.run[query.qid], found.names, inputs, reason, last.k if last else 0)
+
+    return reasons
 
 
 def _write_run(options: argparse.Namespace) -> None:
@@ -129,6 +170,8 @@ def _request(options: argparse.Namespace) -> Request:
     if (options.fusion or options.depth) and len(sparse) + dense < 2:
         flag = '--fusion' if options.fusion else '--depth'
         raise command.usage(f'{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
+    if (options.k1, options.b) != (None, None) and not sparse:
+        raise command.usage('--k1 and --b are for --sparse')
     if options.ann and not dense:
         raise command.usage('--ann is for dense search: give --encoder with --sparse')
     if dense and options.index is None:
@@ -155,6 +198,8 @@ def _request(options: argparse.Namespace) -> Request:
         options.max_length,
         options.threads,
         options.batch_size,
+        options.k1,
+        options.b,
     )
 
 

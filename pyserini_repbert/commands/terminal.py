@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.ranking import Ranking
+
+if TYPE_CHECKING:
+    from pyserini_repbert.explain.hits import HitReasons
 
 _INDENT = '      '
 _LINES = 4
 
 
-def shown_hits(query: str, hits: Ranking) -> str:
-    """The query and its hits as lines of text; a passage is cut to a few lines."""
+def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) -> str:
+    """The query and its hits as lines of text, their reasons below them; a passage is cut to a few lines."""
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     lines = [f'? {query}']
     if not hits:
@@ -23,4 +28,12 @@ def shown_hits(query: str, hits: Ranking) -> str:
             text = ' '.join(hit.text.split())
             wrapped = textwrap.wrap(text, width - len(_INDENT), max_lines=_LINES, placeholder=' …')
             lines += [_INDENT + line for line in wrapped]
+        if reasons:
+            lines += [_INDENT + line for line in said_reasons(reasons[rank - 1])]
     return '\n'.join(lines)
+
+
+def said_reasons(reasons: HitReasons) -> list[str]:
+    """Lines: 'repbert-demo 1, bm25 -', and what the reranker saw."""
+    ranks = ', '.join(f'{name} {"-" if rank is None else rank}' for name, rank in reasons.ranks)
+    return [f'ranks: {ranks}', *([f'why: {reasons.reranker}'] if reasons.reranker else [])]

@@ -41,6 +41,7 @@ class Request:
     method, alpha, rrf_k, depth : of the fusion, see `FirstStage`
     stages, settings : rerankers, and how they run: device and precision are the encoder's, too
     corpus : where an index that is to be built has its passages, or else those to rerank
+    k1, b : BM25's, if not those of the techniques
     build, download : build a catalog index, fetch a prebuilt one, where it is not here
     max_length : wordpieces kept of a query
     threads, batch_size : CPU threads; topics searched together
@@ -63,6 +64,8 @@ class Request:
     max_length: int | None = None
     threads: int = 1
     batch_size: int = 512
+    k1: float | None = None
+    b: float | None = None
 
     @property
     def is_dense(self) -> bool:
@@ -101,15 +104,26 @@ class Found(NamedTuple):
     indexes: tuple[Input, ...]
 
 
-def search(request: Request, topics: Sequence[Query], hits: int, watcher: Watcher, with_texts: bool = False) -> Found:
+Opened = tuple[FirstStage, tuple[Input, ...]]
+
+
+def search(
+    request: Request,
+    topics: Sequence[Query],
+    hits: int,
+    watcher: Watcher,
+    with_texts: bool = False,
+    already: Opened | None = None,
+) -> Found:
     """Search all topics; every one has a ranking, and with `with_texts` its hits have text where an index stores it.
 
+    `already` is what `opened` gave for the request, for one search after another.
     What cannot be had is refused before anything is searched; raises what its parts raise.
     """
     combiner(len(request.sparse) + request.is_dense, request.method, None, request.alpha, request.rrf_k)
     apart = request.corpus if request.stages and not request.build else None
     texts = texts_opener(apart, None) if apart else None
-    stage, indexes = opened(request, watcher)
+    stage, indexes = already or opened(request, watcher)
     depth = max(hits, request.stages[0].k) if request.stages else hits
     run: Run = {}
     parts: list[Run] = [{} for _ in stage.names]
@@ -141,12 +155,13 @@ def search(request: Request, topics: Sequence[Query], hits: int, watcher: Watche
     return Found(run, stage.names, parts, milliseconds, reranked, models, indexes)
 
 
-def opened(request: Request, watcher: Watcher) -> tuple[FirstStage, tuple[Input, ...]]:
+def opened(request: Request, watcher: Watcher) -> Opened:
     """The searchers that a request names, in the order in which their rankings are fused, and their indexes."""
     device = request.settings.devices[0]
     named: list[tuple[str, Any]] = []
     for spec in request.sparse:
-        named.append((spec, open_sparse(spec, request.index, watcher.building, request.download, device)))
+        settings = (request.download, device, request.k1, request.b)
+        named.append((spec, open_sparse(spec, request.index, watcher.building, *settings)))
     indexes = [Input('sparse', spec, checksum(getattr(searcher, 'index', ''))) for spec, searcher in named]
     if request.is_dense:
         dense, folder = _dense(request, device, watcher)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
 from pyserini_repbert.names.sparse import find_sparse
+from pyserini_repbert.pyserini_bridge.sparse_settings import default_settings
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher, run_of, stored_texts
 
@@ -77,16 +79,26 @@ def open_sparse(
     on_build: Callable[[Path], object] | None = None,
     download: bool = False,
     device: str = 'cpu',
+    k1: float | None = None,
+    b: float | None = None,
 ) -> LuceneSparseSearcher | EpicImpactSearcher:
     """A sparse searcher; see `names.sparse.find_sparse`, whose parameters and errors are these.
 
-    `device` is where the query encoder of an index of EPIC's impacts computes.
+    `device` is where the query encoder of an index of EPIC's impacts computes; `k1` and `b` are BM25's, if not those of
+    the technique or of the index's own record. InputError for them with what is no BM25.
     """
     found = find_sparse(spec, index, on_build, download)
+    changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
+    if changes and (found.of_impacts or (found.settings is not None and found.settings.model != 'bm25')):
+        raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))
     if found.of_impacts:
         from pyserini_repbert.search.impact import EpicImpactSearcher
 
         return EpicImpactSearcher(found.folder, device=device)
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
 
-    return LuceneSparseSearcher(found.folder, found.settings)
+    settings = found.settings
+    if changes:
+        known = settings or default_settings(found.folder)
+        settings = replace(known, k1=known.k1 if k1 is None else k1, b=known.b if b is None else b)
+    return LuceneSparseSearcher(found.folder, settings)

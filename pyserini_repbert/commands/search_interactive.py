@@ -1,0 +1,80 @@
+"""`search --interactive`: questions at a prompt with a history, hits as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.commands.terminal import said_reasons
+from pyserini_repbert.errors import MissingDependencyError, PyseriniRepbertError
+
+if TYPE_CHECKING:
+    from pyserini_repbert.explain.hits import HitReasons
+    from pyserini_repbert.ranking import Ranking
+
+Answer = Callable[[str], 'tuple[Ranking, Sequence[HitReasons]]']
+_PURPOSE = 'search --interactive'
+_INSTALL = "'pyserini-repbert[terminal]'"
+
+
+def ask(answer: Answer, session: Any = None, console: Any = None) -> None:
+    """Answer what is typed until it ends (Ctrl-D, or an empty line); an error is said, and the next question asked.
+
+    Parameters
+    ----------
+    session, console : prompt_toolkit's and rich's, if not those of this terminal
+
+    Raises
+    ------
+    MissingDependencyError
+        without prompt_toolkit or rich
+    """
+    session, console = session or _session(), console or _console()
+    while True:
+        try:
+            query = session.prompt('? ').strip()
+        except (EOFError, KeyboardInterrupt):
+            return
+        if not query:
+            return
+        try:
+            hits, reasons = answer(query)
+        except PyseriniRepbertError as error:
+            console.print(f'error: {error}', markup=False)
+            continue
+        console.print(_table(hits, reasons))
+
+
+def _table(hits: Ranking, reasons: Sequence[HitReasons]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(caption=None if len(hits) else 'no hits')
+    for name, side in (('', 'right'), ('docid', 'left'), ('score', 'right'), ('passage, and why', 'left')):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for rank, (hit, own) in enumerate(zip(hits, reasons, strict=True), 1):
+        passage = Text(' '.join((hit.text or '').split()))
+        for line in said_reasons(own):
+            passage.append(f'\n{line}', style='dim')
+        table.add_row(str(rank), Text(hit.docid), f'{hit.score:.4f}', passage)
+    return table
+
+
+def _session() -> Any:
+    try:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import FileHistory
+    except ImportError as error:
+        raise MissingDependencyError.of('prompt_toolkit', _PURPOSE, _INSTALL) from error
+    from pyserini_repbert.catalog import cache_folder
+
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    return PromptSession(history=FileHistory(str(cache_folder() / 'search_history')))
+
+
+def _console() -> Any:
+    try:
+        from rich.console import Console
+    except ImportError as error:
+        raise MissingDependencyError.of('rich', _PURPOSE, _INSTALL) from error
+    return Console()

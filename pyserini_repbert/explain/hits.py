@@ -1,0 +1,90 @@
+"""Why a hit stands where it does: its rank in each input, and what the last reranker saw in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp
+
+from pyserini_repbert import catalog
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.explain.epic import explain_text
+from pyserini_repbert.explain.similarity import SimilarityModel
+from pyserini_repbert.fusion.interleaving import provenance
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.ranking import Candidate, Ranking
+
+_WORDS = 5  # of a query, in a line
+
+Reason = Callable[[str, Candidate], str]
+
+
+@dataclass(frozen=True)
+class HitReasons:
+    """Of one hit.
+
+    Attributes
+    ----------
+    ranks : (name, rank from 1, None where it lacks the hit) of each input
+    reranker : what the last reranker saw, in a line; '' without one, and for a hit that it did not read
+    """
+
+    ranks: tuple[tuple[str, int | None], ...]
+    reranker: str = ''
+
+
+def hit_reasons(
+    query: str,
+    hits: Ranking,
+    names: Sequence[str],
+    inputs: Sequence[Ranking],
+    reason: Reason | None = None,
+    reranked: int = 0,
+) -> list[HitReasons]:
+    """The reasons for each hit, in order.
+
+    Parameters
+    ----------
+    hits : with text, where `reason` is given
+    names, inputs : of the first stages
+    reason : from `reranker_reason`
+    reranked : how many of the hits the last reranker took
+    """
+    origins = provenance([ranking.docids for ranking in inputs], hits.docids)
+    found = []
+    for place, (hit, ranks) in enumerate(zip(hits, origins, strict=True)):
+        said = reason(query, hit) if reason and place < reranked and hit.text is not None else ''
+        found.append(HitReasons(tuple(zip(names, ranks, strict=True)), said))
+    return found
+
+
+def reranker_reason(name: str, device: str = 'cpu') -> Reason:
+    """What a reranker sees in a passage: EPIC's contributions, CEDR's best matches, a cross-encoder's probability.
+
+    Errors are those of `open_checkpoint`.
+    """
+    checkpoint = open_checkpoint(name, catalog.checkpoint_kind(name) or 'rerankers')
+    system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
+    if system == 'epic':
+        encoder = EpicEncoder(checkpoint, device)
+        return lambda query, hit: _epic(encoder, query, str(hit.text))
+    if system == 'cedr':
+        model = SimilarityModel(checkpoint, device)
+        return lambda query, hit: _cedr(model, query, str(hit.text))
+    if system == 'monobert':
+        return lambda query, hit: f'relevant with p = {exp(min(hit.score, 0.0)):.4f}'
+    return lambda query, hit: f'{hit.score:.4f} from comparisons with the others'
+
+
+def _epic(encoder: EpicEncoder, query: str, text: str) -> str:
+    parts = explain_text(encoder, query, text).contributions[:_WORDS]
+    return ' + '.join(f'{part.term} {part.contribution:.2f}' for part in parts if part.contribution > 0)
+
+
+def _cedr(model: SimilarityModel, query: str, text: str) -> str:
+    if not text.split():
+        return ''
+    (last,) = model.maps(query, text, [model.config.num_hidden_layers])
+    best = [matches[0] for matches in last.best_matches(1)]
+    pairs = sorted(zip(last.query, best, strict=True), key=lambda own: -own[1][2])[:_WORDS]
+    return ', '.join(f'{word}~{match} {value:.2f}' for word, (match, _, value) in pairs)

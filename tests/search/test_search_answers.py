@@ -1,0 +1,97 @@
+"""Questions answered with reasons, and at a prompt."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.search import main
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.explain import explain_text
+from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.ranking import Candidate, Ranking
+
+
+@pytest.fixture
+def bundle(tiny_checkpoint, corpus_file, tmp_path):
+    encode_corpus(
+        open_corpus(corpus_file(9)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'b', store_text=True
+    )
+    return tmp_path / 'b'
+
+
+def test_ranks_in_each_input():
+    hits = Ranking(['b', 'a', 'c'], [3, 2, 1])
+    inputs = [Ranking(['a', 'b'], [2, 1]), Ranking(['c', 'b'], [2, 1])]
+    found = hit_reasons('q', hits, ['one', 'two'], inputs)
+    assert [own.ranks for own in found] == [
+        (('one', 2), ('two', 2)),
+        (('one', 1), ('two', None)),
+        (('one', None), ('two', 1)),
+    ]
+    assert {own.reranker for own in found} == {''}
+
+
+def test_epics_reason_is_its_greatest_contributions(tiny_epic):
+    folder = tiny_epic()
+    said = reranker_reason(str(folder))('red cat', Candidate('d', 1.0, 'the cat sat on the red mat'))
+    parts = explain_text(EpicEncoder(folder), 'red cat', 'the cat sat on the red mat').contributions
+    assert said == ' + '.join(f'{own.term} {own.contribution:.2f}' for own in parts[:5] if own.contribution > 0)
+    assert 'cat ' in said
+
+
+def test_cedrs_reason_is_its_best_matches(tiny_cedr):
+    said = reranker_reason(str(tiny_cedr('knrm')))('red cat', Candidate('d', 1.0, 'the cat sat'))
+    words = [pair.partition('~')[0] for pair in said.split(', ')]
+    assert sorted(words) == ['cat', 'red']
+    values = [float(pair.rpartition(' ')[2]) for pair in said.split(', ')]
+    assert values == sorted(values, reverse=True) and all(-1 <= value <= 1 for value in values)
+
+
+def test_the_command_explains(bundle, cross_encoder_folder, capsys):
+    mono = cross_encoder_folder('monobert')
+    command = ['--index', str(bundle), '--query', 'red cat', '--hits', '3', '--quiet']
+    assert run(main, [*command, '--rerank', f'{mono}@2']) == 0
+    plain = capsys.readouterr().out
+    assert run(main, [*command, '--rerank', f'{mono}@2', '--explain']) == 0
+    shown = capsys.readouterr().out
+    own = ('      ranks: ', '      why: ')
+    assert [line for line in shown.splitlines() if not line.startswith(own)] == plain.splitlines()
+    assert shown.count('ranks: tiny ') == 3 and shown.count('why: relevant with p = 0.') == 2
+
+
+def test_explain_is_for_questions(bundle, tmp_path, capsys):
+    (tmp_path / 't.tsv').write_text('1\tred\n')
+    flags = ['--topics', str(tmp_path / 't.tsv'), '--index', str(bundle), '--output', str(tmp_path / 'o'), '--explain']
+    assert run(main, flags) == 2
+    assert '--explain is for --query' in capsys.readouterr().err and not (tmp_path / 'o').exists()
+
+
+def test_a_prompt_answers_until_it_ends(bundle, monkeypatch):
+    pytest.importorskip('prompt_toolkit')
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.input import create_pipe_input
+    from prompt_toolkit.output import DummyOutput
+    from rich.console import Console
+
+    from pyserini_repbert.commands import search_interactive
+
+    screen = io.StringIO()
+    monkeypatch.setattr(search_interactive, '_console', lambda: Console(file=screen, width=100))
+    with create_pipe_input() as typed:
+        session = PromptSession(input=typed, output=DummyOutput())
+        monkeypatch.setattr(search_interactive, '_session', lambda: session)
+        typed.send_text('red cat\rthe sea\r\r')
+        assert run(main, ['--index', str(bundle), '--interactive', '--hits', '2', '--quiet']) == 0
+    shown = screen.getvalue()
+    assert shown.count('docid') == 2 and shown.count('ranks: tiny 1') == 2
+
+
+def test_without_prompt_toolkit_the_extra_is_named(bundle, monkeypatch, capsys):
+    monkeypatch.setitem(__import__('sys').modules, 'prompt_toolkit', None)
+    assert run(main, ['--index', str(bundle), '--interactive', '--quiet']) == 2
+    assert "pip install 'pyserini-repbert[terminal]'" in capsys.readouterr().err
