@@ -44,7 +44,7 @@ def test_two_systems_side_by_side(opened, served):
             told = 'only in B' if up is None else '=' if up == 0 else f'{"▲" if up > 0 else "▼"} {abs(up)}'
             assert marks[move['docid']] == told
     common = sum(move['a'] is not None and move['b'] is not None for move in found['moves'])
-    assert page.locator('.links circle').count() == common
+    assert page.locator('.links .end').count() == common
     assert set(page.locator('.pair-row.relevant .docid').all_text_contents()) == {'g3'}
     page.locator('.pair-list').first.locator('.pair-row button').first.click()
     assert page.locator('dialog .passage').is_visible()

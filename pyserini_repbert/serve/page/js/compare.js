@@ -49,7 +49,8 @@ export function sideBySide(left, right, names, onopen) {
     const to = ranks[1].get(hit.docid);
     if (to === undefined) return [line(hit.docid, 'alone', place + 1, place + 1, 2, WIDE / 5)];
     const kind = to < place + 1 ? 'up' : to > place + 1 ? 'down' : 'same';
-    return [line(hit.docid, kind, place + 1, to, 2, WIDE - 8), svg('circle', { class: `end ${kind}`, cx: WIDE - 5, cy: y(to), r: 3.5 })];
+    return [line(hit.docid, kind, place + 1, to, 2, WIDE - 10),
+      svg('path', { class: `end ${kind}`, d: `M ${WIDE - 2} ${y(to)} l -10 -5 v 10 z` })];
   });
   const alone = right.filter((hit) => !ranks[0].has(hit.docid))
     .map((hit) => line(hit.docid, 'alone', ranks[1].get(hit.docid), ranks[1].get(hit.docid), WIDE - 2, (4 * WIDE) / 5));
@@ -97,5 +98,6 @@ export function comparison({ about, found, dialog }) {
     own.candidates.find((other) => other.docid === hit.docid)]), about.fusions);
   return [figures(found),
     h('div', { class: 'pair-heads' }, sides.map((own, place) => h('div', null, h('h2', null, names[place]), stepsStrip(own, about.fusions)))),
+    h('p', { class: 'note' }, 'Arrows lead from A to B: green where B ranks a passage higher, orange where lower.'),
     sideBySide(sides[0].candidates, sides[1].candidates, names, open)];
 }

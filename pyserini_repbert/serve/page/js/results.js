@@ -94,7 +94,8 @@ export function results({ about, answer, state, onopen, onsystem }) {
   if (!answer.candidates.length) return [strip, noHits(about, answer, onsystem)];
   const deepest = Math.max(...answer.candidates.flatMap((hit) => (hit.provenance ?? []).map((own) => own.rank ?? 1)));
   const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
-  return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip), h('div', { class: 'hits' }, cards)];
+  return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip,
+    answer.rankings?.length > 1 && h('p', { class: 'note' }, 'The line of a hit goes through its rank in each ranking, the best on top.')), h('div', { class: 'hits' }, cards)];
 }
 
 function noHits(about, answer, onsystem) {
