@@ -6,7 +6,7 @@ import { button, message } from './messages.js';
 import { whyPanel } from './why.js';
 import { count, duration, measure, score } from './words.js';
 
-const LONG = 620; // characters of a passage that are shown at once
+const LONG = { wide: 620, narrow: 300 }; // characters of a passage that are shown at once
 
 /** The steps of an answer with their time, and a bar that is divided as the time was; answer: with its system and steps. */
 export function stepsStrip(answer, fusions) {
@@ -48,7 +48,8 @@ export function partsOf(hit) {
 
 function shownPassage(parts) {
   const whole = passage(parts, { class: 'passage' });
-  if (parts.reduce((sum, own) => sum + own.text.length, 0) <= LONG) return whole;
+  const most = window.matchMedia('(max-width: 40rem)').matches ? LONG.narrow : LONG.wide;
+  if (parts.reduce((sum, own) => sum + own.text.length, 0) <= most) return whole;
   whole.classList.add('cut');
   const more = button('Whole passage', () => {
     const cut = whole.classList.toggle('cut');
