@@ -36,7 +36,7 @@ _SPREAD = 0.7
 class Rows:
     """An encoder to which a passage's text is the number of its row."""
 
-    name, weights_sha256, limit, precision = 'rows', '0' * 64, 1, 'float32'
+    name, weights_sha256, limit, precision, pooling = 'rows', '0' * 64, 1, 'float32', 'mean'
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         self.vectors = vectors

@@ -57,6 +57,8 @@ def _check_bundle(place: Path) -> str:
         _compare(place / record.folder / SHARD, record)
     _compare(place / SETTINGS, manifest.settings)
     bundle = kind(place, verify=False)
+    for shard in bundle.shards:
+        shard.docids.verify()
     if isinstance(bundle, EpicBundle):
         size = f'{bundle.settings.prune or bundle.settings.vocabulary} {bundle.settings.weights}'
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import mmap
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +15,35 @@ from pyserini_repbert.errors import DamagedFileError
 
 
 class DocidColumn(Sequence[str]):
-    """The docids of `docids.txt` by row. Raises DamagedFileError where the file has not `count` lines."""
+    """The docids of `docids.txt` by row.
+
+    Opening maps the file and reads nothing of it; where the lines end is found when the first docid is asked for, which
+    raises DamagedFileError where the file has not `count` lines.
+    """
 
     def __init__(self, path: Path, count: int) -> None:
-        self._path = path
+        self._path, self._count = path, count
         with open(path, 'rb') as stream:
             self._data: mmap.mmap | bytes = b''
             if path.stat().st_size:
                 self._data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+    @cached_property
+    def _bounds(self) -> NDArray[np.int64]:
+        """int64 (count + 1,): -1, and where each line ends."""
         ends = np.flatnonzero(np.frombuffer(self._data, dtype=np.uint8) == ord('\n'))
-        if len(ends) != count:
-            raise DamagedFileError(f'{path} has {len(ends)} lines, its manifest says {count}: build the index again')
-        self._bounds = np.concatenate([[-1], ends]).astype(np.int64)
+        if len(ends) != self._count:
+            raise DamagedFileError(
+                f'{self._path} has {len(ends)} lines, its manifest says {self._count}: build the index again'
+            )
+        return np.concatenate([[-1], ends]).astype(np.int64)
+
+    def verify(self) -> None:
+        """Raises DamagedFileError where the file has not as many lines as docids."""
+        len(self._bounds)
 
     def __len__(self) -> int:
-        return len(self._bounds) - 1
+        return self._count
 
     def __getitem__(self, row: int) -> str:  # type: ignore[override]
         return self._decoded(self._data[self._bounds[row] + 1 : self._bounds[row + 1]])

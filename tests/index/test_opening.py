@@ -1,0 +1,74 @@
+"""What opening an index costs: nothing that grows with its passages."""
+
+from __future__ import annotations
+
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyserini_repbert import files
+from pyserini_repbert.encode import encode_corpus
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.formats.passages import Passage
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.index.check import check_index
+
+
+class Numbers:
+    """An encoder to which a text is a number."""
+
+    name, weights_sha256, dimension, limit, precision, pooling = 'numbers', '0' * 64, 2, 16, 'float32', 'mean'
+
+    def embed(self, texts, **_):
+        return np.array([[float(text), 1] for text in texts], np.float32)
+
+
+def write(folder: Path, count: int) -> Path:
+    passages = (Passage(f'd{row:09}', str(row)) for row in range(count))
+    encode_corpus(passages, Numbers(), folder, store_text=True)
+    return folder
+
+
+def bytes_read() -> int:
+    return int(Path('/proc/self/io').read_text().split()[1])
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='/proc counts the bytes that a process reads')
+def test_opening_reads_and_allocates_no_more_for_more_passages(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, '_TICK', 0)  # remembers the checksum of a file that was written just now
+    costs = []
+    for count in (500, 20_000):
+        folder = write(tmp_path / str(count), count)
+        time.sleep(0.01)
+        for _ in range(3):  # the first computes and remembers checksums, and loads modules
+            DenseBundle(folder)
+        tracemalloc.start()
+        before = bytes_read()
+        bundle = DenseBundle(folder)
+        costs.append((bytes_read() - before, tracemalloc.get_traced_memory()[1]))
+        tracemalloc.stop()
+        assert len(bundle) == count and bundle.docid(count - 1) == f'd{count - 1:09}'
+        assert bundle.texts(['d000000007']) == ['7']
+    (read, allocated), (read_of_more, allocated_of_more) = costs
+    assert abs(read_of_more - read) < 1000  # the digits of counts
+    assert abs(allocated_of_more - allocated) < 20_000  # 19,500 line ends would be 156,000
+
+
+def test_docids_of_another_number_of_lines_are_found_by_the_first_docid_and_by_a_check(tmp_path):
+    folder = write(tmp_path / 'index', 5)
+    path = folder / 'shard-00000' / 'docids.txt'
+    text = path.read_text()
+    path.write_text(text.replace('d000000003\n', 'd000000003-'))
+    bundle = DenseBundle(folder, verify=False)
+    assert len(bundle) == 5
+    expected = 'docids.txt has 4 lines, its manifest says 5: build the index again'
+    with pytest.raises(DamagedFileError, match=expected):
+        bundle.docid(0)
+    with pytest.raises(DamagedFileError, match='docids.txt is damaged: its sha256 is'):
+        DenseBundle(folder)
+    with pytest.raises(DamagedFileError, match='docids.txt is damaged: its sha256 is'):
+        check_index(folder)
