@@ -1,0 +1,46 @@
+"""The workflows of .github: as GitHub's schema has them; what they run is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / '.github' / 'workflows').glob('*.yml'))
+
+
+def runs(workflow: dict[str, Any]) -> list[str]:
+    """The commands of all steps."""
+    return [step['run'] for job in workflow['jobs'].values() for step in job['steps'] if 'run' in step]
+
+
+def test_jobs() -> None:
+    checks = yaml.safe_load((ROOT / '.github/workflows/checks.yml').read_text(encoding='utf-8'))
+    assert set(checks['jobs']) == {'lint', 'tests', 'regressions', 'docs', 'web', 'pyserini2'}
+    weekly = yaml.safe_load((ROOT / '.github/workflows/weekly.yml').read_text(encoding='utf-8'))
+    assert 'schedule' in weekly[True]  # YAML 1.1 reads the key 'on' as a truth value
+    assert any('regression quick' in command for command in runs(weekly))
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
+def test_targets_and_files_exist(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text(encoding='utf-8'))
+    targets = set(re.findall(r'^([\w-]+):', (ROOT / 'Makefile').read_text(encoding='utf-8'), re.MULTILINE))
+    for command in runs(workflow):
+        for target in re.findall(r'\bmake ([\w-]+)', command):
+            assert target in targets, command
+        for name in re.findall(r'\b(?:tests|regressions)/[\w./-]+', command):
+            assert (ROOT / name).exists(), command
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
+def test_githubs_schema(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from check_jsonschema import main as check
+
+    with pytest.raises(SystemExit) as ended:
+        check(['--builtin-schema', 'vendor.github-workflows', str(path)])
+    assert ended.value.code == 0, capsys.readouterr().out
