@@ -13,7 +13,7 @@ from pyserini_repbert.train.recipe import System
 
 SHIPPED = sorted(path.stem for path in RECIPES.glob('*.yaml'))
 PAPERS = ('repbert-msmarco', 'monobert-msmarco', 'duobert-msmarco', 'epic-msmarco', 'vanilla-robust04')
-VARIABLES = ('MSMARCO', 'MEDQUAD', 'RUNS', 'VANILLA', 'START', 'ROBUST04', 'INDEX', 'FOLD')
+VARIABLES = ('MSMARCO', 'MEDQUAD', 'RUNS', 'VANILLA', 'START', 'ROBUST04', 'INDEX', 'FOLD', 'CAR')
 VALIDATION = ('VALIDATION_TOPICS', 'VALIDATION_QRELS', 'VALIDATION_RUN')
 
 
