@@ -25,6 +25,8 @@ EXIT_FAIL = 1
 _OTHERS = {  # the first word -> the module and the function of its command
     'blame': ('blame', 'main'),
     'fetch': ('regression_fetch', 'main'),
+    'plan': ('regression_plan', 'main'),
+    'quick': ('regression_plan', 'quick_main'),
     'report': ('regression_report', 'main'),
     'badge': ('regression_report', 'badge_main'),
 }
@@ -53,7 +55,7 @@ def main(arguments: list[str]) -> int | None:
         return 0
     if not Path(options.data).is_dir():
         print(f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN', file=sys.stderr)
-    return _run(work, options, environment)
+    return run_work(work, options, environment)
 
 
 def _list(work: Work) -> None:
@@ -78,7 +80,8 @@ def _dry_run(work: Work) -> None:
             print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
 
 
-def _run(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
+def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
+    """Run conditions, show and report what became of them; status 1 with a FAIL."""
     from pyserini_repbert.regression.report import as_data
     from pyserini_repbert.regression.runner import Status, run_all
 
@@ -122,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     made = parser(
         'regression',
         'Run regression files: the commands of each condition, and its scores against the published ones. '
-        'With the word blame in front: what differs between two reports, and what of it moves a score.',
+        'With a word in front: fetch, plan, quick, report, badge or blame, each with a --help of its own.',
     )
     made.add_argument('files', nargs='*', metavar='FILE', help='regression files')
     made.add_argument('--all', action='store_true', help=f'without FILE, all of {FOLDER}/; heavy conditions too')

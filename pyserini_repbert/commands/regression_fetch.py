@@ -21,7 +21,6 @@ def main(arguments: Sequence[str]) -> int:
     """Status 0 where all that can be fetched is here now, 1 where something is not, 2 for wrong flags."""
     options = _parser().parse_args(arguments)
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.regression.fetching.fetcher import fetch_all
     from pyserini_repbert.regression.fetching.needs import cheapest_first, is_out_of_reach, needs_of
 
     work = chosen_work(options)
@@ -35,23 +34,30 @@ def main(arguments: Sequence[str]) -> int:
     if options.dry_run or not fetched:
         return 0
     forbid_downloads(options.offline)
+    return EXIT_INCOMPLETE if fetch_listed(fetched, options.quiet) else 0
+
+
+def fetch_listed(needs: Sequence[Need], quiet: bool) -> int:
+    """Fetch resources, with a bar and a line for each; how many failed."""
+    from pyserini_repbert.regression.fetching.fetcher import fetch_all
+
     bars = []
 
     def start(need: Need) -> object:
-        bars.append(progress(need.size, need.resource.name, 'B', options.quiet))
+        bars.append(progress(need.size, need.resource.name, 'B', quiet))
         return bars[-1].update
 
     def end(outcome: Fetched) -> None:
         bars.pop().close()
         print(f'{"FAILED" if outcome.problem else "fetched"} {outcome.need.resource.name}', flush=True)
 
-    outcomes = fetch_all(fetched, start, end)  # type: ignore[arg-type]  # tqdm has no annotations
+    outcomes = fetch_all(needs, start, end)  # type: ignore[arg-type]  # tqdm has no annotations
     failed = [outcome for outcome in outcomes if outcome.problem]
     for outcome in failed:
         resource = outcome.need.resource
         print(f'{resource.name} ({resource.what}): {" ".join(outcome.problem.split())}')
     print(f'{len(outcomes) - len(failed)} of {len(outcomes)} resources are here now')
-    return EXIT_INCOMPLETE if failed else 0
+    return len(failed)
 
 
 def _conditions(count: int) -> str:

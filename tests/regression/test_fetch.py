@@ -249,3 +249,21 @@ def test_archives_of_tar(tmp_path: Path) -> None:
     with pytest.raises(DamagedFileError, match='not a whole archive'):
         unpack('member *', [top], tmp_path / 'cut.tsv')
     assert not any((tmp_path / name).exists() for name in ('car.jsonl', 'other.tsv', 'cut.tsv'))
+
+
+def test_quick_fetches_and_checks_what_published_runs_tell(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / 'regressions').mkdir()
+    (tmp_path / 'far.yaml').rename(tmp_path / 'regressions' / 'far.yaml')
+    monkeypatch.chdir(tmp_path)
+    flags = ['--data', str(tmp_path / 'data'), '--work', str(tmp_path / 'work')]
+    assert run(main, ['quick', *flags, '--offline']) == 0
+    assert 'conditions: 2 NOT RUN' in capsys.readouterr().out and web.asked == []
+    web.add('https://a.example/zipped.zip', b'', status=404)
+    assert run(main, ['quick', *flags, '--report', 'report.json']) == 1
+    printed = capsys.readouterr().out
+    assert 'zipped (a run in an archive): ' in printed and 'status 404' in printed
+    assert 'conditions: 1 PASS, 1 NOT RUN' in printed
+    names = [one['name'] for one in json.loads(Path('report.json').read_text())['files'][0]['conditions']]
+    assert names == ['plain', 'zipped']  # neither what has to be asked for nor what was never published

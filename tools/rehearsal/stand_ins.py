@@ -11,7 +11,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.regression.fetching.needs import Need
 from pyserini_repbert.regression.schema import Origin
 from tools.rehearsal import corpora, weights
-from tools.rehearsal.texts import World, gzipped, msmarco, numbered
+from tools.rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
 
 WEB_YEARS = ((151, 200), (201, 250), (251, 300))
 FOLDS = 5
@@ -56,14 +56,14 @@ class Worlds:
         disks = [f'FT911-{n}' for n in range(1, 9)] + [f'FBIS3-{n}' for n in range(1, 9)]
         disks += [f'FR940101-0-{n:05d}' for n in range(1, 9)] + [f'LA010189-{n:04d}' for n in range(1, 9)]
         self.robust = numbered([qid for fold in self.folds for qid in fold], disks)
-        years = [str(qid) for first, _ in WEB_YEARS for qid in range(first, first + 10)]
+        years = [str(qid) for first, last in WEB_YEARS for qid in range(first, last + 1)]
         pages = [f'clueweb09-en0000-00-{n:05d}' for n in range(15)] + [
             f'clueweb12-0000tw-00-{n:05d}' for n in range(15)
         ]
         self.web = numbered(years, pages)
         paragraphs = [hashlib.sha1(str(n).encode()).hexdigest() for n in range(60)]
-        headings = [f'enwiki:Aftertaste/Cooking%20{n}' for n in range(20)]
-        self.car = numbered(headings, paragraphs)
+        headings = {f'enwiki:Aftertaste/Cooking%20{word}': f'Aftertaste/Cooking {word}' for word in FILLERS[:20]}
+        self.car = numbered(list(headings), paragraphs, texts=headings)
 
 
 def stand_ins(needs: Iterable[Need], real: Path, folder: Path, data: Path) -> Site:

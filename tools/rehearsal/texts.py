@@ -80,10 +80,12 @@ def msmarco(data: Path) -> World:
     return made_world(topics, qrels, sorted(list(docids)[:PASSAGES], key=int))
 
 
-def numbered(qids: Sequence[str], docids: Sequence[str], relevant: int = 3) -> World:
-    """Invented topics with these numbers, and judgments, over these documents."""
+def numbered(
+    qids: Sequence[str], docids: Sequence[str], relevant: int = 3, texts: Mapping[str, str] | None = None
+) -> World:
+    """Topics with these numbers, invented where no texts are given, and judgments, over these documents."""
     chance = random.Random(1)
-    topics = {qid: ' '.join(chance.sample(FILLERS, 3)) for qid in qids}
+    topics = texts or {qid: ' '.join(chance.sample(FILLERS, 3)) for qid in qids}
     qrels = {qid: {docid: chance.choice((1, 2)) for docid in chance.sample(docids, relevant)} for qid in qids}
     return made_world(topics, qrels, docids)
 

@@ -16,6 +16,7 @@ from pyserini_repbert.regression.workspace import Workspace
 Pair = tuple[Condition, Workspace]
 
 FETCHED = (Origin.ADDRESS, Origin.CATALOG)
+_FUSION = 'pyserini_repbert.fusion'  # besides the evaluation, all that published runs are put through
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
 _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(\s+unpacked)?')
 
@@ -88,6 +89,17 @@ def needs_of(condition: Condition, workspace: Workspace) -> list[Need]:
 def is_out_of_reach(needs: Iterable[Need]) -> bool:
     """Whether something was never published: the condition cannot be run, whatever is fetched."""
     return any(need.resource.origin is Origin.UNPUBLISHED for need in needs)
+
+
+def is_of_published_runs(condition: Condition, workshop: Workshop) -> bool:
+    """Whether published files are all that a condition needs: no model, no collection, nothing by hand, no Java."""
+    resources_needed = [workshop.regression.resources[name] for name in workshop.needed(condition.needs)]
+    commands = [*condition.commands, *(own for build in workshop.builds(condition.needs) for own in build.commands)]
+    return (
+        bool(condition.expected and resources_needed)
+        and all(one.origin is Origin.ADDRESS for one in resources_needed)
+        and all(command.split()[2] == _FUSION for command in commands)
+    )
 
 
 def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tuple[Pair, list[Need]]]:
