@@ -23,6 +23,7 @@ from pyserini_repbert.catalog import cache_folder
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import atomic_file
+from pyserini_repbert.mirror import mirrored
 
 SEED_VARIABLE = 'PYSERINI_SEED'  # names a folder that the tables are taken from instead of the network
 _TABLE = re.compile(
@@ -94,7 +95,7 @@ def _fetched(address: str, name: str, fetch: Callable[..., Any]) -> bytes:
     if is_offline():
         raise _missing(address, name, 'downloads are off')
     try:
-        with fetch(address, timeout=_TIMEOUT) as response:
+        with fetch(mirrored(address), timeout=_TIMEOUT) as response:
             content = bytes(response.read())
         json.loads(content)
     except (OSError, http.client.HTTPException, ValueError) as error:

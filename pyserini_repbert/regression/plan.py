@@ -15,9 +15,10 @@ from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.regression.fetching.needs import Need, Pair, cheapest_first
 from pyserini_repbert.regression.workspace import Workshop
 
-LUCENE_RATE = 4_000  # passages a second that one core indexes (benchmarks/real_size_lucene.py)
-LUCENE_BYTES = 500  # of index a passage, text and vectors stored (the same)
-SEARCH_RATE = 20  # topics a second over millions of passages
+# `index lucene` of 1% of MS MARCO's passages (benchmarks/real_size_memory.py makes them): 17.3 s of CPU, 68.2 MB
+LUCENE_RATE = 5_000  # passages a second that one core indexes
+LUCENE_BYTES = 770  # of index a passage, text and vectors stored
+SEARCH_RATE = 20  # topics a second over millions of passages: an assumption, not measured at that size
 RUN_BYTES = 45  # of a line of a TREC run, packed to a quarter
 TEXT_BYTES = 620  # of memory a passage whose text is kept (benchmarks/real_size_memory.py)
 LINE_BYTES = 80  # of memory a line of a run that is read (the same)

@@ -48,6 +48,7 @@ def test_published_runs_from_download_to_score(rehearsal: Rehearse) -> None:
     [
         ('msmarco-v1-passage.mono-duo', ['made.mono+duo_SUM+TCP', 'BM25 (Microsoft), candidates']),
         ('msmarco-v1-passage.repbert', ['made.RepBERT', 'made.docTTTTTquery', 'made.DeepCT']),
+        ('msmarco-v1-passage.epic', ['EPIC+BM25 r=100', 'EPIC+docTTTTTquery r=100']),
         ('robust04.cedr', ['CEDR-PACRR', 'DRMM (BERT ft)']),
         ('webtrack.cedr', ['Vanilla BERT']),
         ('trec-car.mono-duo', ['+monoBERT+duoBERT_MAX', 'EPIC']),
