@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.regression.fetching.needs import Need, Pair, cheapest_first
-from pyserini_repbert.regression.workspace import Workshop
+from pyserini_repbert.regression.workspace import Workspace
 
 # `index lucene` of 1% of MS MARCO's passages (benchmarks/real_size_memory.py makes them): 17.3 s of CPU, 68.2 MB
 LUCENE_RATE = 5_000  # passages a second that one core indexes
@@ -79,25 +79,25 @@ def plan(work: Sequence[Pair], rate: float) -> Plan:
     """
     ordered = cheapest_first(work)
     steps: dict[str, Step] = {}
-    for (condition, workshop), _ in ordered:
-        scale = next((own for start, own in SCALES.items() if workshop.regression.name.startswith(start)), None)
+    for (condition, workspace), _ in ordered:
+        scale = next((own for start, own in SCALES.items() if workspace.regression.name.startswith(start)), None)
         if scale is None:
             continue
-        for build in workshop.builds(condition.needs):
-            place = workshop.places[build.name]
+        for build in workspace.builds(condition.needs):
+            place = workspace.places[build.name]
             if place not in steps:
-                steps[place] = _step(build.name, build.commands, workshop, scale, rate)
-        own = _step(f'{workshop.regression.name} {condition.name}', condition.commands, workshop, scale, rate)
+                steps[place] = _step(build.name, build.commands, workspace, scale, rate)
+        own = _step(f'{workspace.regression.name} {condition.name}', condition.commands, workspace, scale, rate)
         steps[own.name] = own
-    names = [f'{workshop.regression.name} {condition.name}' for (condition, workshop), _ in ordered]
+    names = [f'{workspace.regression.name} {condition.name}' for (condition, workspace), _ in ordered]
     needs = [need for _, new in ordered for need in new]
     return Plan(names, needs, [step for step in steps.values() if step.hours or step.disk])
 
 
-def _step(name: str, commands: Sequence[str], workshop: Workshop, scale: Scale, rate: float) -> Step:
+def _step(name: str, commands: Sequence[str], workspace: Workspace, scale: Scale, rate: float) -> Step:
     hours, disk, memory = 0.0, 0, 0
     for command in commands:
-        found = _command(workshop.words(command), scale, rate)
+        found = _command(workspace.words(command), scale, rate)
         hours, disk, memory = hours + found[0], disk + found[1], max(memory, found[2])
     return Step(name, hours, disk, memory)
 

@@ -9,7 +9,7 @@ import pytest
 from pyserini_repbert.regression.fetching.needs import size_in_bytes, sizes
 from pyserini_repbert.regression.plan import Plan, plan
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.workspace import Workshop
+from pyserini_repbert.regression.workspace import Workspace
 
 ROOT = Path(__file__).parents[2] / 'regressions'
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2] / 'regressions'
 def planned(tmp_path: Path, file: str, *names: str) -> Plan:
     """At a thousand passages a second."""
     regression = read_regression(ROOT / f'{file}.yaml')
-    workshop = Workshop(regression, tmp_path / 'work', str(tmp_path), '1')
-    return plan([(own, workshop) for own in regression.conditions if own.name in names], 1000.0)
+    workspace = Workspace(regression, tmp_path / 'work', str(tmp_path), '1')
+    return plan([(own, workspace) for own in regression.conditions if own.name in names], 1000.0)
 
 
 def test_a_shared_step_counts_once(tmp_path: Path) -> None:
