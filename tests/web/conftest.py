@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from garden_texts import PASSAGES, QRELS, TOPICS
 
-CHROMIUM = shutil.which('chromium') or '/usr/bin/chromium'
+CHROMIUM = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '/usr/bin/chromium')
 CONFIG = """
 indexes:
   garden: {path: garden, base_index: words, topics: topics.tsv, qrels: qrels.txt}
