@@ -57,7 +57,7 @@ def test_run_files(opened, tmp_path):
         (tmp_path / name).write_text(f'4 Q0 {HOSTILE} 1 {len(name)} a\n4 Q0 <b>x</b> 2 1 a\n', encoding='utf-8')
         page.get_by_label(label).set_input_files(tmp_path / name)
     page.get_by_role('button', name='Evaluate').click()
-    page.wait_for_selector('.chart')
+    page.wait_for_selector('.runs-found .figures')
     page.goto(page.url)
     clean(page)
 
