@@ -8,6 +8,7 @@ import html
 import io
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyserini_repbert.errors import InputError, MissingDependencyError
@@ -100,7 +101,9 @@ def _decompressed(raw: bytes, path: Path) -> bytes:
         raise MissingDependencyError.of(
             'ncompress', f'{path}, packed by compress,', "'pyserini-repbert[trec]'"
         ) from error
-    return bytes(ncompress.decompress(raw))
+    # A thread of its own: ncompress needs more stack than Java leaves the main thread, and would end the process
+    with ThreadPoolExecutor(1) as thread:
+        return bytes(thread.submit(ncompress.decompress, raw).result())
 
 
 class ClueWebCorpus(Corpus):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ncompress
@@ -34,9 +37,28 @@ Olives &amp; oil
 FBIS = '<DOC>\n<DOCNO> FBIS3-1 </DOCNO>\n<TEXT>\nthe second\n</TEXT>\n</DOC>\n'
 
 
+def compressed(content: bytes) -> bytes:
+    """As `compress` packs it, in a thread whose stack Java has not cut."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(ncompress.compress, content).result()
+
+
+@pytest.mark.jvm
+def test_packed_files_beside_java(tmp_path: Path) -> None:
+    """Java leaves the main thread less stack than unpacking takes; a process of its own, for it would end."""
+    (tmp_path / 'ft911_1.z').write_bytes(compressed(FT.encode('latin-1')))
+    code = (
+        'import sys; from pathlib import Path; from pyserini_repbert.pyserini_bridge.jvm import java_class; '
+        'from pyserini_repbert.formats.passages import corpus_of_files; java_class("java.util.ArrayList"); '
+        'print([own.docid for own in corpus_of_files(Path(sys.argv[1]), on_error="skip")])'
+    )
+    done = subprocess.run([sys.executable, '-c', code, str(tmp_path)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "['FT911-1']"), done.stderr
+
+
 def test_trec_disks_as_delivered(tmp_path: Path) -> None:
     files = {
-        'ft/ft911/ft911_1.z': ncompress.compress(FT.encode('latin-1')),
+        'ft/ft911/ft911_1.z': compressed(FT.encode('latin-1')),
         'fbis/fb396001': FBIS.encode(),
         'fr94/01/fr940104.0z': gzip.compress(FBIS.replace('FBIS3-1', 'FR940104-0-00001').encode()),
         'cr/hfiles/cr93h_1': FBIS.replace('FBIS3-1', 'CR93H-1').encode(),
