@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import existing_file
@@ -110,6 +111,8 @@ class Gate:
                 await self.app(scope, self._bounded(scope, receive), sending)
             else:
                 await _answer(sending, *refused)
+        except ClientDisconnect:
+            pass  # there is nobody to answer, and no fault: the access log says 499
         except Exception:
             logger.exception('request %s failed', request_id)
             if status:

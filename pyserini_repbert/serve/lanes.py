@@ -101,7 +101,12 @@ class Lane:
             raise OverloadedError(f'{len(self._jobs)} requests wait already ({self.name}): try again later')
         self._jobs.append(job)
         self._come.set()
-        return await job.answer  # a caller that is cancelled cancels it, and the job is passed over
+        try:
+            return await job.answer
+        except asyncio.CancelledError:  # nobody waits for it: its place in the queue is free again
+            with contextlib.suppress(ValueError):
+                self._jobs.remove(job)
+            raise
 
     async def _work(self) -> None:
         while True:
@@ -147,7 +152,7 @@ class Lane:
             self._on_batch(len(jobs))
         loop = asyncio.get_running_loop()
         try:
-            results = await loop.run_in_executor(self._thread, jobs[0].run, [job.given for job in jobs])
+            results = await loop.run_in_executor(self._thread, _results, jobs[0].run, [job.given for job in jobs])
         except Exception as error:
             if len(jobs) > 1:
                 for job in jobs:
@@ -158,3 +163,14 @@ class Lane:
         for job, result in zip(jobs, results, strict=True):
             if not job.answer.done():
                 job.answer.set_result(result)
+
+
+def _results(run: Callable[[list[Any]], Sequence[Any]], given: list[Any]) -> Sequence[Any]:
+    """`run(given)`, as many as were given; whatever fails, the lane hears of it."""
+    try:
+        results = run(given)
+    except StopIteration as error:  # no future takes one: the lane would wait for it for ever
+        raise RuntimeError('a job ended with StopIteration') from error
+    if len(results) != len(given):
+        raise RuntimeError(f'{len(given)} jobs of one kind had {len(results)} results')
+    return results

@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from pyserini_repbert.catalog import did_you_mean
@@ -95,7 +96,7 @@ class Progress:
 
 
 async def while_there(request: Request, work: Awaitable[_Result], progress: Progress) -> _Result:
-    """The result of the work, which is given up when the client goes away."""
+    """The result of the work. Raises ClientDisconnect, and gives the work up, when the client goes away."""
     task = asyncio.ensure_future(work)
     try:
         while True:
@@ -104,6 +105,8 @@ async def while_there(request: Request, work: Awaitable[_Result], progress: Prog
                 return task.result()
             if await request.is_disconnected():
                 task.cancel()
+                await asyncio.wait({task})
+                raise ClientDisconnect
     finally:
         task.cancel()
         progress.end(request.state.request_id)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import resource
 import socket
 import sys
 from typing import Any
@@ -86,11 +88,19 @@ def listening(host: str, port: int) -> list[socket.socket]:
         ) from error
 
 
+def raise_file_limit() -> None:
+    """Let this process open as many files as it may: each connection is one, and 1024 are soon taken."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_file: str | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish what was taken, within the limit for it.
 
     It ends at once where the indexes cannot be opened: `app.state.service.failure` says why.
     """
+    raise_file_limit()
     server = uvicorn.Server(
         uvicorn.Config(
             app,

@@ -18,7 +18,8 @@ def _within(lane: Lane, work):
         try:
             return await work()
         finally:
-            await lane.stop()
+            async with asyncio.timeout(30):  # a lane that waits for ever is a failure, not a test that never ends
+                await lane.stop()
 
     return asyncio.run(run())
 
@@ -121,3 +122,37 @@ def test_a_lane_that_stops_finishes_what_it_took():
 
     asyncio.run(run())
     assert done == [0, 1, 2, 3, 4]
+
+
+def test_a_job_nobody_waits_for_leaves_its_place_to_another():
+    lane, free = Lane('test', 2), threading.Event()
+
+    async def work():
+        first = asyncio.create_task(lane.call(free.wait))
+        await asyncio.sleep(0.05)
+        gone = [asyncio.create_task(lane.call(lambda: 'gone')) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        for task in gone:
+            task.cancel()
+        await asyncio.wait(gone)
+        assert lane.length == 0
+        other = asyncio.create_task(lane.call(lambda: 'other'))
+        await asyncio.sleep(0.05)
+        free.set()
+        return await asyncio.gather(first, other)
+
+    assert _within(lane, work) == [True, 'other']
+
+
+def test_no_fault_of_a_job_ends_the_lane():
+    """Futures refuse StopIteration, and a result too few leaves a caller without one: neither may be waited for."""
+    lane = Lane('test', 100, window=0.5, together=8)
+
+    async def work():
+        stopped = lane.call(lambda: next(iter(())))
+        jobs = [lane.together_with_others('few', lambda given: given[1:], number) for number in range(3)]
+        failed = await asyncio.wait_for(asyncio.gather(stopped, *jobs, return_exceptions=True), 5)
+        assert [type(error) for error in failed] == [RuntimeError] * 4
+        return await lane.call(lambda: 'still there')
+
+    assert _within(lane, work) == 'still there'
