@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.running import listening
+from pyserini_repbert.serve.running import listening, raise_file_limit
 
 
 def test_it_is_tcps_so_that_answers_leave_at_once():
@@ -23,3 +24,14 @@ def test_an_address_that_is_taken():
             listening('127.0.0.1', port)
     with pytest.raises(InputError, match='cannot listen'):
         listening('256.0.0.1', 8081)
+
+
+def test_the_limit_of_open_files_is_raised():
+    """Each connection is a file: a shell's usual 1024 would end at a thousand clients."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
+        raise_file_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

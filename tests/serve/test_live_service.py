@@ -1,0 +1,160 @@
+"""The service as a process, over real sockets: what no test client does, and how it stops."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.serve.running import listening, raise_file_limit
+
+pytestmark = pytest.mark.slow
+SEARCH = '/v1/tiny/search?query=cat+sat&hits=3'
+
+
+@pytest.fixture
+def process(index_settings, rerankers, tmp_path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A service of the tiny index on a free port of 127.0.0.1."""
+    with listening('127.0.0.1', 0)[0] as free:
+        port = free.getsockname()[1]
+    index = ['--index', f'tiny={index_settings.place}', '--rerankers', *rerankers]
+    command = [sys.executable, '-m', 'pyserini_repbert.serve', *index, '--port', str(port)]
+    command += ['--log-file', str(tmp_path / 'requests.jsonl')]  # a pipe that nobody reads would fill, and stop it
+    environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])}
+    said = tmp_path / 'stderr.txt'
+    with said.open('wb') as stderr, subprocess.Popen(command, stderr=stderr, env=environment) as started:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError):
+                    if _get(port, '/readyz')[0] == 200:
+                        break
+                assert started.poll() is None, said.read_text()
+                time.sleep(0.1)
+            yield started, port
+            assert 'Traceback' not in said.read_text()
+        finally:
+            started.kill()
+
+
+def _get(port: int, target: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
+    try:
+        connection.request('GET', target)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def _sent(port: int, raw: bytes, most: float = 30.0) -> tuple[int, dict[str, str]]:
+    """The status of the answer to raw bytes, and its JSON body."""
+    with socket.create_connection(('127.0.0.1', port), timeout=most) as connection:
+        connection.sendall(raw)
+        found = b''
+        while b'\r\n\r\n' not in found or not found.rstrip().endswith(b'}'):
+            more = connection.recv(65536)
+            if not more:
+                break
+            found += more
+    head, _, body = found.partition(b'\r\n\r\n')
+    return int(head.split()[1]), json.loads(body[body.index(b'{') : body.rindex(b'}') + 1])
+
+
+def test_what_no_client_library_sends(process):
+    _, port = process
+    host = b' HTTP/1.1\r\nHost: x\r\n\r\n'
+    cases = {
+        b'GET /v1/tiny/search?query=' + b'x' * 100_000 + host: 'at most 2000 characters',
+        b'GET /v1/tiny/search?query=' + b'x' * 300_000 + host: '',
+        b'GET /v1/tiny/search?query=\xff\xfe' + host: '',
+        b'\x16\x03\x01\x02\x00 this is TLS\r\n\r\n': 'not HTTP',
+        b'hello\r\n\r\n': 'not HTTP',
+        b'POST /v1/fuse HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n': '',
+        b'GET /v1/tiny/search?query=%zz' + host: '%25',
+    }
+    for raw, says in cases.items():
+        status, body = _sent(port, raw)
+        assert status == 400 and list(body) == ['error'] and says in body['error'], (raw[:60], status, body)
+        assert _get(port, SEARCH)[0] == 200
+
+
+def test_clients_that_hang_up(process):
+    started, port = process
+    for _ in range(20):
+        with socket.create_connection(('127.0.0.1', port)) as connection:
+            connection.sendall(f'GET {SEARCH}&rerank=duobert@12 HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
+        with socket.create_connection(('127.0.0.1', port)) as connection:
+            connection.sendall(b'POST /v1/fuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"runs"')
+    assert _get(port, SEARCH)[0] == 200 and started.poll() is None
+    for _ in range(240):  # what nobody waits for any more is passed over when its turn comes
+        if b'pyserini_repbert_waiting{lane="rerank"} 0.0' in _get(port, '/metrics')[1]:
+            return
+        time.sleep(0.25)
+    raise AssertionError(_get(port, '/metrics')[1].decode())
+
+
+def test_a_thousand_connections(process):
+    started, port = process
+    raise_file_limit()
+    with contextlib.ExitStack() as held:
+        silent = [held.enter_context(socket.create_connection(('127.0.0.1', port))) for _ in range(1000)]
+        assert _get(port, SEARCH)[0] == 200
+        for connection in silent[::10]:
+            connection.sendall(f'GET {SEARCH} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
+        for connection in silent[::10]:
+            connection.settimeout(60)
+            assert connection.recv(12) == b'HTTP/1.1 200'
+    assert _get(port, SEARCH)[0] == 200 and started.poll() is None
+
+
+def test_answers_under_load_are_those_of_one_by_one(process):
+    _, port = process
+    words = ['cat', 'red fish', 'old dog', 'big sea', 'new moon', 'small leaf']
+    targets = [f'/v1/tiny/search?query={word.replace(" ", "+")}&hits=5' for word in words]
+
+    def hits(target: str) -> list[tuple[str, float]]:
+        status, body = _get(port, target)
+        assert status == 200
+        return [(hit['docid'], round(hit['score'], 4)) for hit in json.loads(body)['candidates']]
+
+    alone = {target: hits(target) for target in targets}
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        together = list(pool.map(hits, targets * 25))
+    for target, found in zip(targets * 25, together, strict=True):
+        for (docid, score), (other, near) in zip(found, alone[target], strict=True):
+            assert abs(score - near) <= 2e-4 and (docid == other or abs(score - near) <= 2e-4)
+
+
+def test_it_answers_what_it_took_and_ends(process):
+    started, port = process
+    body = json.dumps({'queries': [{'text': f'cat {n}'} for n in range(10)], 'rerank': ['duobert@6']}).encode()
+    raw = b'POST /v1/tiny/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+    raw += f'Content-Length: {len(body)}\r\n\r\n'.encode() + body
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(_sent, port, raw, 120.0) for _ in range(4)]
+        time.sleep(1.0)
+        started.send_signal(signal.SIGTERM)
+        statuses = [own.result()[0] for own in answers]
+    assert statuses == [200] * 4
+    assert started.wait(30) is not None
+    with pytest.raises(OSError):
+        _get(port, '/healthz')
+
+
+def test_an_index_that_cannot_be_opened_ends_it_with_one_line(tmp_path):
+    (tmp_path / 'empty').mkdir()
+    command = [sys.executable, '-m', 'pyserini_repbert.serve', '--index', str(tmp_path / 'empty'), '--port', '0']
+    environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])}
+    done = subprocess.run([*command, '--quiet'], capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 2 and done.stderr.startswith('error: ') and len(done.stderr.splitlines()) == 1
