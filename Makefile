@@ -6,6 +6,7 @@
 # make test-web    the search page in Chromium, which it does not install (apt install chromium)
 # make test-interop    what plugs us into other projects, with their packages, in an environment of its own; without
 #              the slow test, an experiment on Vaswani in PyTerrier: .venv-interop/bin/python -m pytest tests/interop
+# make test-ray    the tests on a Ray cluster of two nodes on this machine, in an environment of its own
 # make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
@@ -26,11 +27,14 @@ VENV2 ?= .venv-pyserini2
 VENV_INTEROP ?= .venv-interop
 INTEROP_INSTALLED = $(VENV_INTEROP)/.installed-interop
 
+VENV_RAY ?= .venv-ray
+RAY_INSTALLED = $(VENV_RAY)/.installed-ray
+
 MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode evaluate explain index models names \
 	parity pipeline regression rerank search)
 
-.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop test-web install install-docs \
-	install-web install-pyserini2 install-interop lint docs regressions rehearsal clean
+.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop test-ray test-web install \
+	install-docs install-web install-pyserini2 install-interop install-ray lint docs regressions rehearsal clean
 
 install: $(INSTALLED)
 
@@ -93,6 +97,16 @@ $(INTEROP_INSTALLED): setup.cfg pyproject.toml constraints.txt
 test-interop: install-interop
 	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' tests/interop
 
+install-ray: $(RAY_INSTALLED)
+
+$(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
+	$(MAKE) install VENV=$(VENV_RAY)
+	$(VENV_RAY)/bin/python -m pip install --quiet -c constraints.txt -e '.[ray]'
+	touch $@
+
+test-ray: install-ray
+	$(VENV_RAY)/bin/python -m pytest tests/cluster
+
 test-docs: $(INSTALLED)
 	$(RUN) -m pytest tests/docs
 
@@ -114,4 +128,4 @@ rehearsal: $(INSTALLED)
 	$(RUN) tools/rehearse.py --data $(DATA) --report regressions/rehearsed.json
 
 clean:
-	rm -rf $(VENV) $(VENV2) $(VENV_INTEROP) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV2) $(VENV_INTEROP) $(VENV_RAY) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -53,6 +53,10 @@ class BusyError(PyseriniRepbertError):
     """Another process is writing the same output."""
 
 
+class ClusterError(PyseriniRepbertError):
+    """A cluster does not answer, or its machines fail again and again."""
+
+
 class JavaError(PyseriniRepbertError):
     """No usable Java was found, or the virtual machine could not be started."""
 

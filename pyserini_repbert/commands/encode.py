@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int | None:
         return _report(options.output, manifest) if manifest is not None else 0
     part = Part.parse(options.shard)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
-    if options.plan:
+    if options.plan or options.ray is not None:
         check_can_be_cut(corpus)
     encoder = document_encoder(
         options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
@@ -93,6 +93,10 @@ def main(arguments: list[str]) -> int | None:
     settings = {'dtype': options.vector_dtype, **stored(options)}
     if options.plan:
         return planned.plan(options, corpus, dense_encoding(encoder, **settings).settings)
+    if options.ray is not None:
+        manifest = planned.on_ray(options, corpus, dense_encoding(encoder, **settings).settings)
+        recording.write(options, options.output, ('corpus',), used_models([encoder]))
+        return _report(options.output, manifest)
     with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
         manifest = encode_corpus(
             corpus,

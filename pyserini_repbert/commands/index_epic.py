@@ -54,12 +54,16 @@ def run(options: argparse.Namespace, arguments: Sequence[str]) -> int:
         return 0 if planned.run(options, 'epic') is None else _report(options.output)
     part = Part.parse(options.shard)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
-    if options.plan:
+    if options.plan or options.ray is not None:
         check_can_be_cut(corpus)
     encoder = EpicEncoder(options.encoder, options.device, precision(options), options.max_length)
     settings = {'prune': options.prune, 'weights': _WEIGHTS[options.weights], **stored(options)}
     if options.plan:
         return planned.plan(options, corpus, epic_encoding(encoder, **settings).settings)
+    if options.ray is not None:
+        planned.on_ray(options, corpus, epic_encoding(encoder, **settings).settings)
+        recording.write(options, options.output, ('corpus',), used_models([encoder]))
+        return _report(options.output)
     with progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
         manifest = encode_epic_corpus(
             corpus,

@@ -1,4 +1,4 @@
-"""The flags --plan, --plan-shard and --finish, which `encode` and `index epic` share."""
+"""The flags --plan, --plan-shard, --finish and --ray, which `encode` and `index epic` share."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--plan-shard', metavar='K[-L]', help='encode planned shards, from their bytes alone; --output says it all'
     )
     planned.add_argument('--finish', action='store_true', help='check the planned shards and write the manifest')
+    planned.add_argument('--ray', metavar='ADDRESS', help="all three on a Ray cluster: HOST:PORT, or 'auto'")
 
 
 def check(options: argparse.Namespace, arguments: Sequence[str]) -> bool:
@@ -44,8 +45,11 @@ def check(options: argparse.Namespace, arguments: Sequence[str]) -> bool:
         return True
     if missing := [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]:
         raise command.usage(f'the following arguments are required: {", ".join(missing)}')
-    if options.plan and (other := [flag for flag in flags if flag in ('--shard', '--resume')]):
-        raise command.usage(f'{other[0]} does not go with --plan, which encodes nothing')
+    if other := [flag for flag in flags if flag in ('--shard', '--resume')]:
+        if options.plan:
+            raise command.usage(f'{other[0]} does not go with --plan, which encodes nothing')
+        if options.ray is not None:
+            raise command.usage(f'{other[0]} does not go with --ray, which makes all shards that are missing')
     return False
 
 
@@ -72,6 +76,20 @@ def made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSetti
         )
 
 
+def on_ray(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Manifest[Any]:
+    """Run --ray: plan, encode on the cluster, finish."""
+    from pyserini_repbert.cluster.encoding import encode_plan
+    from pyserini_repbert.cluster.ray_fleet import connected
+    from pyserini_repbert.encode.planned import finish_plan
+
+    encoder = str(Path(options.encoder).absolute()) if Path(options.encoder).exists() else options.encoder
+    with connected(options.ray, getattr(options, 'threads', None), options.device != 'cpu') as fleet:
+        made = made_plan(options, corpus, settings)
+        with command.progress(made.count, 'encode', 'passages', options.quiet) as bar:
+            encode_plan(fleet, options.output, made, options.device, encoder, options.offline, bar.update)
+    return finish_plan(options.output, made)
+
+
 def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
     """Run --plan-shard, or --finish: the manifest.
 
@@ -83,6 +101,7 @@ def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
     from pyserini_repbert.encode.plan import read_plan
     from pyserini_repbert.errors import MismatchError
     from pyserini_repbert.index.records import EpicSettings, Settings
+    from pyserini_repbert.names.corpora import planned_corpus
 
     kinds: dict[str, Any] = {made.kind: made for made in (Settings, EpicSettings)}
     folder = Path(options.output)
@@ -99,17 +118,10 @@ def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
     numbers = planned.parse_shards(options.plan_shard)
     count = sum(plan.shards[number].count for number in numbers if number < len(plan.shards))
     with command.progress(count, 'encode', 'passages', options.quiet) as bar:
-        corpus = plan.check(open_planned(plan, options.corpus))
+        corpus = plan.check(planned_corpus(plan, options.corpus))
         encoding = planned.planned_encoding(plan, options.device, options.encoder, bar.update)
         planned.encode_shards(folder, plan, corpus, numbers, encoding, bar.update)
     left = len(planned.missing_shards(folder, plan))
     rest = f'{left} of {len(plan.shards)} are missing yet' if left else 'all are there: --finish'
     print(f'{folder}: shard {options.plan_shard} is done; {rest}')
     return None
-
-
-def open_planned(plan: Plan[Any], source: str | None = None) -> Corpus:
-    """The corpus of a plan, where it lies on this machine."""
-    from pyserini_repbert.names.corpora import open_corpus
-
-    return open_corpus(source or plan.corpus.source, plan.corpus.format, plan.corpus.fields)

@@ -1,0 +1,233 @@
+"""Workers as actors of a Ray cluster: one for each GPU, or for each group of cores, of every machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from pyserini_repbert import __version__
+from pyserini_repbert.cluster.jobs import Answer, Job, Work
+from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
+
+CORES = 8  # of a worker, where a machine has as many
+_CONNECT = 5.0  # seconds for a TCP connection
+_PACKAGES = ('torch', 'transformers')
+_LOOPBACK = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # 0: Ray leaves 127.0.0.1 as it is
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that decide what comes out, on this machine."""
+    return {'pyserini_repbert': __version__, **{package: metadata.version(package) for package in _PACKAGES}}
+
+
+def group_of(resources: Mapping[str, float], threads: int | None, gpu: bool) -> tuple[int, int]:
+    """(workers, CPUs of each) that a machine has room for.
+
+    Parameters
+    ----------
+    resources : of the machine, as Ray names them
+    threads : CPUs of a worker; by default `CORES`, or all that a smaller machine has
+    gpu : one GPU for each worker
+    """
+    cpus, gpus = int(resources.get('CPU', 0)), int(resources.get('GPU', 0))
+    if not cpus or (gpu and not gpus):
+        return 0, 0
+    if gpu:
+        cores = min(threads or CORES, max(1, cpus // gpus))
+        return min(gpus, cpus // cores), cores
+    cores = threads or min(CORES, cpus)
+    return cpus // cores, cores
+
+
+class Host:
+    """What runs in a worker's process: it keeps the work that was opened last."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._work: Work | None = None
+        self._answer: Callable[[Any], Any] | None = None
+
+    def versions(self) -> dict[str, str]:
+        """Of the packages here."""
+        return versions()
+
+    def do(self, work: Work, argument: Any) -> Any:
+        """The result for an argument."""
+        if self._answer is None or work != self._work:
+            self._work = self._answer = None  # what was open goes before there is another
+            self._answer, self._work = work.opened(self._threads), work
+        return self._answer(argument)
+
+
+@dataclass(frozen=True)
+class _Actor:
+    handle: Any
+    node: str
+
+
+class RayFleet:
+    """The workers of this process in a cluster it is connected with; `connected` makes one.
+
+    Parameters
+    ----------
+    threads : CPUs of a worker, see `group_of`
+    gpu : one GPU for each worker
+    """
+
+    def __init__(self, threads: int | None, gpu: bool) -> None:
+        self._threads, self._gpu = threads, gpu
+        self._actors: dict[str, _Actor] = {}
+        self._places: dict[str, tuple[str, str]] = {}  # node, name
+        self._pending: dict[Any, str] = {}
+        self._alive: set[str] = set()
+        self._made = 0
+
+    def start(self, most: int) -> int:
+        """Start workers where there is room, on all machines in turn, until there are `most`."""
+        import ray
+
+        nodes = [node for node in ray.nodes() if node['Alive']]
+        self._alive = {node['NodeID'] for node in nodes}
+        for worker in [name for name, actor in self._actors.items() if actor.node not in self._alive]:
+            if worker not in self._pending.values():  # an idle one, of which no answer will tell
+                del self._actors[worker]
+        rooms = [group_of(node['Resources'], self._threads, self._gpu) for node in nodes]
+        started = 0
+        for turn in range(max((room for room, _ in rooms), default=0)):
+            for node, (room, cores) in zip(nodes, rooms, strict=True):
+                here = sum(actor.node == node['NodeID'] for actor in self._actors.values())
+                if here <= turn < room and len(self._actors) < most:
+                    self._start(node, cores)
+                    started += 1
+        return started
+
+    def _start(self, node: Mapping[str, Any], cores: int) -> None:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        there = NodeAffinitySchedulingStrategy(node['NodeID'], soft=False)
+        options = {'num_cpus': cores, 'num_gpus': int(self._gpu), 'max_restarts': 0, 'scheduling_strategy': there}
+        handle = ray.remote(**options)(Host).remote(cores)
+        name, self._made = f'worker-{self._made}', self._made + 1
+        self._places[name] = node['NodeID'], f'machine {node["NodeManagerAddress"]} ({node["NodeID"][:6]})'
+        self._actors[name] = _Actor(handle, node['NodeID'])
+        self._pending[handle.versions.remote()] = name
+
+    def ask(self, worker: str, job: Job) -> None:
+        """Give an idle worker a job."""
+        self._pending[self._actors[worker].handle.do.remote(job.work, job.argument)] = worker
+
+    def answers(self, seconds: float) -> list[Answer]:
+        """What has come, after at most so long."""
+        import ray
+
+        if not self._pending:
+            time.sleep(seconds)
+            return []
+        ray.wait(list(self._pending), num_returns=1, timeout=seconds)
+        ready, _ = ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
+        return [self._answer(reference) for reference in ready]
+
+    def _answer(self, reference: Any) -> Answer:
+        import ray
+
+        worker = self._pending.pop(reference)
+        try:
+            return Answer(worker, ray.get(reference))
+        except ray.exceptions.RayTaskError as error:
+            return Answer(worker, error=error.cause if isinstance(error.cause, BaseException) else error)
+        except ray.exceptions.RayError as error:
+            with contextlib.suppress(Exception):  # it may be alive, and only out of reach
+                ray.kill(self._actors[worker].handle)
+            del self._actors[worker]
+            return Answer(worker, lost=f'{self.place(worker)}: {_first_line(error)}')
+
+    def alive(self, worker: str) -> bool:
+        """Whether a worker's machine is part of the cluster."""
+        return self._places[worker][0] in self._alive
+
+    def place(self, worker: str) -> str:
+        """The machine that a worker is, or was, on."""
+        return self._places[worker][1]
+
+    def needs(self) -> str:
+        """What a worker needs of a machine."""
+        cores = f'{self._threads or 1} CPUs' if (self._threads or 1) > 1 else '1 CPU'
+        return f'{cores} and a GPU' if self._gpu else cores
+
+    def close(self) -> None:
+        """End all workers."""
+        import ray
+
+        for actor in self._actors.values():
+            with contextlib.suppress(Exception):
+                ray.kill(actor.handle)
+        self._actors, self._pending = {}, {}
+
+
+@contextlib.contextmanager
+def connected(address: str, threads: int | None = None, gpu: bool = False) -> Iterator[RayFleet]:
+    """Workers in the cluster at an address, until the end of the context.
+
+    Parameters
+    ----------
+    address : 'auto', the cluster that this machine is part of; or HOST:PORT of its head
+
+    Raises
+    ------
+    MissingDependencyError
+        without Ray
+    InputError
+        for what is no address
+    ClusterError
+        where nothing answers there, or what answers is not a cluster that this machine is part of
+    """
+    known = address if address != 'auto' else os.environ.get('RAY_ADDRESS', '')
+    if known:
+        _reach(known)
+    if known.startswith(('127.', 'localhost')):
+        os.environ.setdefault(_LOOPBACK, '0')
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingDependencyError.of('ray', 'work over Ray', "'pyserini-repbert[ray]'") from error
+    if ours := not ray.is_initialized():
+        try:
+            ray.init(address=address, logging_level='ERROR', log_to_driver=False)
+        except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AssertionError and its own
+            raise ClusterError(
+                f'no Ray cluster at {address} that this machine is part of ({_first_line(error)}): '
+                f'run `ray start` here, or give HOST:PORT of its head'
+            ) from error
+    fleet = RayFleet(threads, gpu)
+    try:
+        yield fleet
+    finally:
+        fleet.close()
+        if ours:
+            ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Raises ClusterError where nothing listens: Ray itself would wait for a minute."""
+    host, colon, port = address.rpartition(':')
+    if not (colon and host and '/' not in host and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
+        raise InputError(f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say")
+    try:
+        socket.create_connection((host.strip('[]'), int(port)), _CONNECT).close()
+    except OSError as error:
+        raise ClusterError(
+            f'nothing answers at Ray address {address} ({error.strerror or error}): start a cluster there with '
+            '`ray start --head`, or give the address of its head'
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip('.:')[:200] if lines else type(error).__name__

@@ -1,0 +1,87 @@
+"""A fleet whose workers are objects of this process, which are lost when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from pyserini_repbert.cluster import jobs, ray_fleet
+from pyserini_repbert.cluster.jobs import Answer, Job
+from pyserini_repbert.cluster.ray_fleet import Host
+
+
+class LocalFleet:
+    """Room for `size` workers; question number n of all (from 0) loses its worker for n in `loses`.
+
+    Attributes
+    ----------
+    asked : (worker, name of the job), in order
+    """
+
+    def __init__(self, size: int = 2, loses: Collection[int] = (), versions: dict[str, str] | None = None) -> None:
+        self.size, self.loses, self.versions = size, loses, versions or ray_fleet.versions()
+        self.hosts: dict[str, Host] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.coming: list[Answer] = []
+        self.gone: set[str] = set()
+        self.made = 0
+
+    def start(self, most: int) -> int:
+        started = 0
+        while len(self.hosts) < min(self.size, most):
+            name, self.made, started = f'w{self.made}', self.made + 1, started + 1
+            self.hosts[name] = Host(1)
+            self.coming.append(Answer(name, self.versions))
+        return started
+
+    def ask(self, worker: str, job: Job) -> None:
+        self.asked.append((worker, job.name))
+        if len(self.asked) - 1 in self.loses:
+            del self.hosts[worker]
+            self.gone.add(worker)
+            self.coming.append(Answer(worker, lost=f'{worker} died'))
+            return
+        try:
+            self.coming.append(Answer(worker, self.hosts[worker].do(job.work, job.argument)))
+        except Exception as error:
+            self.coming.append(Answer(worker, error=error))
+
+    def answers(self, seconds: float) -> list[Answer]:
+        found, self.coming = self.coming, []
+        return found
+
+    def alive(self, worker: str) -> bool:
+        return worker not in self.gone
+
+    def place(self, worker: str) -> str:
+        return f'machine of {worker}'
+
+    def needs(self) -> str:
+        return '1 CPU'
+
+
+@pytest.fixture
+def fleet(monkeypatch) -> type[LocalFleet]:
+    monkeypatch.setattr(jobs, '_TICK', 0.01)
+    return LocalFleet
+
+
+@pytest.fixture
+def connect(monkeypatch):
+    """connect(fleet) lets commands meet a fleet behind --ray; returns what they asked for."""
+    import contextlib
+
+    def to(fleet: LocalFleet) -> list[Any]:
+        asked = []
+
+        @contextlib.contextmanager
+        def connected(address, threads=None, gpu=False):
+            asked.append((address, threads, gpu))
+            yield fleet
+
+        monkeypatch.setattr(ray_fleet, 'connected', connected)
+        return asked
+
+    return to

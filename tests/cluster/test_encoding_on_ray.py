@@ -1,0 +1,121 @@
+"""`--ray` of encode and `index epic`: the same bundle as on one machine, and refusals; without Ray itself."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.cluster.ray_fleet import connected, group_of
+from pyserini_repbert.commands import command, encode, index
+from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob('*')) if path.is_file()}
+
+
+@pytest.fixture
+def call(capsys):
+    def run(main, *arguments):
+        status = command.run(main, [*map(str, arguments), '--quiet'])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run
+
+
+def test_the_bundle_is_the_one_made_in_one_go(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
+    made = ['--corpus', corpus_file(11), '--encoder', tiny_checkpoint(), '--shard-size', 2, '--store-text']
+    assert call(encode.main, *made, '--output', tmp_path / 'whole')[0] == 0
+    workers = fleet(2, (1, 3))
+    asked = connect(workers)
+    folder = tmp_path / 'many'
+    done = call(encode.main, *made, '--output', folder, '--ray', 'auto', '--threads', 1)
+    assert done == (0, f'{folder}: 11 passages x 16 float32 in 6 shards\n', '')
+    assert asked == [('auto', 1, False)] and len(workers.asked) == 8
+    assert tree(folder) == tree(tmp_path / 'whole')
+    assert (tmp_path / 'many.record.json').is_file()
+
+
+def test_the_same_for_epic(tiny_epic, corpus_file, call, fleet, connect, tmp_path):
+    made = ['epic', '--corpus', corpus_file(5), '--encoder', tiny_epic(), '--shard-size', 2, '--prune', 5]
+    assert call(index.main, *made, '--output', tmp_path / 'whole')[0] == 0
+    connect(fleet(2, (0,)))
+    status, printed, error = call(index.main, *made, '--output', tmp_path / 'many', '--ray', 'auto')
+    assert (status, error) == (0, '') and '5 passages x 5 terms' in printed
+    assert tree(tmp_path / 'many') == tree(tmp_path / 'whole')
+
+
+def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
+    made = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint(), '--shard-size', 2]
+    assert call(encode.main, *made, '--output', tmp_path / 'whole')[0] == 0
+    folder = tmp_path / 'many'
+    connect(fleet(1, range(1, 20)))  # one shard is made
+    status, _, error = call(encode.main, *made, '--output', folder, '--ray', 'auto')
+    assert status == 2 and 'was tried 5 times' in error and len(error.splitlines()) == 1
+    before = tree(folder)
+    assert 'shard-00000/shard.json' in before and 'manifest.json' not in before
+    connect(fleet(1))
+    assert call(encode.main, *made, '--output', folder, '--ray', 'auto')[0] == 0
+    assert tree(folder) == tree(tmp_path / 'whole')
+
+
+def test_a_line_that_cannot_be_used_names_the_machine(tiny_checkpoint, call, fleet, connect, tmp_path):
+    corpus = tmp_path / 'corpus.tsv'
+    corpus.write_text('1\tthe cat\n2 no tab\n')
+    connect(fleet(1))
+    made = ['--corpus', corpus, '--encoder', tiny_checkpoint(), '--output', tmp_path / 'many']
+    status, _, error = call(encode.main, *made, '--ray', 'auto')
+    assert status == 2 and 'corpus.tsv:2: expected' in error and '(on machine of w0)' in error
+    assert not (tmp_path / 'many' / 'manifest.json').exists()
+
+
+@pytest.mark.parametrize('flag', [('--shard', '0/2'), ('--resume',), ('--plan',), ('--finish',)])
+def test_flags_that_do_not_go_together(call, tmp_path, flag):
+    made = ['--corpus', 'c', '--encoder', 'e', '--output', tmp_path / 'many', '--ray', 'auto']
+    status, _, error = call(encode.main, *made, *flag)
+    assert status == 2 and 'not' in error and '--ray' in error and len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ('resources', 'threads', 'gpu', 'room'),
+    [
+        ({'CPU': 2.0}, None, False, (1, 2)),
+        ({'CPU': 64.0}, None, False, (8, 8)),
+        ({'CPU': 12.0}, None, False, (1, 8)),
+        ({'CPU': 12.0}, 4, False, (3, 4)),
+        ({'CPU': 2.0}, 4, False, (0, 4)),
+        ({'CPU': 0.0}, None, False, (0, 0)),
+        ({}, None, False, (0, 0)),
+        ({'CPU': 16.0}, None, True, (0, 0)),
+        ({'CPU': 16.0, 'GPU': 4.0}, None, True, (4, 4)),
+        ({'CPU': 2.0, 'GPU': 4.0}, None, True, (2, 1)),
+        ({'CPU': 128.0, 'GPU': 8.0}, 32, True, (8, 16)),
+    ],
+)
+def test_the_room_of_a_machine(resources, threads, gpu, room):
+    assert group_of(resources, threads, gpu) == room
+
+
+@pytest.mark.parametrize('address', ['here', 'host:', ':1', 'host:x', 'ray://host:10001', 'host:999999'])
+def test_what_is_no_address(address):
+    with pytest.raises(InputError, match="expected 'auto' or HOST:PORT"), connected(address):
+        pass
+
+
+def test_an_address_that_does_not_answer():
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))  # and does not listen
+        address = f'127.0.0.1:{free.getsockname()[1]}'
+        with pytest.raises(ClusterError, match=f'nothing answers at Ray address {address}'), connected(address):
+            pass
+
+
+def test_no_ray(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'ray', None)
+    monkeypatch.delenv('RAY_ADDRESS', raising=False)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyserini-repbert\[ray\]'"), connected('auto'):
+        pass

@@ -1,0 +1,111 @@
+"""Jobs whose workers are lost, busy, wrong or not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from pyserini_repbert.cluster.jobs import Crew, Job
+from pyserini_repbert.errors import BusyError, ClusterError, InputError, MismatchError
+
+VERSIONS = {'torch': '2'}
+
+
+def run_jobs(fleet, jobs, versions, on_done=None, **settings):
+    return Crew(fleet, versions, **settings).run(jobs, on_done)
+
+
+@dataclass(frozen=True)
+class Double:
+    name: str = ''
+
+    def opened(self, threads):
+        return lambda number: number * 2
+
+
+@dataclass(frozen=True)
+class Failing:
+    error: type[Exception]
+
+    def opened(self, threads):
+        def fail(number):
+            raise self.error('the third line')
+
+        return fail
+
+
+def jobs(count, work=None):
+    return [Job(f'job {number}', work or Double(), number) for number in range(count)]
+
+
+@pytest.mark.parametrize('loses', [(), (0,), (1, 2, 3, 4), (4, 5, 6)])
+def test_what_a_lost_worker_had_is_done_again(fleet, loses):
+    workers, done = fleet(2, loses, VERSIONS), []
+    assert run_jobs(workers, jobs(6), VERSIONS, lambda number, value: done.append((number, value))) == [
+        0, 2, 4, 6, 8, 10,
+    ]  # fmt: skip
+    assert sorted(done) == [(number, number * 2) for number in range(6)]
+    assert len(workers.asked) == 6 + len(loses)
+
+
+def test_a_job_that_loses_every_worker_ends_it(fleet):
+    with pytest.raises(ClusterError, match='job 0 was tried 5 times, and failed with its machine each time: w4 died'):
+        run_jobs(fleet(1, range(9), VERSIONS), jobs(1), VERSIONS)
+
+
+def test_a_worker_that_is_lost_while_idle_is_given_nothing(fleet):
+    workers = fleet(2, (), VERSIONS)
+    workers.gone.add('w0')
+    assert run_jobs(workers, jobs(3), VERSIONS) == [0, 2, 4]
+    assert {worker for worker, _ in workers.asked} == {'w1'}
+
+
+def test_a_worker_gets_what_it_has_open(fleet):
+    two = [Job(f'{name}{number}', Double(name), number) for number in range(3) for name in 'ab']
+    workers = fleet(2, (), VERSIONS)
+    crew = Crew(workers, VERSIONS)
+    for _ in range(2):
+        assert crew.run(two) == [0, 0, 2, 2, 4, 4]
+    assert {(worker, name[0]) for worker, name in workers.asked} == {('w0', 'a'), ('w1', 'b')}
+
+
+def test_what_is_held_by_another_is_tried_again_later(fleet, monkeypatch):
+    held = iter([True, True, False])
+
+    class Held(Double):
+        def opened(self, threads):
+            def answer(number):
+                if next(held):
+                    raise BusyError('held')
+                return number
+
+            return answer
+
+    now = [0.0]
+    monkeypatch.setattr('time.monotonic', lambda: now.__setitem__(0, now[0] + 0.5) or now[0])
+    workers = fleet(1, (), VERSIONS)
+    assert run_jobs(workers, [Job('job', Held(), 7)], VERSIONS) == [7]
+    assert len(workers.asked) == 3 and now[0] > 1 + 2  # 2 ** 0 and 2 ** 1 seconds
+
+
+def test_errors_of_a_worker_end_it_with_the_place(fleet):
+    with pytest.raises(InputError, match=r'^the third line \(on machine of w0\)$'):
+        run_jobs(fleet(1, (), VERSIONS), jobs(1, Failing(InputError)), VERSIONS)
+    with pytest.raises(ClusterError, match=r'^RuntimeError: the third line \(on machine of w0\)$'):
+        run_jobs(fleet(1, (), VERSIONS), jobs(1, Failing(RuntimeError)), VERSIONS)
+
+
+@pytest.mark.parametrize(('found', 'said'), [({'torch': '1'}, 'torch 1'), ({}, 'torch not at all')])
+def test_machines_with_other_versions_are_refused(fleet, found, said):
+    workers = fleet(1, (), VERSIONS)
+    workers.versions = found
+    with pytest.raises(MismatchError, match=f'machine of w0 has {said}, this machine 2: install the same'):
+        run_jobs(workers, jobs(1), VERSIONS)
+    assert workers.asked == []
+
+
+def test_a_cluster_without_room(fleet):
+    with pytest.raises(ClusterError, match='no machine of the cluster has had room .* one needs 1 CPU'):
+        run_jobs(fleet(0, (), VERSIONS), jobs(1), VERSIONS, patience=0)
+    assert run_jobs(fleet(0, (), VERSIONS), [], VERSIONS) == []

@@ -1,0 +1,73 @@
+"""A Ray cluster of two nodes on this machine, of which one is removed without grace (`make test-ray`)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = '0'  # else Ray puts this machine's own address for 127.0.0.1
+os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
+pytest.importorskip('ray')
+
+from pyserini_repbert.commands import command, encode
+
+pytestmark = pytest.mark.slow
+NODE = {'num_cpus': 1, 'node_ip_address': '127.0.0.1', 'object_store_memory': 100 * 2**20}
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob('*')) if path.is_file()}
+
+
+@pytest.fixture(scope='module')
+def cluster():
+    """A head and a function that adds a node; their processes end with this one, however it ends."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={**NODE, 'include_dashboard': False})
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def node(cluster):
+    """A second node; it is gone after the test."""
+    added = cluster.add_node(**NODE)
+    yield added
+    if added in cluster.list_all_nodes():
+        cluster.remove_node(added)
+
+
+def when(happened, then):
+    """Do something in a thread as soon as something has happened."""
+
+    def watch():
+        until = time.monotonic() + 120
+        while not happened() and time.monotonic() < until:
+            time.sleep(0.02)
+        then()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    return thread
+
+
+def test_encoding_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_file, tmp_path, capsys, caplog):
+    made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 10, '--quiet']
+    made = [*map(str, made), '--threads', '1', '--output']
+    assert command.run(encode.main, [*made, str(tmp_path / 'whole')]) == 0
+    folder = tmp_path / 'many'
+    begun = when(
+        lambda: len(list(folder.glob('shard-*/shard.json'))) >= 10,
+        lambda: cluster.remove_node(node, allow_graceful=False),
+    )
+    status = command.run(encode.main, [*made, str(folder), '--ray', cluster.address])
+    begun.join()
+    assert status == 0, capsys.readouterr().err
+    assert node not in cluster.list_all_nodes()
+    assert tree(folder) == tree(tmp_path / 'whole')
+    assert 'is done again: machine 127.0.0.1' in caplog.text
