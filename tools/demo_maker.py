@@ -9,19 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from demo_cosine import HITS, SHARD, cosine_run, reranked_by_cosine
 from demo_runs import DUO_DEPTH, Collection, Kind, System
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 from pyserini_repbert.files import digest
-from pyserini_repbert.formats.runs import write_run
+from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.regression.workspace import remember, remembered
 
-HITS = 1000
-SHARD = 4096  # passages: an encoding that is stopped loses no more
 Command = Callable[[Sequence[str]], None]
 
 
@@ -58,6 +55,7 @@ class Maker:
     systems : by name
     checkpoints : folders of checkpoints that are not the catalog's, by name
     groups : systems whose runs may be made; of others, those that are there are taken
+    precision : of rerankers, 'fp32' or 'bf16'
     command : runs a command of the package
     """
 
@@ -69,7 +67,9 @@ class Maker:
         checkpoints: Mapping[str, str],
         groups: Sequence[str],
         command: Command = package_command,
+        precision: str = 'fp32',
     ) -> None:
+        self.precision = precision
         self.collection, self.folder, self.systems = collection, folder, systems
         self.checkpoints, self.groups, self.command = checkpoints, groups, command
         self._opened: dict[str, Checkpoint] = {}
@@ -95,8 +95,17 @@ class Maker:
             opened = self._checkpoint(system.checkpoint)
             weights[system.checkpoint], ranking = opened.weights_sha256, opened.config.get('ranking', {})
         output = self.folder / f'{system.name}.txt'
+        other = [self.precision] if system.kind in (Kind.RERANK, Kind.PAIRS) and self.precision != 'fp32' else []
         note = {
-            'settings': [system.kind, system.method, HITS, self._depth(system), ranking, *self.collection.fields],
+            'settings': [
+                system.kind,
+                system.method,
+                HITS,
+                self._depth(system),
+                ranking,
+                *self.collection.fields,
+                *other,
+            ],
             'runs': {made.path.name: digest(made.path) for made in under},
             'weights': weights,
         }
@@ -130,6 +139,8 @@ class Maker:
 
             index_folder = self._dense(system.checkpoint)
             write_run(output, cosine_run(index_folder, encoder, load_topics(own.topics)), tag=system.name)
+        elif system.kind is Kind.BY_COSINE:
+            write_run(output, reranked_by_cosine(read_run(under[0]), encoder, own), tag=system.name)
         elif system.kind is Kind.INTERLEAVE:
             self.command(['fusion', '--runs', *map(str, under), '--hits', str(HITS), *written])
         elif system.kind is Kind.REPLAY:
@@ -141,12 +152,14 @@ class Maker:
             if Path(f'{output}.part').exists():
                 more.append('--resume' if begun else '--overwrite')
             passages = ['--corpus', own.corpus, *_fields(own)]
-            first = ['--run', str(under[0]), '--reranker', stage, '--fp32']
+            first = ['--run', str(under[0]), '--reranker', stage, f'--{self.precision}']
             self.command(['rerank', *first, *topics, *passages, *more, *written])
 
     def _depth(self, system: System) -> int:
         """How many candidates a reranker takes; 0 where there is none."""
-        return {Kind.RERANK: self.collection.depth, Kind.PAIRS: DUO_DEPTH, Kind.REPLAY: DUO_DEPTH}.get(system.kind, 0)
+        own = self.collection.depth
+        depths = {Kind.RERANK: own, Kind.BY_COSINE: own, Kind.PAIRS: DUO_DEPTH, Kind.REPLAY: DUO_DEPTH}
+        return depths.get(system.kind, 0)
 
     def _reference(self, name: str) -> str:
         """What commands are given for a checkpoint: its folder where one was given, else its catalog name."""
@@ -184,29 +197,6 @@ class Maker:
         encoder = ['--encoder', self._reference(name), '--fp32', '--shard-size', str(SHARD)]
         self.command(['encode', *corpus, *encoder, '--output', str(folder), *more])
         return folder
-
-
-def cosine_run(folder: Path, encoder: str, topics: Sequence[Query], hits: int = HITS) -> Run:
-    """Rankings by the cosine of query and passage vectors, ties by docid; a zero vector's cosine is 0."""
-    from pyserini_repbert.encode import RepBertQueryEncoder
-    from pyserini_repbert.index.dense import DenseBundle
-
-    bundle = DenseBundle(folder)
-    passages = _normalised(np.concatenate([np.asarray(block, np.float32) for _, block in bundle.blocks(SHARD)]))
-    queries = _normalised(RepBertQueryEncoder(encoder).encode_batch([query.text for query in topics]))
-    docids = [bundle.docid(row) for row in range(len(bundle))]
-    places = np.argsort(np.argsort(np.array(docids)))
-    run = {}
-    for query, vector in zip(topics, queries, strict=True):
-        scores = passages @ vector
-        best = np.lexsort((places, -scores))[:hits]
-        run[query.qid] = Ranking([docids[row] for row in best], scores[best].tolist())
-    return run
-
-
-def _normalised(vectors: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms == 0, 1, norms)
 
 
 def _fields(collection: Collection) -> list[str]:

@@ -48,7 +48,8 @@ def main(arguments: list[str]) -> int | None:
     sections, missing = {}, False
     for collection in (one.within(options.data) for one in COLLECTIONS if one.name in names):
         own = replace(collection, depth=int(depths.get(collection.name, collection.depth)))
-        maker = Maker(own, Path(options.work) / own.name, systems, checkpoints, groups)
+        folder = Path(options.work) / own.name
+        maker = Maker(own, folder, systems, checkpoints, groups, precision=options.precision)
         sections[own.name], lacks = section(own, maker)
         missing |= lacks
         write_page(Path(options.page), sections)
@@ -77,7 +78,7 @@ def section(collection: Collection, maker: Maker) -> tuple[str, bool]:
             continue
         found[name] = evaluate(read_run(made.path), qrels, measures)
         weights |= made.weights
-    text = section_text(collection, maker.systems, found, failed, weights, len(qrels))
+    text = section_text(collection, maker.systems, found, failed, weights, len(qrels), maker.precision)
     return text, any(maker.systems[name].group in maker.groups for name in failed)
 
 
@@ -94,12 +95,15 @@ def section_text(
     failed: Mapping[str, str],
     weights: Mapping[str, str],
     n_judged: int,
+    precision: str = 'fp32',
 ) -> str:
     """Tables of means and of differences, and what is missing."""
     text = (
         f'{n_judged} judged topics. Rerankers take the best {collection.depth} of BM25, duoBERT the best {DUO_DEPTH} '
         f'of monoBERT; the rest stays below. {collection.note}\n'
     )
+    if precision != 'fp32':
+        text = text.rstrip() + ' Rerankers ran in bfloat16.\n'
     if found:
         text += '\n' + means_table(systems, found, collection.measures) + '\n'
     if rows := comparisons(systems, found):
@@ -189,6 +193,7 @@ def _parser() -> Parser:
         metavar='NAME=FOLDER',
         help="folders instead of the catalog's checkpoints, or further rerankers",
     )
+    parser.add_argument('--precision', choices=('fp32', 'bf16'), default='fp32', help='of rerankers')
     parser.add_argument('--page', default=str(PAGE), help='the page whose tables are made')
     return parser
 

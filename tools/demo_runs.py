@@ -52,7 +52,7 @@ COLLECTIONS = (
         'demo',
         'Demo collection',
         *('demo', 'demo', 'demo'),
-        5,
+        50,
         ('nDCG@10', 'MRR@10', 'R@100'),
         'Checkpoints were trained on other questions about these passages; none of the test questions was among them.',
     ),
@@ -62,7 +62,7 @@ COLLECTIONS = (
         '{data}/medquad/corpus.jsonl.gz',
         '{data}/medquad/liveqa.topics.tsv',
         '{data}/medquad/liveqa.qrels.txt',
-        20,
+        50,
         ('nDCG@10', 'MRR(rel=2)@10', 'AP(rel=2)@1000', 'R(rel=2)@100'),
         "Checkpoints were trained on MedQuAD's own questions to these answers, not on LiveQA-Med's. Grades are 0 to 3; "
         'rel=2 counts 2 and 3 as relevant. The answer alone is searched.',
@@ -98,6 +98,7 @@ class Kind(StrEnum):
     DENSE = auto()
     COSINE = auto()
     INTERLEAVE = auto()
+    BY_COSINE = auto()
     RERANK = auto()
     PAIRS = auto()
     REPLAY = auto()
@@ -146,9 +147,11 @@ def all_systems(extra: Sequence[str] = ()) -> dict[str, System]:
         found.append(
             System('+'.join(runs), f'{label}, interleaved', 'interleave', Kind.INTERLEAVE, '', runs, (BM25, DENSE))
         )
+    by_cosine = _reranked(cosine)
+    found.append(System(by_cosine, f"BM25, {BASE}'s cosine", 'cosine', Kind.BY_COSINE, BASE, (BM25,), (BM25,)))
     for name in (*RERANKERS, *extra):
         compared = name.startswith('cedr-') or name in extra
-        against = (BM25, _reranked(VANILLA)) if compared else (BM25,)
+        against = (BM25, by_cosine, _reranked(VANILLA)) if compared else (BM25, by_cosine)
         joint = name.removesuffix(APART) + '-demo'
         if joint != name and joint in RERANKERS:
             against = (*against, _reranked(joint))

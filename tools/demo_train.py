@@ -1,4 +1,4 @@
-"""Train the demo checkpoints by the recipes that ship: BM25's hits for the training questions first, then each model.
+"""Train the demo checkpoints by the recipes that ship: candidates for the training questions first, then each model.
 
     python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device cpu]
 
@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from demo_candidates import write_material
 from demo_maker import package_command
 from demo_runs import chosen
 
@@ -19,26 +20,32 @@ from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError
 
 HITS = 50
-MEDQUAD = ('corpus.jsonl.gz', 'train.queries.tsv.gz', 'train.qrels.txt.gz', 'liveqa.topics.tsv')
+MEDQUAD = ('corpus.jsonl.gz', 'train.queries.tsv.gz', 'train.qrels.txt.gz', 'liveqa.topics.tsv', 'liveqa.qrels.txt')
+QED = ('qed-dev.jsonlines.gz', 'xquad.en.json.gz')
 
 
 @dataclass(frozen=True)
 class Training:
-    """A checkpoint's name, its recipe, and the variable by which the recipe names the checkpoint that it needs."""
+    """A checkpoint's name, its recipe, and the variable by which the recipe names the checkpoint that it needs.
+
+    `taught` says that it learns from the scores of a teacher, which `demo_candidates` collects.
+    """
 
     name: str
     recipe: str
     variable: str = ''
     needs: str = ''
+    taught: bool = True
 
 
 TRAININGS = (
-    Training('repbert-demo', 'demo-repbert'),
-    Training('epic-demo', 'demo-epic'),
-    Training('monobert-first-demo', 'demo-monobert-first'),
-    Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),
-    Training('duobert-demo', 'demo-duobert', 'START', 'monobert-demo'),
-    Training('vanilla-demo', 'demo-vanilla'),
+    Training('repbert-demo', 'demo-repbert', taught=False),
+    Training('epic-demo', 'demo-epic', taught=False),
+    Training('duobert-first-demo', 'demo-duobert-first', taught=False),
+    Training('duobert-second-demo', 'demo-duobert-second', 'START', 'duobert-first-demo', taught=False),
+    Training('duobert-demo', 'demo-duobert', 'START', 'duobert-second-demo', taught=False),
+    Training('monobert-demo', 'demo-monobert'),
+    Training('vanilla-demo', 'demo-vanilla', 'START', 'monobert-demo'),
     *(
         Training(f'cedr-{name}-demo', f'demo-cedr-{name}', 'VANILLA', 'vanilla-demo')
         for name in ('knrm', 'pacrr', 'drmm')
@@ -49,19 +56,23 @@ TRAININGS = (
 def main(arguments: list[str]) -> int | None:
     """Train what is missing."""
     options = _parser().parse_args(arguments)
-    medquad, work = Path(options.data, 'medquad').resolve(), Path(options.work).resolve()
-    if absent := [name for name in MEDQUAD if not (medquad / name).is_file()]:
-        raise InputError(f'--data {options.data}: {", ".join(absent)} not found in its folder medquad')
+    data, work = Path(options.data).resolve(), Path(options.work).resolve()
+    for folder, names in (('medquad', MEDQUAD), ('qed', QED)):
+        if absent := [name for name in names if not (data / folder / name).is_file()]:
+            raise InputError(f'--data {options.data}: {", ".join(absent)} not found in its folder {folder}')
     known = {training.name: training for training in TRAININGS}
     wanted = [known[name] for name in chosen(options.only, list(known), 'checkpoint')]
     for training in wanted:
         first = known.get(training.needs)
         if first and first not in wanted and not any((work / own.name).is_dir() for own in (first, training)):
             raise InputError(f'{training.name} goes on from {training.needs}: train that first, or leave out --only')
-    bm25_runs(medquad, work)
+    if not all(training.taught for training in wanted):
+        bm25_runs(data / 'medquad', work)
+    if any(training.taught for training in wanted):
+        write_material(data, work / 'material', options.teacher_precision)
     for training in TRAININGS:
         if training in wanted:
-            train(training, medquad, work, options.device)
+            train(training, data / 'medquad', work, options.device)
     return None
 
 
@@ -89,7 +100,8 @@ def train(training: Training, medquad: Path, work: Path, device: str) -> None:
     output = work / training.name
     if output.is_dir():
         return
-    variables = {'MEDQUAD': str(medquad), 'RUNS': str(work / 'runs')}
+    variables = {'MEDQUAD': str(medquad)}
+    variables |= {'MATERIAL': str(work / 'material')} if training.taught else {'RUNS': str(work / 'runs')}
     if training.variable:
         variables[training.variable] = str(work / training.needs)
     settings = [word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')]
@@ -102,6 +114,7 @@ def _parser() -> Parser:
     parser.add_argument('--data', required=True, help='the folder that holds medquad/')
     parser.add_argument('--work', required=True, help='where runs and checkpoints are kept')
     parser.add_argument('--only', metavar='NAMES', help='checkpoints, separated by commas; default: all')
+    parser.add_argument('--teacher-precision', default='bfloat16', help="of the teacher's vectors; or float32")
     parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
     return parser
 

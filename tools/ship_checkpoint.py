@@ -26,8 +26,9 @@ LOADED = ('adapter_config.json', 'config.json')  # which its checksums cover, be
 RECIPE_HEADING = '\n## Recipe\n'
 ROUNDED = '- weights kept in float16, trained in float32'
 WEIGHTS = 'adapter_model.safetensors'
-LARGEST = 16_000_000  # bytes, of all shipped checkpoints
+LARGEST = 40_000_000  # bytes, of all shipped checkpoints
 DATA_LICENCES = 'trained on text under CC BY-SA (Wikipedia) and CC BY (MedQuAD)'
+DOCSTRINGS = ', and on docstrings under the PSF and BSD licences'  # among what a teacher's scores are of
 ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')  # a path from the root; no address, no variable before it
 
 
@@ -112,13 +113,14 @@ def entry_text(folder: Path) -> str:
         f'{key}: {json.dumps(value) if not isinstance(value, str) else value}'
         for key, value in config['ranking'].items()
     )
+    taught = 'teacher' in recipe
     dimension = [f'    dimension: {config["hidden_size"]}'] if config['ranking']['system'] == 'repbert' else []
     return '\n'.join(
         [
             f'  {folder.name}:',
             f'    description: {recipe["description"].rstrip(".")}',
             *dimension,
-            f'    licence: {recipe["licence"]}; {DATA_LICENCES}',
+            f'    licence: {recipe["licence"]}; {DATA_LICENCES}{DOCSTRINGS if taught else ""}',
             f'    ranking: {{{ranking}}}',
             f'    base: {adapter["base_model_name_or_path"]}',
             f'    resource: checkpoints/{folder.name}',

@@ -17,7 +17,7 @@ from pyserini_repbert.pipeline.specs import open_reranker
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.train.reading import read_recipe
 
-LARGEST = 16_000_000  # bytes, all together
+LARGEST = 40_000_000  # bytes, all together
 FOLDER = catalog.RESOURCES / 'checkpoints'
 SHIPPED = [
     (kind, name)
@@ -25,7 +25,6 @@ SHIPPED = [
     for name, entry in catalog.entries(kind).items()
     if 'resource' in entry.values
 ]
-LIKES_EMPTY_TEXTS = ('cedr-knrm-demo',)  # a known fault, in regressions/demo-checkpoints.md
 QUESTION = 'who got the first nobel prize in physics'
 TEXTS = (
     'The first Nobel Prize in Physics was awarded in 1901 to Wilhelm Conrad Röntgen, of Germany.',
@@ -65,7 +64,10 @@ def test_card_recipe_and_log_say_how_it_was_made(kind, name):
     assert json.loads(texts['adapter_config.json'])['base_model_name_or_path'] == base
     for text in texts.values():
         assert not re.search(r'(?<![^\s\'"=\[(,:])/\w', text), 'a path of the machine that trained'
-    recipe = read_recipe(folder / 'recipe.yaml', tuple(f'variables.{key}=/x' for key in ('MEDQUAD', 'RUNS', 'START')))
+    recipe = read_recipe(
+        folder / 'recipe.yaml',
+        tuple(f'variables.{key}=/x' for key in ('MATERIAL', 'MEDQUAD', 'RUNS', 'START', 'VANILLA')),
+    )
     assert (recipe.name, recipe.base) == (name, base)
     assert not recipe.allow_test_topics and any('liveqa' in topics for topics in recipe.test_topics)
     rows = list(csv.DictReader(texts['log.csv'].splitlines()))
@@ -79,6 +81,5 @@ def test_it_puts_an_answer_above_another_text(kind, name):
         scores = RepBertDocumentEncoder(name).encode(TEXTS) @ RepBertQueryEncoder(name).encode(QUESTION)
         assert np.isfinite(scores).all() and scores.argmax() == 0
         return
-    texts = TEXTS[:-1] if name in LIKES_EMPTY_TEXTS else TEXTS
-    candidates = [Candidate(str(number), 0.0, text) for number, text in enumerate(texts)]
+    candidates = [Candidate(str(number), 0.0, text) for number, text in enumerate(TEXTS)]
     assert open_reranker(name).rerank(QUESTION, candidates)[0].docid == '0'

@@ -31,10 +31,10 @@ MONO, DUO = 'bm25.monobert-demo', 'bm25.monobert-demo.duobert-demo'
 def tools(monkeypatch):
     """(demo_runs, demo_maker, demo_results), which find each other as when they are run."""
     monkeypatch.syspath_prepend(str(TOOLS))
-    names = ('demo_runs', 'demo_maker', 'demo_results')
+    names = ('demo_runs', 'demo_cosine', 'demo_maker', 'demo_results')
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
-    return [importlib.import_module(name) for name in names]
+    return [importlib.import_module(name) for name in names if name != 'demo_cosine']
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_every_run_is_made_once(new_maker):
     first, commands = new_maker()
     available = [name for name, own in first.systems.items() if own.group != 'other-demo']
     made = {name: first.run(name).path.read_bytes() for name in available}
-    assert len(made) == 13
+    assert len(made) == 14
     assert sum('--pairs' in words for words in commands) == 1
     again, commands = new_maker()
     assert {name: again.run(name).path.read_bytes() for name in available} == made
@@ -268,8 +268,9 @@ def test_wrong_arguments(tools, given, message, capsys):
 def test_further_rerankers_are_compared_with_vanilla_bert(tools):
     demo_runs, _, _ = tools
     own = demo_runs.all_systems(['cedr-knrm-apart', 'other'])
-    assert own['bm25.other'].against == ('bm25', 'bm25.vanilla-demo')
-    assert own['bm25.cedr-knrm-apart'].against == ('bm25', 'bm25.vanilla-demo', 'bm25.cedr-knrm-demo')
+    both = ('bm25', 'bm25.minilm.cosine', 'bm25.vanilla-demo')
+    assert own['bm25.other'].against == both
+    assert own['bm25.cedr-knrm-apart'].against == (*both, 'bm25.cedr-knrm-demo')
 
 
 def test_the_collections_topics_are_test_topics(tools):
@@ -277,3 +278,16 @@ def test_the_collections_topics_are_test_topics(tools):
     demo_runs, _, _ = tools
     assert [one.topics for one in demo_runs.COLLECTIONS][:2] == ['demo', '{data}/medquad/liveqa.topics.tsv']
     assert len(read_topics(importlib.import_module('pyserini_repbert.catalog').file('topics', 'demo'))) == 500
+
+
+def test_candidates_by_cosine(new_maker, checkpoints):
+    """BM25's best 12 in the order of their cosine, computed here in float64; the last two stay where they were."""
+    shop, _ = new_maker()
+    found, bm25 = (read_run(shop.run(name).path) for name in ('bm25.minilm.cosine', 'bm25'))
+    texts = {passage.docid: passage.text for passage in open_corpus(shop.collection.corpus)}
+    queries, passages = RepBertQueryEncoder(checkpoints['minilm']), RepBertDocumentEncoder(checkpoints['minilm'])
+    for qid, text in TOPICS.items():
+        best, rest = bm25[qid].docids[:12], bm25[qid].docids[12:]
+        vectors = passages.embed([texts[docid] for docid in best]).astype(np.float64)
+        cosines = vectors @ queries.encode(text).astype(np.float64) / np.linalg.norm(vectors, axis=1)
+        assert list(found[qid].docids) == [*(best[place] for place in np.argsort(-cosines, kind='stable')), *rest]

@@ -17,16 +17,17 @@ TOOLS = Path(__file__).parents[2] / 'tools'
 @pytest.fixture
 def tool(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
-    for name in ('demo_runs', 'demo_maker', 'demo_train'):
+    for name in ('demo_runs', 'demo_cosine', 'demo_maker', 'demo_material', 'demo_candidates', 'demo_train'):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module('demo_train')
 
 
 @pytest.fixture
 def data(tmp_path, tool):
-    (tmp_path / 'data/medquad').mkdir(parents=True)
-    for name in tool.MEDQUAD:
-        (tmp_path / 'data/medquad' / name).touch()
+    for folder, names in (('medquad', tool.MEDQUAD), ('qed', tool.QED)):
+        (tmp_path / 'data' / folder).mkdir(parents=True)
+        for name in names:
+            (tmp_path / 'data' / folder / name).touch()
     return tmp_path / 'data'
 
 
@@ -42,6 +43,7 @@ def commands(tool, monkeypatch):
         output.touch() if words[0] == 'search' else output.mkdir()
 
     monkeypatch.setattr(tool, 'package_command', command)
+    monkeypatch.setattr(tool, 'write_material', lambda data, folder, precision: folder.mkdir(exist_ok=True))
     return found
 
 
@@ -51,16 +53,20 @@ def test_every_checkpoint_after_what_it_needs(tool, data, commands, tmp_path):
     assert [words[0] for words in commands[:4]] == ['search', 'search', 'index', 'search']
     trained = {words[1]: words for words in commands[4:]}
     assert list(trained) == [training.recipe for training in tool.TRAININGS]
-    assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-duobert']
+    assert f'variables.START={tmp_path / "work/duobert-second-demo"}' in trained['demo-duobert']
+    assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-vanilla']
     assert f'variables.VANILLA={tmp_path / "work/vanilla-demo"}' in trained['demo-cedr-drmm']
     assert f'variables.MEDQUAD={data / "medquad"}' in trained['demo-epic']
+    assert f'variables.MATERIAL={tmp_path / "work/material"}' in trained['demo-monobert']
+    assert f'variables.RUNS={tmp_path / "work/runs"}' in trained['demo-epic']
     assert run(tool.main, arguments) == 0
     assert len(commands) == 4 + len(tool.TRAININGS)
 
 
 def test_the_recipes_have_the_variables_that_they_are_given(tool, tmp_path):
     for training in tool.TRAININGS:
-        values = {'MEDQUAD': 'M', 'RUNS': 'R'} | ({training.variable: 'before'} if training.variable else {})
+        values = {'MEDQUAD': 'M', 'MATERIAL' if training.taught else 'RUNS': 'R'}
+        values |= {training.variable: 'before'} if training.variable else {}
         recipe = read_recipe(recipe_path(training.recipe), [f'variables.{name}={own}' for name, own in values.items()])
         assert recipe.name == training.name
         assert ('before' in recipe.text) == bool(training.variable)
@@ -77,7 +83,7 @@ def test_a_training_that_was_stopped_goes_on(tool, data, commands, tmp_path):
 @pytest.mark.parametrize(
     ('more', 'words'),
     [
-        (['--only', 'duobert-demo'], 'duobert-demo goes on from monobert-demo: train that first'),
+        (['--only', 'duobert-demo'], 'duobert-demo goes on from duobert-second-demo: train that first'),
         (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-demo, epic-demo"),
         (['--data', 'elsewhere'], '--data elsewhere: corpus.jsonl.gz, train.queries.tsv.gz'),
     ],
