@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -50,6 +51,11 @@ _ERRORS = {
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {'model': schemas.ErrorResponse, 'description': text} for status, text in _ERRORS.items()
 }
+
+
+def _gives(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """The form of an answer, for the OpenAPI document."""
+    return {200: {'model': model}}
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -154,11 +160,13 @@ def make_router(service: Service) -> APIRouter:
     def served(alias: str) -> ServedIndex:
         return service.index(alias)
 
-    @router.get('/indexes', summary='The indexes, and what may be asked of them')
+    @router.get(
+        '/indexes', summary='The indexes, and what may be asked of them', responses=_gives(schemas.IndexesResponse)
+    )
     async def indexes() -> Response:
         return json_response({'api': API, 'indexes': [index_payload(service, own) for own in service.indexes.values()]})
 
-    @router.post('/fuse', summary='Fuse runs', responses={200: {'model': schemas.FuseResponse}})
+    @router.post('/fuse', summary='Fuse runs', responses=_gives(schemas.FuseResponse))
     async def fuse(request: schemas.FuseRequest) -> Response:
         def work() -> dict[str, Any]:
             runs = named_runs([own.model_dump() for own in request.runs], limits)
@@ -168,7 +176,7 @@ def make_router(service: Service) -> APIRouter:
 
         return json_response({'api': API, **await service.lanes.files.call(work)})
 
-    @router.post('/evaluate', summary='Evaluate runs', responses={200: {'model': schemas.EvaluateResponse}})
+    @router.post('/evaluate', summary='Evaluate runs', responses=_gives(schemas.EvaluateResponse))
     async def evaluate(request: schemas.EvaluateRequest) -> Response:
         if (request.index is None) == (request.qrels is None):
             raise InputError("judgments come from one place: give 'qrels', or an 'index' of this service")
@@ -184,7 +192,11 @@ def make_router(service: Service) -> APIRouter:
 
         return json_response({'api': API, **await service.lanes.files.call(work)})
 
-    @router.get('/progress/{request_id}', summary='How far the stages of a request are')
+    @router.get(
+        '/progress/{request_id}',
+        summary='How far the stages of a request are',
+        responses=_gives(schemas.ProgressResponse),
+    )
     async def progressed(request_id: str) -> Response:
         now = progress.of(request_id)
         if now is None:
@@ -192,14 +204,14 @@ def make_router(service: Service) -> APIRouter:
         stage, done, total = now
         return json_response({'api': API, 'stage': stage, 'done': done, 'total': total or None})
 
-    @router.get('/{index}', summary='What may be asked of an index')
+    @router.get('/{index}', summary='What may be asked of an index', responses=_gives(schemas.IndexResponse))
     async def about(index: str = index_of) -> Response:
         return json_response({'api': API, **index_payload(service, served(index))})
 
     @router.get(
         '/{index}/search',
         summary='Search an index',
-        responses={200: {'model': schemas.SearchResponse}},
+        responses=_gives(schemas.SearchResponse),
     )
     async def search(
         request: Request,
@@ -238,9 +250,7 @@ def make_router(service: Service) -> APIRouter:
             ]
         return json_response(payload)
 
-    @router.post(
-        '/{index}/batch', summary='Search for several queries', responses={200: {'model': schemas.BatchResponse}}
-    )
+    @router.post('/{index}/batch', summary='Search for several queries', responses=_gives(schemas.BatchResponse))
     async def batch(request: Request, index: str = index_of, body: schemas.BatchRequest = Body()) -> Response:
         if len(body.queries) > limits.batch_queries:
             raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
@@ -264,7 +274,7 @@ def make_router(service: Service) -> APIRouter:
             raise errors.exceptions[0] from None
         return json_response({'api': API, 'index': index, 'results': results})
 
-    @router.get('/{index}/doc/{docid:path}', summary='A document', responses={200: {'model': schemas.DocumentResponse}})
+    @router.get('/{index}/doc/{docid:path}', summary='A document', responses=_gives(schemas.DocumentResponse))
     async def doc(
         index: str = index_of,
         docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
@@ -282,7 +292,9 @@ def make_router(service: Service) -> APIRouter:
             payload['display'] = display_payload(query, text)
         return json_response(payload)
 
-    @router.get('/{index}/explain', summary='Why passages are where they are')
+    @router.get(
+        '/{index}/explain', summary='Why passages are where they are', responses=_gives(schemas.ExplainResponse)
+    )
     async def explain(
         request: Request,
         index: str = index_of,
@@ -301,7 +313,7 @@ def make_router(service: Service) -> APIRouter:
         found = await while_there(request, service.explain(index, model, query, docid, options, tell), progress)
         return json_response({'api': API, 'index': index, **found})
 
-    @router.get('/{index}/cost', summary='What reranking stages would take')
+    @router.get('/{index}/cost', summary='What reranking stages would take', responses=_gives(schemas.CostResponse))
     async def cost(
         request: Request,
         index: str = index_of,
@@ -314,9 +326,7 @@ def make_router(service: Service) -> APIRouter:
         stages = await while_there(request, service.price(index, ask), progress)
         return json_response({'api': API, 'index': index, 'stages': stages})
 
-    @router.post(
-        '/{index}/compare', summary='Two answers side by side', responses={200: {'model': schemas.CompareResponse}}
-    )
+    @router.post('/{index}/compare', summary='Two answers side by side', responses=_gives(schemas.CompareResponse))
     async def compare(request: Request, index: str = index_of, body: schemas.CompareRequest = Body()) -> Response:
         own = served(index)
         asks = [_ask(body.query, body.hits, side) for side in (body.a, body.b)]
@@ -330,7 +340,7 @@ def make_router(service: Service) -> APIRouter:
         shown = Shown(provenance=True, display=body.display)
         return json_response(await comparison_payload(own, first, second, shown))
 
-    @router.get('/{index}/topics', summary='Judged questions on an index')
+    @router.get('/{index}/topics', summary='Judged questions on an index', responses=_gives(schemas.TopicsResponse))
     async def topics(
         index: str = index_of,
         like: str = Query('', max_length=200, description='a part of the question'),
@@ -338,7 +348,9 @@ def make_router(service: Service) -> APIRouter:
     ) -> Response:
         return json_response(topics_payload(served(index), like, limit))
 
-    @router.get('/{index}/qrels/{qid:path}', summary='The judgments of a topic')
+    @router.get(
+        '/{index}/qrels/{qid:path}', summary='The judgments of a topic', responses=_gives(schemas.QrelsResponse)
+    )
     async def qrels(index: str = index_of, qid: str = Path()) -> Response:
         own = served(index)
         if qid not in own.qrels:

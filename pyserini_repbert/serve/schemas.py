@@ -108,6 +108,110 @@ class DocumentResponse(BaseModel):
     display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
 
 
+class RerankerInfo(BaseModel):
+    """A reranker that may be asked for."""
+
+    name: str
+    system: str
+
+
+class IndexInfo(BaseModel):
+    """What may be asked of an index."""
+
+    name: str
+    index_type: str
+    passages: int
+    encoder: str | None
+    base_index: str | None
+    systems: list[str] = Field(description='the default first')
+    fusions: list[str]
+    rerankers: list[RerankerInfo]
+    topics: int
+    judged_topics: int
+    limits: dict[str, int]
+
+
+class IndexesResponse(BaseModel):
+    """The indexes of a service."""
+
+    api: Literal['v1']
+    indexes: list[IndexInfo]
+
+
+class IndexResponse(IndexInfo):
+    """An index."""
+
+    api: Literal['v1']
+
+
+class ProgressResponse(BaseModel):
+    """How far a stage of a request is."""
+
+    api: Literal['v1']
+    stage: str
+    done: int = Field(description='model inputs')
+    total: int | None
+
+
+class Price(BaseModel):
+    """What a stage would take; nulls for speeds that are not known yet."""
+
+    stage: str
+    system: str
+    candidates: int
+    inferences: int
+    inferences_per_second: float | None
+    seconds: float | None
+
+
+class CostResponse(BaseModel):
+    """What reranking stages would take."""
+
+    api: Literal['v1']
+    index: str
+    stages: list[Price]
+
+
+class ExplainResponse(BaseModel):
+    """Why passages are where they are; the rest depends on the system."""
+
+    model_config = ConfigDict(extra='allow')
+
+    api: Literal['v1']
+    index: str
+    model: str
+    system: str
+    query: str
+    passages: list[dict[str, Any]] | None = Field(None, description='of EPIC and CEDR, one entry a passage')
+    docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
+
+
+class TopicInfo(BaseModel):
+    """A topic of an index."""
+
+    qid: str
+    text: str
+    judged: bool
+
+
+class TopicsResponse(BaseModel):
+    """Questions to try."""
+
+    api: Literal['v1']
+    index: str
+    topics: list[TopicInfo]
+
+
+class QrelsResponse(BaseModel):
+    """The judgments of a topic: docid -> grade."""
+
+    api: Literal['v1']
+    index: str
+    qid: str
+    text: str | None
+    grades: dict[str, int]
+
+
 class Pipeline(_Sent):
     """What searches: systems, their fusion, and rerankers."""
 
