@@ -39,6 +39,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> the packages of its peer
     'cedr': (),
     'training': ('sentence_transformers', 'datasets'),
     'epic': (),
+    'serve': ('fastapi', 'uvicorn', 'prometheus_client'),
 }
 PACKAGES = ('torch', 'numpy', 'faiss-cpu', 'pyserini', 'transformers', 'sentence-transformers', 'ranx', 'onnxruntime')
 

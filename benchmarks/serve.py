@@ -1,12 +1,13 @@
 """The service under load, over HTTP on 127.0.0.1: throughput, latency, wrong or lost answers, memory; Pyserini's.
 
-python benchmarks/serve.py [--requests 2000] [--clients 16] [--many 50] [--memory 20000] [--python PYTHON]
+    python benchmarks/serve.py [--requests 2000] [--clients 16] [--many 50] [--memory 20000] [--python PYTHON]
 
 Dense search of the demo: one client that asks one question after the other, then 16 at once, then 50; each answer is
 compared with the one that the first client got (the same docids, but that neighbours may change places whose scores
-are within 1e-4). Memory is the server's resident set after each part of `--memory` requests. BM25: requests a second of
-this service and of Pyserini's REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 clients
-each, every question asked once and by turns, since Pyserini's server keeps its last answers.
+are within 1e-4). Memory is the server's resident set after each quarter of `--memory` requests. BM25: requests a second
+of this service and of Pyserini's REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 at
+once, every question asked once and by turns, since Pyserini's server keeps its last answers. A request that is answered
+with an error, or whose connection a server closes or resets, counts as lost, and its client connects anew.
 """
 
 from __future__ import annotations
@@ -29,23 +30,31 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import figures
+from figures import Figure
+
 from pyserini_repbert.names.sparse import find_sparse
 from pyserini_repbert.names.topics import load_topics
 
 _ROUNDS = 3
 _NEAR = 1e-4
 _LONGEST = 600.0  # seconds that any part may take
+GOAL_TOGETHER = 4  # times the throughput of one client
+GOAL_P99 = 10  # times the median of one client
+GOAL_GROWTH = 5  # % of memory, from the first quarter of the requests to the last
+GOAL_PYSERINI = 1
 
 
 @dataclass
 class Load:
-    """What clients saw: latencies in seconds, and statuses that were no answers."""
+    """What clients saw: latencies of answers in seconds, answers that were not the known ones, requests without one."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
     answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     wrong: int = 0
     lost: int = 0
+    resets: int = 0  # of the lost ones, those whose connection the server closed or reset
 
     @property
     def rate(self) -> float:
@@ -54,7 +63,7 @@ class Load:
 
     def at(self, share: float) -> float:
         """A quantile of the latencies, milliseconds."""
-        ordered = sorted(self.latencies)
+        ordered = sorted(self.latencies) or [float('nan')]
         return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
@@ -65,21 +74,33 @@ async def _get(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, targe
     return int(head[9:12]), await reader.readexactly(int(length.partition(b':')[2]))
 
 
+async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection('127.0.0.1', port, limit=1 << 22)
+
+
 async def _client(port: int, targets: Iterator[str], load: Load, known: dict[str, list[dict[str, Any]]] | None) -> None:
-    reader, writer = await asyncio.open_connection('127.0.0.1', port, limit=1 << 22)
+    connection = None
     for target in targets:
-        start = time.perf_counter()
-        status, body = await _get(reader, writer, target)
-        load.latencies.append(time.perf_counter() - start)
-        if status != 200:
-            load.lost += 1
+        try:
+            connection = connection or await _connected(port)
+            start = time.perf_counter()
+            status, body = await _get(*connection, target)
+        except (OSError, asyncio.IncompleteReadError):
+            load.resets += 1
+            if connection is not None:
+                connection[1].close()
+            connection = None
             continue
+        if status != 200:
+            continue
+        load.latencies.append(time.perf_counter() - start)
         hits = json.loads(body).get('candidates', [])
         if known is None:
             load.answers[target] = [{'docid': hit['docid'], 'score': hit['score']} for hit in hits]
-        elif not _same(hits, known[target]):
+        elif not _same(hits, known.get(target, [])):
             load.wrong += 1
-    writer.close()
+    if connection is not None:
+        connection[1].close()
 
 
 def _same(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
@@ -104,12 +125,14 @@ def run(
     waiting = itertools.islice(itertools.cycle(targets), n)
 
     async def everybody() -> None:
-        await asyncio.wait_for(asyncio.gather(*(_client(port, waiting, load, known) for _ in range(clients))), _LONGEST)
+        everyone = asyncio.gather(*(_client(port, waiting, load, known) for _ in range(clients)))
+        with contextlib.suppress(TimeoutError):  # what is not answered by then is lost
+            await asyncio.wait_for(everyone, _LONGEST)
 
     start = time.perf_counter()
     asyncio.run(everybody())
     load.seconds = time.perf_counter() - start
-    load.lost += n - len(load.latencies)
+    load.lost = n - len(load.latencies)
     return load
 
 
@@ -136,7 +159,7 @@ def server(command: list[str], ready: str, **environment: str) -> Iterator[tuple
 
 
 async def _once(port: int, target: str) -> int:
-    reader, writer = await asyncio.open_connection('127.0.0.1', port, limit=1 << 22)
+    reader, writer = await _connected(port)
     try:
         return (await _get(reader, writer, target))[0]
     finally:
@@ -149,7 +172,7 @@ def resident(pid: int) -> float:
     return pages * os.sysconf('SC_PAGE_SIZE') / 2**20
 
 
-def dense(options: argparse.Namespace, queries: list[str]) -> None:
+def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
     """Dense search by one, by many, and for long."""
     targets = [f'/v1/demo/search?{urlencode({"query": query})}' for query in queries]
     with server(_ours(options), '/readyz') as (process, port):
@@ -170,10 +193,23 @@ def dense(options: argparse.Namespace, queries: list[str]) -> None:
         best = max(own, key=lambda load: load.rate)
         print(f'dense, {name:10s} {rate:8.1f} requests/s, median {best.at(0.5):6.1f} ms, p99 {best.at(0.99):6.1f} ms')
     print('resident MiB after each quarter: ' + ', '.join(f'{size:.0f}' for size in sizes))
-    n = sum(len(load.latencies) for load in loads)
-    print(f'wrong answers {sum(load.wrong for load in loads)}, lost {sum(load.lost for load in loads)} of {n:,}')
-    print(f'ratio: {options.clients} clients / 1 client {rates[1] / rates[0]:.2f}')
-    print(f'ratio: p99 of {options.many} clients / median alone {p99 / median:.2f}')
+    wrong, lost, n = (
+        sum(own) for own in zip(*((load.wrong, load.lost, len(load.latencies)) for load in loads), strict=True)
+    )
+    print(f'wrong answers {wrong}, lost {lost} of {n + lost:,}')
+    at_once = f'{options.clients} clients at once'
+    return [
+        Figure(f'dense search over HTTP, {at_once}: one client', rates[1] / rates[0], goal=GOAL_TOGETHER),
+        Figure(f'its p99 at {options.many} clients, of the median alone', p99 / median, 'times', GOAL_P99, True),
+        Figure(f'wrong or lost answers of {n + lost:,}', wrong + lost, '', 0, True),
+        Figure(
+            f'memory, last quarter of {options.memory:,} requests over the first',
+            100 * (sizes[-1] / sizes[1] - 1),
+            '%',
+            GOAL_GROWTH,
+            True,
+        ),
+    ]
 
 
 def _ours(options: argparse.Namespace, *more: str) -> list[str]:
@@ -181,8 +217,21 @@ def _ours(options: argparse.Namespace, *more: str) -> list[str]:
     return [*own, '--log-file', os.devnull, *more]
 
 
-def sparse(options: argparse.Namespace, queries: list[str]) -> None:
+def _pyserini(python: str) -> str:
+    """The version of Pyserini that a Python has, '' if none."""
+    asked = 'import importlib.metadata as found; print(found.version("pyserini"))'
+    return subprocess.run([python, '-c', asked], capture_output=True, text=True).stdout.strip()
+
+
+def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
     """BM25 against Pyserini's server, every question once a server."""
+    version = _pyserini(options.python)
+    if not version or version.startswith(('0.', '1.')):
+        print(
+            f"BM25 is left out: {options.python} has Pyserini {version or 'not at all'}, only 2.x's REST server takes "
+            'an index of its own: --python names one that has it'
+        )
+        return []
     folder = options.lucene or str(find_sparse('bm25', 'demo').folder)
     rates: dict[str, list[float]] = {'ours': [], "Pyserini's": []}
     with tempfile.TemporaryDirectory() as place:
@@ -199,17 +248,19 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> None:
                     run(port, targets[-50:], 50, 1)  # opens the index, and lets Java warm up
                     load = run(port, targets[:-50], len(targets) - 50, 8)
                     if load.lost:
-                        raise SystemExit(f'{name}: {load.lost} requests were not answered')
+                        print(f'{name}: {load.lost} of {len(targets) - 50} not answered ({load.resets} by a reset)')
                     rates[name].append(load.rate)
     for name, own in rates.items():
         print(f'BM25, 8 clients, {name:10s} {max(own):8.1f} requests/s')
-    best = [max(own) for own in rates.values()]
-    print(f"ratio: BM25 ours / Pyserini's {best[0] / best[1]:.2f}")
+    ours, other = (max(own) for own in rates.values())
+    if not other:
+        raise SystemExit(f"Pyserini {version}'s server answered nothing: there is no ratio")
+    return [Figure("BM25 over HTTP, 8 clients: Pyserini's REST server", ours / other, goal=GOAL_PYSERINI)]
 
 
 def main() -> None:
     """Run the parts, print ratios last."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = figures.parser(__doc__, ('fastapi', 'uvicorn', 'prometheus_client'))
     parser.add_argument('--questions', type=int, default=1355, help='how many different ones are asked')
     parser.add_argument('--requests', type=int, default=2000)
     parser.add_argument('--clients', type=int, default=16)
@@ -221,8 +272,8 @@ def main() -> None:
     options = parser.parse_args()
     queries = [topic.text for name in ('demo', 'demo-train') for topic in load_topics(name)][: options.questions]
     print(f'{len(queries)} questions, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}')
-    for part in options.parts:
-        {'dense': dense, 'sparse': sparse}[part](options, queries)
+    told = [figure for part in options.parts for figure in {'dense': dense, 'sparse': sparse}[part](options, queries)]
+    figures.tell(options, told)
 
 
 if __name__ == '__main__':
