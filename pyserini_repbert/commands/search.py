@@ -70,6 +70,12 @@ def make_parser() -> argparse.ArgumentParser:
         '--corpus', help="with --build: where the catalog's collection lies; with --rerank: read passages there"
     )
     add_model_arguments(parser)
+    parser.add_argument(
+        '--device-dtype',
+        default='float16',
+        choices=('float16', 'float32'),
+        help='what a GPU holds and multiplies the vectors in; on a CPU they are multiplied in float32',
+    )
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank', precision_too=False)
     return parser
 
@@ -200,6 +206,7 @@ def _request(options: argparse.Namespace) -> Request:
         options.batch_size,
         options.k1,
         options.b,
+        options.device_dtype,
     )
 
 

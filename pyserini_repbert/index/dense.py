@@ -47,11 +47,12 @@ class DenseBundle(Bundle[Settings, DenseShard]):
         """Open one shard."""
         return DenseShard(folder, record, self.settings)
 
-    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, vectors) of at most `size` rows each, in order, memory-mapped."""
-        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
-            for first in range(0, len(shard.docids), size):
-                yield start + first, shard.vectors[first : first + size]
+    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """(first row, vectors) of at most `size` rows each, in order, memory-mapped; rows `start` to `stop` - 1."""
+        end = len(self) if stop is None else stop
+        for begin, shard in zip(self._starts.tolist(), self.shards, strict=False):
+            for first in range(max(start - begin, 0), min(end - begin, len(shard.docids)), size):
+                yield begin + first, shard.vectors[first : min(first + size, end - begin)]
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """float32 (n, d): the vectors of rows counted over all shards, int64 (n,)."""

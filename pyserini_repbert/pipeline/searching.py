@@ -45,6 +45,7 @@ class Request:
     build, download : build a catalog index, fetch a prebuilt one, where it is not here
     max_length : wordpieces kept of a query
     threads, batch_size : CPU threads; topics searched together
+    device_dtype : what a GPU holds the vectors in, see `RepBertSearcher`
     """
 
     index: str | None = None
@@ -66,6 +67,7 @@ class Request:
     batch_size: int = 512
     k1: float | None = None
     b: float | None = None
+    device_dtype: str = 'float16'
 
     @property
     def is_dense(self) -> bool:
@@ -197,4 +199,4 @@ def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSear
         encoder = query_encoder(request.encoder, device, precision=precision, max_length=request.max_length)
     if in_lucene:
         return LuceneVectorSearcher(folder, encoder, device), folder
-    return RepBertSearcher(folder, encoder, device, ann=request.ann), folder
+    return RepBertSearcher(folder, encoder, device, ann=request.ann, device_dtype=request.device_dtype), folder

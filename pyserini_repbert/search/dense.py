@@ -20,6 +20,7 @@ from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.ranking import Candidate, Ranking, Run, hits_of
 from pyserini_repbert.search import ann as approximate, exact
+from pyserini_repbert.search.gpu_index import GpuIndex
 
 
 class QueryEncoder(Protocol):
@@ -39,6 +40,8 @@ class RepBertSearcher:
     device : where the query is encoded and the vectors are multiplied
     verify : compare the index's files with their checksums when they have changed since the last time
     ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the same
+    device_dtype : 'float16' or 'float32': what vectors are held and multiplied in on a CUDA device; on a CPU they are
+        multiplied in float32
 
     Raises
     ------
@@ -58,7 +61,10 @@ class RepBertSearcher:
         device: str = 'cpu',
         verify: bool = True,
         ann: bool = False,
+        device_dtype: str = 'float16',
     ) -> None:
+        if device_dtype not in ('float16', 'float32'):
+            raise InputError(f"device dtype '{device_dtype}' was given, expected float16 or float32")
         self.index_dir = Path(index_dir)
         self.device = usable_device(device)
         self.index: DenseBundle | FaissFolder
@@ -73,6 +79,11 @@ class RepBertSearcher:
             self.index = DenseBundle(index_dir, verify)
             self.dimension, built_with = self.index.settings.dimension, self.index.settings.encoder
         self.ann = AnnIndex(self.index, verify) if ann and isinstance(self.index, DenseBundle) else None
+        self._on_gpus = (
+            GpuIndex(self.index, self.dimension, self.device, device_dtype)
+            if self.device.type == 'cuda' and isinstance(self.index, DenseBundle) and not ann
+            else None
+        )
         if query_encoder is None:
             if built_with is None:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
@@ -181,6 +192,8 @@ class RepBertSearcher:
                     on_progress(1)
         elif self.ann is not None:
             found = approximate.search(self.index, self.ann, vectors, k, on_progress)
+        elif self._on_gpus is not None:
+            found = self._on_gpus.search(vectors, k, on_progress)
         else:
             found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
         return [_ranking(top, self.index.docid, k) for top in found]

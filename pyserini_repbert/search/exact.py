@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-BLOCK_ROWS = {'cpu': 16384, 'cuda': 262144}
+BLOCK_ROWS = 16384
 QUERY_GROUP = 1024  # queries multiplied with a block together
 _SAMPLE = 4096  # scores of the first block that a threshold is guessed from
 _BUFFER = 4  # times k scores a query are kept before the thresholds rise
@@ -52,8 +52,7 @@ def search(
 ) -> list[TopRows]:
     """The k rows with the greatest inner product, for each query (RepBERT eq. 3).
 
-    On a GPU the blocks are streamed through its memory; float16 vectors are multiplied as float16 with float32 sums,
-    on a CPU they become float32 first.
+    Vectors are multiplied in float32; float16 ones become float32 first. For CUDA see `gpu_index`.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ def search(
     on_progress : called with the number of queries done since the last call
     """
     target = torch.device(device)
-    size = block_rows or BLOCK_ROWS.get(target.type, BLOCK_ROWS['cpu'])
+    size = block_rows or BLOCK_ROWS
     found: list[TopRows] = []
     for start in range(0, len(queries), QUERY_GROUP):
         group = torch.from_numpy(np.ascontiguousarray(queries[start : start + QUERY_GROUP])).to(target)
@@ -92,13 +91,7 @@ def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[Top
 
 def _products(queries: Tensor, vectors: NDArray[np.floating]) -> Tensor:
     """float32 (n queries, n rows)"""
-    block = torch.from_numpy(vectors)
-    if queries.device.type == 'cpu':
-        return queries @ block.float().T
-    block = block.pin_memory().to(queries.device, non_blocking=True)
-    if block.dtype == torch.float16:
-        return torch.mm(queries.half(), block.T, out_dtype=torch.float32)
-    return queries @ block.T
+    return queries @ torch.from_numpy(vectors).to(queries.device).float().T
 
 
 class _Kept:

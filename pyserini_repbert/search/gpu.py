@@ -1,0 +1,154 @@
+"""One GPU, as exact search sees it: its free memory, and vectors copied to it through pinned buffers.
+
+What is asked of CUDA is asked here; a test has a machine without one in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pyserini_repbert.errors import InputError
+
+STAGE_BYTES = 128 << 20  # of each of the two buffers that vectors go through
+_BUFFERS = 2  # one is multiplied while the other is filled
+
+
+class RowRange(Protocol):
+    """Vectors in blocks, from one row to another."""
+
+    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
+
+
+class Gpu:
+    """A CUDA device with a stream of its own for copies.
+
+    Parameters
+    ----------
+    device : a CUDA device with its number
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._copies = self._new_stream()
+
+    def free_memory(self) -> int:
+        """Bytes that can be had now: what is free, and what PyTorch keeps for its next tensors."""
+        kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        return int(torch.cuda.mem_get_info(self.device)[0]) + kept
+
+    def products(self, queries: Tensor, block: Tensor) -> Tensor:
+        """float32 (n queries, n rows): inner products; those of float16 are summed in float32."""
+        if block.dtype == torch.float16:
+            return torch.mm(queries, block.T, out_dtype=torch.float32)
+        return queries @ block.T
+
+    def resident(self, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        """The vectors of the rows from `start` to `stop`, (n, dimension), in the device's memory."""
+        whole = torch.empty((stop - start, dimension), dtype=dtype, device=self.device)
+        for first, block in self.streamed(index, start, stop, dimension, dtype):
+            whole[first - start : first - start + len(block)] = block
+        return whole
+
+    def streamed(
+        self, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype
+    ) -> Iterator[tuple[int, Tensor]]:
+        """(first row, vectors (n, dimension) in the device's memory), in order; a block is good until the next one.
+
+        Two buffers take turns: while what was given last is used, the next block is on its way.
+
+        Raises InputError for vectors that are not finite in this dtype.
+        """
+        rows = stage_rows(dimension, dtype, stop - start)
+        slots = [_Slot(self, rows, dimension, dtype) for _ in range(_BUFFERS)]
+        finite = torch.ones((), dtype=torch.bool, device=self.device)
+        waiting: tuple[int, _Slot, int] | None = None
+        for number, (first, vectors) in enumerate(index.blocks(rows, start, stop)):
+            slot = slots[number % len(slots)]
+            slot.fill(vectors)
+            if waiting is not None:
+                finite &= self._given(waiting)
+                yield waiting[0], waiting[1].block[: waiting[2]]
+                waiting[1].release()
+            waiting = first, slot, len(vectors)
+        if waiting is not None:
+            finite &= self._given(waiting)
+            yield waiting[0], waiting[1].block[: waiting[2]]
+            waiting[1].release()
+        if not finite.item():
+            name = str(dtype).removeprefix('torch.')
+            raise InputError(
+                f'the index holds vectors that are not finite in {name}: search it in float32, or see `index check`',
+                parameters=('device_dtype',),
+            )
+
+    def _given(self, waiting: tuple[int, _Slot, int]) -> Tensor:
+        waiting[1].arrive()
+        return torch.isfinite(waiting[1].block[: waiting[2]]).all()
+
+    def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Memory of the host that the device can read by itself."""
+        return torch.empty(shape, dtype=dtype, pin_memory=True)
+
+    def copy(self, source: Tensor, target: Tensor, after: Any) -> Any:
+        """Copy in the stream of copies, once `after` has happened; the event of its end."""
+        with self._copying():
+            self._copies.wait_event(after)
+            target.copy_(source, non_blocking=True)
+            return self._copies.record_event()
+
+    def mark(self) -> Any:
+        """An event: what was asked of the device so far is done."""
+        return torch.cuda.current_stream(self.device).record_event()
+
+    def wait(self, event: Any) -> None:
+        """What is asked of the device from now on waits for an event."""
+        torch.cuda.current_stream(self.device).wait_event(event)
+
+    def on_device(self) -> AbstractContextManager[Any]:
+        """The thread works with this device meanwhile."""
+        return torch.cuda.device(self.device)
+
+    def _new_stream(self) -> Any:
+        return torch.cuda.Stream(self.device)
+
+    def _copying(self) -> AbstractContextManager[Any]:
+        return torch.cuda.stream(self._copies)
+
+
+class _Slot:
+    """A pinned buffer, and one of the device that its content is copied to."""
+
+    def __init__(self, gpu: Gpu, rows: int, dimension: int, dtype: torch.dtype) -> None:
+        self._gpu = gpu
+        self._host = gpu.pinned((rows, dimension), dtype)
+        self.block = torch.empty((rows, dimension), dtype=dtype, device=gpu.device)
+        self._used = gpu.mark()
+        self._copied: Any = None
+
+    def fill(self, vectors: NDArray[np.floating]) -> None:
+        """Begin to copy vectors, once those before are copied, and used."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        self._host[: len(vectors)].copy_(torch.from_numpy(vectors))
+        self._copied = self._gpu.copy(self._host[: len(vectors)], self.block[: len(vectors)], self._used)
+
+    def arrive(self) -> None:
+        """The device goes on when the copy is there."""
+        self._gpu.wait(self._copied)
+
+    def release(self) -> None:
+        """What was asked of the device so far is all that needs this block."""
+        self._used = self._gpu.mark()
+
+
+def stage_rows(dimension: int, dtype: torch.dtype, most: int) -> int:
+    """Rows that go into a buffer."""
+    return max(1, min(most, STAGE_BYTES // (dimension * dtype.itemsize)))
