@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.ahead import ahead
 from pyserini_repbert.models.batching import Forward, run_batched
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.tokenizer import TokenSequence
 
 Vectors = NDArray[np.float32]
+OVERLAPPING = ('cuda',)  # devices that compute while the host turns the next texts into wordpieces
+CHUNK = 1024  # texts that become wordpieces together there
 
 
 class TextEncoder(ABC):
@@ -80,10 +84,25 @@ class TextEncoder(ABC):
         float32 (n, d); (0, d) for no texts
         """
         limit = self.limit if max_length is None else self._checked(max_length)
-        sequences = self._sequences(texts, limit)
-        with torch.autocast(self.device.type, torch.float16, enabled=fp16):
-            vectors = run_batched(self.model, sequences, self.pad, self.device, token_budget, on_progress)
-        return vectors.reshape(len(texts), self.dimension)
+        found = np.empty((len(texts), self.dimension), np.float32)
+        with (
+            torch.autocast(self.device.type, torch.float16, enabled=fp16),
+            closing(self._chunks(texts, limit)) as chunks,
+        ):
+            for places, sequences in chunks:
+                found[places] = run_batched(self.model, sequences, self.pad, self.device, token_budget, on_progress)
+        return found
+
+    def _chunks(self, texts: Sequence[str], limit: int) -> Generator[tuple[list[int], list[TokenSequence]]]:
+        """The places of texts, and the model's inputs: all at once, or in chunks of like length, each made ahead."""
+        places = list(range(len(texts)))
+        if self.device.type not in OVERLAPPING or len(texts) <= CHUNK:
+            if texts:
+                yield places, self._sequences(texts, limit)
+            return
+        places.sort(key=lambda place: len(texts[place]))
+        chunks = (places[first : first + CHUNK] for first in range(0, len(places), CHUNK))
+        yield from ahead((chunk, self._sequences([texts[place] for place in chunk], limit)) for chunk in chunks)
 
 
 class TextQueryEncoder(TextEncoder):

@@ -6,6 +6,7 @@ a batch changes a sequence's result by rounding only. A batch that does not fit 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from torch import Tensor
 from pyserini_repbert.models.tokenizer import TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
+IN_FLIGHT = {'cuda': 2}  # batches whose results are on their way to the host, by device; elsewhere none is
 
 
 class Forward(Protocol):
@@ -52,8 +54,32 @@ def collate(
         types[row, : lengths[row]] = sequence.token_type_ids
     mask = None
     if min(lengths) < longest:
-        mask = torch.from_numpy(np.arange(longest)[None, :] < np.asarray(lengths)[:, None]).to(device)
-    return torch.from_numpy(ids).to(device), torch.from_numpy(types).to(device), mask
+        mask = _sent(np.arange(longest)[None, :] < np.asarray(lengths)[:, None], device)
+    return _sent(ids, device), _sent(types, device), mask
+
+
+def _sent(array: NDArray[np.generic], device: torch.device | str) -> Tensor:
+    """An array on its device; a GPU copies it by itself, while the host goes on."""
+    tensor = torch.from_numpy(array)
+    if torch.device(device).type == 'cuda':
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+def arriving(output: Tensor) -> Callable[[], NDArray[np.float32]]:
+    """A result on its way to the host; the call waits for it."""
+    if output.device.type != 'cuda':
+        here: NDArray[np.float32] = output.float().cpu().numpy()
+        return lambda: here
+    target = torch.empty(output.shape, dtype=torch.float32, pin_memory=True)
+    target.copy_(output.float(), non_blocking=True)
+    event = torch.cuda.current_stream(output.device).record_event()
+
+    def arrived() -> NDArray[np.float32]:
+        event.synchronize()
+        return target.numpy()
+
+    return arrived
 
 
 def run_batched(
@@ -95,13 +121,14 @@ def run_positions(
 ) -> NDArray[np.float32]:
     """The results of `forward`, called with the positions in each batch, in the order of positions.
 
-    A batch that does not fit into the device's memory is split in two and tried again.
+    A batch that does not fit into the device's memory is split in two and tried again. On a GPU the next batch begins
+    before the results of the last ones are here.
 
     Parameters
     ----------
     forward : positions in a batch to a tensor (len(batch), …)
     batches : all positions from 0 to n - 1, each in one batch
-    on_progress : called with the number of positions done since the last call
+    on_progress : called with the number of positions done since the last call; on a GPU, begun
 
     Returns
     -------
@@ -109,15 +136,24 @@ def run_positions(
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))
+    waiting: deque[tuple[list[int], Callable[[], NDArray[np.float32]]]] = deque()
 
-    def keep(batch: list[int]) -> None:
+    def keep(most_waiting: int) -> None:
         nonlocal results
-        output = forward(batch).float().cpu().numpy()
-        if results is None:
-            results = np.empty((n_positions, *output.shape[1:]), dtype=np.float32)
-        results[batch] = output
+        while len(waiting) > most_waiting:
+            batch, arrived = waiting.popleft()
+            rows = arrived()
+            if results is None:
+                results = np.empty((n_positions, *rows.shape[1:]), dtype=np.float32)
+            results[batch] = rows
 
-    in_batches(keep, batches, on_progress)
+    def work(batch: list[int]) -> None:
+        output = forward(batch)
+        waiting.append((batch, arriving(output)))
+        keep(IN_FLIGHT.get(output.device.type, 0))
+
+    in_batches(work, batches, on_progress)
+    keep(0)
     return np.empty(0, dtype=np.float32) if results is None else results
 
 

@@ -117,7 +117,7 @@ class Gpu:
         return torch.cuda.device(self.device)
 
     def _new_stream(self) -> Any:
-        return torch.cuda.Stream(self.device)
+        return torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
 
     def _copying(self) -> AbstractContextManager[Any]:
         return torch.cuda.stream(self._copies)

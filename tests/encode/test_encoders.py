@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import torch
 
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, text_encoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.repbert import RepBert
@@ -99,3 +101,27 @@ def test_the_model_learns_through_its_mean():
     model(ids, torch.zeros_like(ids), mask).sum().backward()
     gradient = model.bert.embeddings.word_embeddings.weight.grad
     assert gradient is not None and gradient[1:8].abs().sum(1).min() > 0 and gradient[8:].abs().sum() == 0
+
+
+def test_vectors_are_the_same_where_wordpieces_are_made_ahead(tiny_checkpoint, corpus_file, monkeypatch):
+    """As on a GPU: chunks of like length, tokenised in a thread while the model runs."""
+    from pyserini_repbert.names.corpora import open_corpus
+
+    texts = [passage.text for passage in open_corpus(corpus_file(40))] + ['', 'cat ' * 9]
+    encoder = RepBertDocumentEncoder(tiny_checkpoint())
+    expected, done, threads = encoder.embed(texts), [], set()
+    sequences = encoder._sequences
+
+    def noted(chunk, limit):
+        threads.add(threading.current_thread().name)
+        return sequences(chunk, limit)
+
+    monkeypatch.setattr(encoder, '_sequences', noted)
+    monkeypatch.setattr(text_encoder, 'OVERLAPPING', ('cpu',))
+    monkeypatch.setattr(text_encoder, 'CHUNK', 5)
+    np.testing.assert_allclose(encoder.embed(texts, on_progress=done.append), expected, atol=1e-5)
+    assert sum(done) == 42 and threads == {'ahead'}
+    assert encoder.embed([]).shape == (0, 16)
+    monkeypatch.setattr(encoder, '_sequences', lambda chunk, limit: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        encoder.embed(texts)
