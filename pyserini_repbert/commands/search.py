@@ -109,6 +109,7 @@ def _answer(options: argparse.Namespace) -> None:
     from pyserini_repbert.ranking import Query
 
     request = _request(options)
+    _advise(options, len(options.query or ()))
     with _Watcher(options) as watcher:
         already = opened(request, watcher)
     reasons_of = _reasons(options, request)
@@ -150,6 +151,7 @@ def _write_run(options: argparse.Namespace) -> None:
     from pyserini_repbert.pipeline.searching import search
 
     request, topics = _request(options), load_topics(options.topics)
+    _advise(options, len(topics))
     with _Watcher(options) as watcher:
         found = search(request, topics, options.hits, watcher)
     write_run(options.output, found.run, options.output_format, options.tag)
@@ -163,6 +165,17 @@ def _write_run(options: argparse.Namespace) -> None:
     print(f'{options.output}: {len(topics)} topics{without}, {searched}')
     if found.reranked is not None:
         report(options, found.reranked, {'run': options.output, 'k1': request.stages[-1].k})
+
+
+def _advise(options: argparse.Namespace, n_topics: int) -> None:
+    """Say once on stderr that exact search is faster for so many topics together."""
+    if not options.ann or options.quiet:
+        return
+    from pyserini_repbert.search.ann import MANY
+
+    together = min(n_topics, options.batch_size)
+    if together >= MANY:
+        print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)
 
 
 def _request(options: argparse.Namespace) -> Request:

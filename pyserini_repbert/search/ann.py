@@ -12,6 +12,7 @@ from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.search.exact import TopRows
 
+MANY = 8  # queries together from which exact search is the faster one (docs/guides/own-corpus.md has the figures)
 _QUERY_GROUP = 256  # queries whose candidates are held together
 _GATHERED = 256  # float16 rows that become float32 together: they stay in a core's cache
 
