@@ -1,0 +1,102 @@
+"""Settings files: what each key means, and one line for each mistake, with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.serve import main
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.config import read_config
+from pyserini_repbert.serve.settings import IndexSettings
+
+
+def _written(folder: Path, text: str) -> Path:
+    for name in ('lucene', 'bundle', 'checkpoint'):
+        (folder / name).mkdir(exist_ok=True)
+    path = folder / 'serve.yaml'
+    path.write_text(text, encoding='utf-8')
+    return path
+
+
+def test_what_a_file_says(tmp_path):
+    (tmp_path / 'topics.tsv').write_text('q1\tcat\n', encoding='utf-8')
+    path = _written(
+        tmp_path,
+        """
+indexes:
+  text: lucene
+  dense: {path: bundle, index_type: dense, encoder: checkpoint, base_index: text, ann: true, topics: topics.tsv}
+  known: {name: demo, sparse: [bm25], qrels: demo}
+api_keys: [secret]
+rerankers: []
+limits: {hits: 50, search_seconds: 2}
+""",
+    )
+    file = read_config(path)
+    assert file.index_settings(tmp_path) == (
+        IndexSettings('text', str(tmp_path / 'lucene')),
+        IndexSettings(
+            'dense',
+            str(tmp_path / 'bundle'),
+            'dense',
+            str(tmp_path / 'checkpoint'),
+            'text',
+            ann=True,
+            topics=str(tmp_path / 'topics.tsv'),
+        ),
+        IndexSettings('known', 'demo', sparse=('bm25',), qrels='demo'),
+    )
+    assert file.api_keys == ['secret'] and file.rerankers == []
+    assert (file.limits.hits, file.limits.search_seconds, file.limits.rerank_depth) == (50, 2.0, 200)
+    assert read_config(_written(tmp_path, '')).indexes == {}
+
+
+MISTAKES = [
+    ('indexes:\n  a: {path: nowhere}\n', 2, 'not there: nowhere'),
+    ('indexes:\n  a: nowhere\n', 2, 'not there: nowhere'),
+    ('indexes:\n  a:\n    encoder: repbert-demo\n', 2, 'give its path'),
+    ('indexes:\n  a: {path: lucene, name: demo}\n', 2, 'give its path'),
+    ('indexes:\n  a: {paht: lucene}\n', 2, "did you mean 'path'"),
+    ('indexes:\n  a:\n    path: lucene\n    index_type: lucen\n', 4, 'index_type'),
+    ('indexes:\n  a: {path: lucene, ann: sometimes}\n', 2, 'ann'),
+    ('indexes:\n  a/b: lucene\n', 2, 'cannot be the name of an index'),
+    ('indexes:\n  fuse: lucene\n', 2, 'cannot be the name of an index'),
+    ('indexes: [lucene]\n', 1, 'indexes'),
+    ('indx:\n  a: lucene\n', 1, "did you mean 'indexes'"),
+    ('indexes:\n  a: lucene\n  a: bundle\n', 3, 'a'),
+    ('indexes:\n  a: lucene\nlimits:\n  hits: 0\n', 4, 'hits'),
+    ('indexes:\n  a: lucene\nlimits:\n  hist: 5\n', 4, "did you mean 'hits'"),
+    ('indexes:\n  a: lucene\napi_keys:\n  - good\n  - " "\n', 5, 'empty'),
+    ('indexes:\n  a: lucene\napi_keys: [5]\n', 3, 'api_keys'),
+    ('indexes: {a: lucene\n', 2, ''),
+    ('- a\n', 1, ''),
+    ('a text\n', 1, ''),
+]
+
+
+@pytest.mark.parametrize(('text', 'line', 'says'), MISTAKES)
+def test_mistakes(text, line, says, tmp_path):
+    path = _written(tmp_path, text)
+    with pytest.raises(InputError) as found:
+        read_config(path)
+    message = str(found.value)
+    assert message.startswith(f'{path}:{line}: ')
+    assert says in message and '\n' not in message and len(message) < 400
+
+
+def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
+    path = _written(tmp_path, 'indexes:\n  a: nowhere\n')
+    for arguments, says in (
+        (['--config', str(path)], 'not there: nowhere'),
+        (['--config', str(tmp_path / 'none.yaml')], 'none.yaml'),
+        (['--index', f'x={tmp_path}', '--index', f'x={tmp_path}'], "two indexes have the name 'x'"),
+        (['--index', f'indexes={tmp_path}'], 'cannot be the name of an index'),
+        (['--index', 'demo', '--port', '70000'], 'at most 65535'),
+        ([], 'nothing to serve'),
+    ):
+        assert command.run(main, arguments) == 2
+        error = capsys.readouterr().err
+        assert says in error and len(error.strip().splitlines()) == 1, error
