@@ -1,0 +1,112 @@
+"""Every type of index that a settings file may name, opened and searched over HTTP; and what cannot be opened."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from starlette.testclient import TestClient
+
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.index import main as index_command
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.index import DenseBundle, export_faiss
+from pyserini_repbert.index.lucene import build_lucene_index
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.search.ann_building import build_ann
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.config import read_config
+from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+N = 640  # an approximate index takes 624 at least
+CONFIG = """
+indexes:
+  dense: {path: bundle, ann: true, base_index: text}
+  theirs: {path: faiss, index_type: faiss, encoder: encoder, base_index: text}
+  epic: {path: impact, index_type: impact}
+  text: {path: lucene, index_type: tf}
+rerankers: []
+"""
+TEXT = 'cat dog'
+SPARSE = ['bm25', 'bm25-tuned', 'bm25+rm3', 'ql', 'sdm']  # the catalog's that search such an index
+
+
+@pytest.fixture
+def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
+    """A bundle without texts, with an approximate index; Pyserini's layout of it; Lucene's of text and of impacts."""
+    corpus = open_corpus(corpus_file(N))
+    encode_corpus(corpus, RepBertDocumentEncoder(tiny_checkpoint('encoder')), tmp_path / 'bundle')
+    build_ann(DenseBundle(tmp_path / 'bundle'), 'hnsw', 0.5, 10)
+    export_faiss(DenseBundle(tmp_path / 'bundle'), tmp_path / 'faiss')
+    build_lucene_index(corpus, tmp_path / 'lucene')
+    encode_epic_corpus(corpus, EpicEncoder(tiny_epic()), tmp_path / 'vectors', prune=15, store_text=True)
+    arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(tmp_path / 'vectors')]
+    assert command.run(index_command, [*arguments, '--output', str(tmp_path / 'impact')]) == 0
+    (tmp_path / 'serve.yaml').write_text(CONFIG, encoding='utf-8')
+    return tmp_path
+
+
+def _failure(*indexes: IndexSettings) -> str:
+    """Why a service of these indexes cannot be opened."""
+
+    async def opened() -> None:
+        service = Service(ServeSettings(indexes))
+        try:
+            await service.open()
+        finally:
+            await service.close()
+
+    with pytest.raises(PyseriniRepbertError) as found:
+        asyncio.run(opened())
+    return str(found.value)
+
+
+@pytest.mark.slow
+@pytest.mark.jvm
+def test_all_of_them(folder):
+    indexes = read_config(folder / 'serve.yaml').index_settings(folder)
+    with TestClient(create_app(ServeSettings(indexes))) as client:
+        while client.get('/readyz').status_code == 503:
+            assert client.app.state.service.failure is None
+        offered = {own['name']: own for own in client.get('/v1/indexes').json()['indexes']}
+        assert list(offered) == ['dense', 'theirs', 'epic', 'text']
+        assert {name: (own['index_type'], own['systems'], own['passages']) for name, own in offered.items()} == {
+            'dense': ('dense', ['dense', 'ann', *SPARSE], N),
+            'theirs': ('faiss', ['dense', *SPARSE], N),
+            'epic': ('impact', ['epic'], N),
+            'text': ('tf', SPARSE, N),
+        }
+
+        def hits(index: str, **asked) -> dict[str, float]:
+            answer = client.get(f'/v1/{index}/search', params={'query': TEXT, 'hits': 5, **asked})
+            assert answer.status_code == 200, answer.text
+            return {own['docid']: own['score'] for own in answer.json()['candidates']}
+
+        assert hits('dense') == pytest.approx(hits('theirs'), abs=1e-4)  # the same vectors
+        assert set(hits('dense', system='ann')) <= {f'd{n}' for n in range(N)}
+        assert hits('dense', system='bm25') == hits('text') and len(hits('epic')) == 5
+        assert set(hits('dense', system='hybrid')) <= set(hits('dense')) | set(hits('text'))
+        weighted = hits('text', k1=0, b=0)  # BM25 with k1 = 0 does not count how often a word is there
+        spread = max(weighted.values()) - min(weighted.values())  # Anserini tells ties apart by a millionth
+        assert spread < 1e-4 < max(hits('text').values()) - min(hits('text').values())
+        assert client.get('/v1/dense/search', params={'query': TEXT, 'k1': 1, 'b': 1}).status_code == 400
+        raw = client.get('/v1/dense/doc/d3').json()['doc']  # the passage is the base index's
+        assert raw == client.get('/v1/epic/doc/d3').json()['doc'] == client.get('/v1/text/doc/d3').json()['doc']
+
+    dense, theirs, epic, text = indexes
+    for settings, says in (
+        ([dense], "names 'text' as its base_index"),
+        ([replace(dense, base_index='epic'), epic], 'has to be a Lucene index'),
+        ([replace(dense, base_index=None)], 'name the Lucene index that does as its base_index'),
+        ([replace(text, index_type='dense')], "is of type 'tf'"),
+        ([replace(theirs, encoder=None), text], 'encoder'),
+        ([replace(theirs, index_type='lucene_hnsw'), text], "Pyserini's own server"),
+        ([replace(text, place=str(folder / 'nowhere'))], 'neither a folder nor an index'),
+    ):
+        message = _failure(*settings)
+        assert says in message and '\n' not in message, message
