@@ -2,8 +2,8 @@
 
 python benchmarks/all.py [--runs 3] [--only fusion exact_search] [--output benchmarks/RESULTS.md] [--readme]
 
-Each benchmark runs as a process of its own, `--runs` times. What lacks a package is named before anything starts, and
-left out. `--readme` puts the table into README.md, too, between its two comments.
+Each benchmark runs as a process of its own, `--runs` times. What lacks a package or a GPU is named before anything
+starts, and left out. `--readme` puts the table into README.md, too, between its two comments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from figures import Figure, number
 HERE = Path(__file__).parent
 README = HERE.parent / 'README.md'
 BEGIN, END = '<!-- benchmarks/all.py writes from here -->', '<!-- to here -->'
-BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> the packages of its peers
+CUDA = 'a CUDA device'
+BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> what it needs: the packages of its peers, a GPU
     'exact_search': (),
     'ann': (),
     'encoding': ('sentence_transformers',),
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> the packages of its peer
     'training': ('sentence_transformers', 'datasets'),
     'epic': (),
     'serve': ('fastapi', 'uvicorn', 'prometheus_client'),
+    'gpu': (CUDA,),
 }
 PACKAGES = ('torch', 'numpy', 'faiss-cpu', 'pyserini', 'transformers', 'sentence-transformers', 'ranx', 'onnxruntime')
 
@@ -53,6 +55,15 @@ def machine() -> str:
     native = [told for flag, told in (('avx512_bf16', 'AVX-512 BF16'), ('amx_tile', 'AMX')) if flag in flags]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
     return f'{model}, {cores} cores, {" and ".join(native) or "no bfloat16"}'
+
+
+def lacks(need: str) -> bool:
+    """Whether a package, or a GPU, is not here."""
+    if need != CUDA:
+        return importlib.util.find_spec(need) is None
+    import torch
+
+    return not torch.cuda.is_available()
 
 
 def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
@@ -102,11 +113,7 @@ def main() -> None:
     parser.add_argument('--output', type=Path, default=HERE / 'RESULTS.md')
     parser.add_argument('--readme', action='store_true')
     options: argparse.Namespace = parser.parse_args()
-    lacking = {
-        name: missing
-        for name in options.only
-        if (missing := [own for own in BENCHMARKS[name] if importlib.util.find_spec(own) is None])
-    }
+    lacking = {name: missing for name in options.only if (missing := [own for own in BENCHMARKS[name] if lacks(own)])}
     for name, missing in lacking.items():
         print(f'{name} is left out: it needs {", ".join(missing)}', file=sys.stderr)
     load = os.getloadavg()[0]
@@ -131,9 +138,7 @@ def main() -> None:
         '`x` is a ratio: how many times faster than the peer named after the colon.',
         f'Written by `{" ".join(["python", "benchmarks/all.py", *sys.argv[1:]])}`.',
     ]
-    left_out = [
-        f'- `{name}.py` was left out: {", ".join(missing)} is not installed' for name, missing in lacking.items()
-    ]
+    left_out = [f'- `{name}.py` was left out: it needs {", ".join(missing)}' for name, missing in lacking.items()]
     options.output.write_text('\n'.join([*about, '', *rows, '', *left_out]).rstrip() + '\n', encoding='utf-8')
     if options.readme:
         into_readme(rows, where)

@@ -52,6 +52,7 @@ class GpuIndex:
     dimension : their length
     device : 'cuda:N', or 'cuda' for all GPUs that this process sees
     dtype : 'float16' or 'float32': what vectors and queries are multiplied in; sums are float32
+    gpus : those to use instead
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class GpuIndex:
         dimension: int,
         device: torch.device,
         dtype: str = 'float16',
+        gpus: Sequence[Gpu] | None = None,
     ) -> None:
-        gpus = open_gpus(device)
+        gpus = open_gpus(device) if gpus is None else gpus
         bounds = [len(index) * number // len(gpus) for number in range(len(gpus) + 1)]
         precision = torch.float16 if dtype == 'float16' else torch.float32
         self._shares = [

@@ -80,9 +80,7 @@ def bundle(vectors, tmp_path_factory):
 
 
 def opened(bundle, *gpus, dtype='float16'):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gpu_index, 'open_gpus', lambda _: gpus)
-        return GpuIndex(bundle, 16, torch.device('cuda'), dtype)
+    return GpuIndex(bundle, 16, torch.device('cuda'), dtype, gpus)
 
 
 def check(found, vectors, queries, k):

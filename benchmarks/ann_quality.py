@@ -1,0 +1,92 @@
+"""What approximate search costs in quality: nDCG@10 and R@1000 of exact search and of --ann on three collections.
+
+python benchmarks/ann_quality.py [--only demo] [--data FOLDER] [--work FOLDER] [--recall 0.98]
+
+The demo collection comes with the package; Vaswani and LiveQA-Med are read from --data, where
+regressions/vaswani.yaml and liveqa-med.yaml expect them, and left out with a line where they are not there. Passages
+are encoded by repbert-demo; --work keeps the bundles for a second run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import figures
+from figures import Figure
+
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.evaluate.measures import evaluate, parse_measures
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.index_building import ready_folder
+from pyserini_repbert.names.topics import load_qrels, load_topics
+from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.search.ann_building import build_ann
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / 'tools'))
+from demo_runs import COLLECTIONS, DENSE, Collection  # noqa: E402 - the collections of demo_results.py
+
+_HITS = 1000
+_NAMES = ('demo', 'vaswani', 'liveqa')
+_GRADED = {'liveqa': 'R(rel=2)@1000'}  # grade 1 is 'incorrect but related'
+
+
+def bundle_of(collection: Collection, work: Path) -> Path:
+    """A bundle of the collection's passages, in a folder of `work`; one of an earlier run is taken as it is."""
+    folder = work / collection.name
+    if (folder / 'manifest.json').is_file():
+        return folder
+    if collection.name == 'demo':
+        shutil.copytree(ready_folder('demo', DENSE), folder, ignore=shutil.ignore_patterns('ann'))
+    else:
+        passages = open_corpus(collection.corpus, fields=collection.fields)
+        encode_corpus(passages, RepBertDocumentEncoder(DENSE), folder, resume=folder.exists())
+    return folder
+
+
+def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
+    """Figures of one collection."""
+    folder = bundle_of(collection, work)
+    record = build_ann(DenseBundle(folder), recall=recall, hits=_HITS, overwrite=True)
+    print(f'{collection.title}: {record}', flush=True)
+    topics, qrels = load_topics(collection.topics), load_qrels(collection.qrels)
+    measures = parse_measures(['nDCG@10', _GRADED.get(collection.name, 'R@1000')])
+    told = []
+    for name in ('exact', 'ann'):
+        searcher = RepBertSearcher(folder, ann=name == 'ann')
+        run = searcher.rankings([topic.text for topic in topics], [topic.qid for topic in topics], _HITS)
+        means = evaluate(run, qrels, measures).means
+        told += [Figure(f'{collection.title}, {len(topics)} topics, {of}: {name}', means[of], '') for of in means]
+    return told
+
+
+def main() -> None:
+    """Measure each collection that is here."""
+    parser = figures.parser(__doc__)
+    parser.add_argument('--only', nargs='+', choices=_NAMES, default=_NAMES)
+    parser.add_argument('--data', default='data')
+    parser.add_argument('--work', type=Path)
+    parser.add_argument('--recall', type=float, default=0.98)
+    options = parser.parse_args()
+    told: list[Figure] = []
+    with contextlib.ExitStack() as stack:
+        work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        for collection in (one.within(options.data) for one in COLLECTIONS if one.name in options.only):
+            missing = [
+                path for path in (collection.corpus, collection.topics, collection.qrels)
+                if path != collection.name and not Path(path).exists()
+            ]  # fmt: skip
+            if missing:
+                print(f'{collection.title} is left out: {missing[0]} is not there', file=sys.stderr)
+                continue
+            told += measured(collection, work, options.recall)
+    figures.tell(options, told)
+
+
+if __name__ == '__main__':
+    main()
