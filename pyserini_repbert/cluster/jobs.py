@@ -56,6 +56,9 @@ class Answer:
 class Fleet(Protocol):
     """Workers on the machines of a cluster. A worker that was started answers first with the versions that it has."""
 
+    def room(self) -> int:
+        """How many workers there is room for now."""
+
     def start(self, most: int) -> int:
         """Start workers where there is room, until there are `most`; how many were started."""
 

@@ -88,6 +88,13 @@ class RayFleet:
         self._alive: set[str] = set()
         self._made = 0
 
+    def room(self) -> int:
+        """How many workers there is room for now, in an otherwise idle cluster."""
+        import ray
+
+        alive = [node['Resources'] for node in ray.nodes() if node['Alive']]
+        return sum(group_of(resources, self._threads, self._gpu)[0] for resources in alive)
+
     def start(self, most: int) -> int:
         """Start workers where there is room, on all machines in turn, until there are `most`."""
         import ray

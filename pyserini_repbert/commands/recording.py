@@ -18,6 +18,7 @@ _LEFT_OUT = frozenset(
         'plan_shard',
         'finish',
         'quiet',
+        'ray',
         'resume',
         'overwrite',
         'offline',

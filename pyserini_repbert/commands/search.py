@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command, recording
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyserini_repbert.explain.hits import HitReasons
+    from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.names.indexes import NamedIndex
     from pyserini_repbert.pipeline.searching import Found, Request
     from pyserini_repbert.ranking import Query, Ranking
+    from pyserini_repbert.search.exact import Search
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -45,6 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--index', help='an index folder or a catalog name; not needed where --sparse names one')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
     parser.add_argument('--ann', action='store_true', help='search the approximate index: for few queries')
+    parser.add_argument('--ray', metavar='ADDRESS', help="search on a Ray cluster: HOST:PORT, or 'auto'")
     parser.add_argument('--sparse', action='append', metavar='NAME[@INDEX]', help='a sparse technique; repeatable')
     parser.add_argument('--k1', type=command.finite_number, help="BM25's, if not that of the technique or index")
     parser.add_argument('--b', type=command.finite_number, help='likewise')
@@ -94,21 +98,33 @@ def main(arguments: list[str]) -> int | None:
 
     forbid_downloads(options.offline)
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
-    if not options.topics:
-        _answer(options)
-        return 0
-    options.tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, options.tag)
-    _write_run(options)
+    if options.topics:
+        options.tag = options.tag or default_tag(options.output)
+        check_format(options.output_format, options.tag)
+    request = _request(options)
+    with contextlib.ExitStack() as held:
+        if options.ray is not None:
+            request = replace(request, spread=held.enter_context(_cluster(options)))
+        _write_run(options, request) if options.topics else _answer(options, request)
     return 0
 
 
-def _answer(options: argparse.Namespace) -> None:
+@contextlib.contextmanager
+def _cluster(options: argparse.Namespace) -> Iterator[Callable[[DenseBundle], Search]]:
+    """What --ray asks for."""
+    from pyserini_repbert.cluster.ray_fleet import connected
+    from pyserini_repbert.cluster.searching import ClusterSearch
+
+    threads = options.threads if options.threads > 1 else None
+    with connected(options.ray, threads, options.device != 'cpu') as fleet:
+        yield lambda bundle: ClusterSearch(fleet, bundle, options.device)
+
+
+def _answer(options: argparse.Namespace, request: Request) -> None:
     from pyserini_repbert.commands.terminal import shown_hits
     from pyserini_repbert.pipeline.searching import opened, search
     from pyserini_repbert.ranking import Query
 
-    request = _request(options)
     _advise(options, len(options.query or ()))
     with _Watcher(options) as watcher:
         already = opened(request, watcher)
@@ -144,13 +160,13 @@ def _reasons(options: argparse.Namespace, request: Request) -> Callable[[Query, 
     return reasons
 
 
-def _write_run(options: argparse.Namespace) -> None:
+def _write_run(options: argparse.Namespace, request: Request) -> None:
     from pyserini_repbert.formats.runs import write_run
     from pyserini_repbert.fusion.origins import write_provenance
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.searching import search
 
-    request, topics = _request(options), load_topics(options.topics)
+    topics = load_topics(options.topics)
     _advise(options, len(topics))
     with _Watcher(options) as watcher:
         found = search(request, topics, options.hits, watcher)
@@ -193,6 +209,8 @@ def _request(options: argparse.Namespace) -> Request:
         raise command.usage('--k1 and --b are for --sparse')
     if options.ann and not dense:
         raise command.usage('--ann is for dense search: give --encoder with --sparse')
+    if options.ray is not None and (options.ann or not dense):
+        raise command.usage('--ray is for exact dense search: give --encoder, and not --ann')
     if dense and options.index is None:
         raise command.usage('--index names the dense index: a folder or a catalog name')
     if options.corpus and not options.build and not options.stages:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from pyserini_repbert.encode.opening import query_encoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
+from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
@@ -21,6 +22,7 @@ from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.search.exact import Search
 from pyserini_repbert.search.first_stage import FirstStage, open_sparse
 from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
@@ -46,6 +48,7 @@ class Request:
     max_length : wordpieces kept of a query
     threads, batch_size : CPU threads; topics searched together
     device_dtype : what a GPU holds the vectors in, see `RepBertSearcher`
+    spread : gives the search of a dense bundle's vectors on other machines
     """
 
     index: str | None = None
@@ -68,6 +71,7 @@ class Request:
     k1: float | None = None
     b: float | None = None
     device_dtype: str = 'float16'
+    spread: Callable[[DenseBundle], Search] | None = None
 
     @property
     def is_dense(self) -> bool:
@@ -189,14 +193,20 @@ def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSear
         on_build=watcher.building,
     )
     in_lucene = is_lucene_index(folder)
-    if in_lucene and request.ann:
+    if in_lucene and (request.ann or request.spread):
+        what = 'approximate search' if request.ann else 'search on many machines'
         raise InputError(
-            f'Lucene index {folder}: its graph searches its vectors, approximate search is for dense bundles',
-            parameters=('ann',),
+            f'Lucene index {folder}: its graph searches its vectors, {what} is for dense bundles',
+            parameters=('ann' if request.ann else 'ray',),
         )
     encoder = None
     if request.encoder:
         encoder = query_encoder(request.encoder, device, precision=precision, max_length=request.max_length)
     if in_lucene:
         return LuceneVectorSearcher(folder, encoder, device), folder
-    return RepBertSearcher(folder, encoder, device, ann=request.ann, device_dtype=request.device_dtype), folder
+    return (
+        RepBertSearcher(
+            folder, encoder, device, ann=request.ann, device_dtype=request.device_dtype, spread=request.spread
+        ),
+        folder,
+    )

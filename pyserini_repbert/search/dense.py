@@ -42,6 +42,7 @@ class RepBertSearcher:
     ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the same
     device_dtype : 'float16' or 'float32': what vectors are held and multiplied in on a CUDA device; on a CPU they are
         multiplied in float32
+    spread : gives the search of a bundle's vectors on other machines, which verify what they open
 
     Raises
     ------
@@ -62,9 +63,12 @@ class RepBertSearcher:
         verify: bool = True,
         ann: bool = False,
         device_dtype: str = 'float16',
+        spread: Callable[[DenseBundle], exact.Search] | None = None,
     ) -> None:
         if device_dtype not in ('float16', 'float32'):
             raise InputError(f"device dtype '{device_dtype}' was given, expected float16 or float32")
+        if ann and spread:
+            raise InputError('an approximate index is searched on one machine', parameters=('ann', 'ray'))
         self.index_dir = Path(index_dir)
         self.device = usable_device(device)
         self.index: DenseBundle | FaissFolder
@@ -73,17 +77,20 @@ class RepBertSearcher:
                 raise InputError(
                     f'FAISS folder {index_dir} is searched as its file says: an approximate index needs a bundle'
                 )
+            if spread:
+                raise InputError(f'FAISS folder {index_dir} is one file: only bundles are searched on many machines')
             self.index = FaissFolder(index_dir, verify)
             self.dimension, built_with = self.index.dimension, None
         else:
-            self.index = DenseBundle(index_dir, verify)
+            self.index = DenseBundle(index_dir, verify and spread is None)
             self.dimension, built_with = self.index.settings.dimension, self.index.settings.encoder
         self.ann = AnnIndex(self.index, verify) if ann and isinstance(self.index, DenseBundle) else None
         self._on_gpus = (
             GpuIndex(self.index, self.dimension, self.device, device_dtype)
-            if self.device.type == 'cuda' and isinstance(self.index, DenseBundle) and not ann
+            if self.device.type == 'cuda' and isinstance(self.index, DenseBundle) and not ann and not spread
             else None
         )
+        self._elsewhere = spread(self.index) if spread and isinstance(self.index, DenseBundle) else None
         if query_encoder is None:
             if built_with is None:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
@@ -192,6 +199,8 @@ class RepBertSearcher:
                     on_progress(1)
         elif self.ann is not None:
             found = approximate.search(self.index, self.ann, vectors, k, on_progress)
+        elif self._elsewhere is not None:
+            found = self._elsewhere(vectors, k, on_progress)
         elif self._on_gpus is not None:
             found = self._on_gpus.search(vectors, k, on_progress)
         else:

@@ -2,13 +2,14 @@
 
 The first block's scores suggest a threshold for each query; only scores above it are kept. Whenever too many are, each
 query's threshold rises to its k-th best score so far. A query whose first threshold proves too high is searched again
-with a safe one. Memory: one block, and a few times k scores a query, whatever the size of the index.
+with a safe one. A score depends on its block and its group of queries only, never on other blocks. Memory: one block,
+and a few times k scores a query, whatever the size of the index.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +31,15 @@ class Blocks(Protocol):
 
     def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
         """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
+
+
+class Search(Protocol):
+    """An exact search of a whole index, wherever it is done."""
+
+    def __call__(
+        self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
+    ) -> list[TopRows]:
+        """What `search` finds."""
 
 
 class TopRows(NamedTuple):
@@ -72,6 +82,24 @@ def search(
     return found
 
 
+def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
+    """One query's best rows of an index from those of its parts.
+
+    Parameters
+    ----------
+    parts : the k best, or all, of each part, with all that tie with the last
+    starts : the row that each part begins with
+    """
+    scores = np.concatenate([part.scores for part in parts])
+    rows = np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=True)])
+    order = np.argsort(-scores, kind='stable')
+    scores, rows = scores[order], rows[order]
+    if len(scores) > k:
+        kept = int(np.searchsorted(-scores, -scores[k - 1], side='right'))
+        scores, rows = scores[:kept], rows[:kept]
+    return TopRows(scores, rows)
+
+
 def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[TopRows]:
     if k == 0:
         return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in range(len(queries))]
@@ -83,7 +111,7 @@ def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[Top
     if short:
         again = _Kept(len(short), k, len(index), optimistic=False)
         for first, vectors in index.blocks(size):
-            again.add(_products(queries[short], vectors), first)
+            again.add(_products(queries, vectors)[short], first)  # as above: other shapes may round otherwise
         for number, top in zip(short, again.results(), strict=True):
             found[number] = top
     return found

@@ -28,6 +28,9 @@ class LocalFleet:
         self.gone: set[str] = set()
         self.made = 0
 
+    def room(self) -> int:
+        return self.size
+
     def start(self, most: int) -> int:
         started = 0
         while len(self.hosts) < min(self.size, most):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = '0'  # else Ray puts this machine's own address for 127.0.0.1
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
 pytest.importorskip('ray')
 
+from pyserini_repbert.cluster.ray_fleet import connected
+from pyserini_repbert.cluster.searching import ClusterSearch
 from pyserini_repbert.commands import command, encode
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.search import exact
 
 pytestmark = pytest.mark.slow
 NODE = {'num_cpus': 1, 'node_ip_address': '127.0.0.1', 'object_store_memory': 100 * 2**20}
@@ -71,3 +78,35 @@ def test_encoding_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_
     assert node not in cluster.list_all_nodes()
     assert tree(folder) == tree(tmp_path / 'whole')
     assert 'is done again: machine 127.0.0.1' in caplog.text
+
+
+def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_file, tmp_path):
+    made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 50, '--quiet', '--output']
+    assert command.run(encode.main, [*map(str, made), str(tmp_path / 'bundle')]) == 0
+    bundle = DenseBundle(tmp_path / 'bundle')
+    queries = np.random.default_rng(2).standard_normal((1000, 16)).astype(np.float32)
+    with threads(1), connected(cluster.address, 1) as fleet:
+        whole = exact.search(bundle, queries, 100)
+        spread = ClusterSearch(fleet, bundle)
+        assert fleet.room() == 2
+        calls = 0
+        removed = when(lambda: calls >= 2, lambda: cluster.remove_node(node, allow_graceful=False))
+        while removed.is_alive() or fleet.room() == 2:  # some calls with two nodes, one in between, some with one
+            same(spread(queries, 100), whole)
+            calls += 1
+        same(spread(queries, 100), whole)
+    assert calls >= 2 and node not in cluster.list_all_nodes()
+
+
+def same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert one.scores.tobytes() == other.scores.tobytes()
+        assert sorted(one.rows.tolist()) == sorted(other.rows.tolist())
+
+
+@contextlib.contextmanager
+def threads(number):
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,133 @@
+"""Exact search of a dense bundle whose shards are searched on the machines of a cluster."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.cluster.jobs import Crew, Fleet, Job
+from pyserini_repbert.cluster.ray_fleet import versions
+from pyserini_repbert.index.dense import DenseBundle, DenseShard
+from pyserini_repbert.index.records import Settings, ShardRecord
+from pyserini_repbert.search.exact import TopRows, merged
+
+_Question = tuple[NDArray[np.float32], int]
+
+
+class ClusterSearch:
+    """The search of a bundle in groups of shards, one for each worker that there is room for.
+
+    Scores are those of one machine, bit by bit, where the machines' processors and numbers of threads are alike: a
+    shard is multiplied in the same blocks, with the same queries.
+
+    Parameters
+    ----------
+    bundle : in a folder that every machine sees under its name; the workers verify its files
+    device : where vectors are multiplied
+    """
+
+    def __init__(self, fleet: Fleet, bundle: DenseBundle, device: str = 'cpu') -> None:
+        self._crew = Crew(fleet, versions())
+        records = bundle.manifest.shards
+        self._starts: list[int] = []
+        self._works: list[SearchShards] = []
+        start = 0
+        for group in groups([record.count for record in records], fleet.room()):
+            own = tuple(records[number] for number in group)
+            self._works.append(SearchShards(str(bundle.folder.absolute()), bundle.settings, own, device))
+            self._starts.append(start)
+            start += sum(record.count for record in own)
+
+    def __call__(
+        self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
+    ) -> list[TopRows]:
+        """The k best rows of each query, float32 (n, d), and what ties with the last of them.
+
+        Raises
+        ------
+        ClusterError
+            where a part of the index has no answer: there is never one of the others alone
+        PyseriniRepbertError
+            what a worker raised, with its machine
+        """
+        jobs = [Job(work.name, work, (queries, k)) for work in self._works]
+        parts: list[list[TopRows]] = self._crew.run(jobs)
+        if on_progress is not None:
+            on_progress(len(queries))
+        return [merged(found, self._starts, k) for found in zip(*parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class SearchShards:
+    """Neighbouring shards of a bundle.
+
+    Attributes
+    ----------
+    index : the bundle's folder, absolute
+    records : of the shards, with the checksums of their files
+    """
+
+    index: str
+    settings: Settings
+    records: tuple[ShardRecord, ...]
+    device: str = 'cpu'
+
+    @property
+    def name(self) -> str:
+        """'shard-00000 to shard-00003 of /data/index'"""
+        first, last = self.records[0].folder, self.records[-1].folder
+        return f'{first if first == last else f"{first} to {last}"} of {self.index}'
+
+    def opened(self, threads: int) -> Callable[[_Question], list[TopRows]]:
+        """The shards, memory-mapped; (queries, k) in, the best rows out, counted from the first shard's first."""
+        import torch
+
+        from pyserini_repbert.models.precision import usable_device
+        from pyserini_repbert.search import exact
+
+        torch.set_num_threads(threads)
+        device, opened = usable_device(self.device), _Opened(self)
+        return lambda question: exact.search(opened, *question, device)
+
+
+class _Opened:
+    """The vectors of neighbouring shards, in the blocks that the whole bundle gives."""
+
+    def __init__(self, work: SearchShards) -> None:
+        from pyserini_repbert.index.manifest import verify_files
+
+        self._shards = []
+        for record in work.records:
+            place = Path(work.index) / record.folder
+            verify_files(place, record)
+            self._shards.append(DenseShard(place, record, work.settings))
+
+    def __len__(self) -> int:
+        return sum(len(shard.vectors) for shard in self._shards)
+
+    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """(first row, vectors) of at most `size` rows of one shard each, in order."""
+        start = 0
+        for shard in self._shards:
+            for first in range(0, len(shard.vectors), size):
+                yield start + first, shard.vectors[first : first + size]
+            start += len(shard.vectors)
+
+
+def groups(counts: Sequence[int], most: int) -> list[range]:
+    """Neighbouring shards in at most so many groups, at least one, of about as many passages each.
+
+    Parameters
+    ----------
+    counts : passages of each shard
+    """
+    wanted = max(1, min(most, len(counts)))
+    middles = np.cumsum(counts) - np.asarray(counts) / 2
+    owners = np.minimum((middles * wanted / sum(counts)).astype(int), wanted - 1)
+    cuts = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(counts)]
+    return [range(first, last) for first, last in itertools.pairwise(cuts)]

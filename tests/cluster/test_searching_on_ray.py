@@ -1,0 +1,133 @@
+"""`search --ray`: the same hits and bits as on one machine, or an error; without Ray itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from pyserini_repbert.cluster.searching import ClusterSearch, groups
+from pyserini_repbert.commands import command, encode, search
+from pyserini_repbert.errors import ClusterError, DamagedFileError, InputError
+from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.search import RepBertSearcher, exact
+from pyserini_repbert.search.exact import TopRows, merged
+
+
+@pytest.fixture
+def bundle(tiny_checkpoint, corpus_file, tmp_path):
+    """600 passages, some with equal vectors, in shards of 70."""
+    made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 70, '--quiet', '--output']
+    assert command.run(encode.main, [*map(str, made), str(tmp_path / 'bundle')]) == 0
+    return DenseBundle(tmp_path / 'bundle')
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=30), st.integers(0, 40))
+def test_groups_are_neighbours_of_about_one_size(counts, most):
+    made = groups(counts, most)
+    assert [number for group in made for number in group] == list(range(len(counts)))
+    assert 1 <= len(made) <= max(1, most) and all(made)
+    assert max(sum(counts[number] for number in group) for group in made) <= sum(counts) / max(1, most) + 2 * 50
+
+
+def test_groups_by_hand():
+    assert groups([4, 4, 4, 4, 2], 2) == [range(2), range(2, 5)]
+    assert groups([1, 1, 1], 9) == [range(1), range(1, 2), range(2, 3)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max_size=4), st.integers(1, 8))
+def test_merging_is_sorting_all(parts, k):
+    """Each part holds everything here; the oracle sorts (score, row) pairs."""
+    tops, starts, pairs, start = [], [], [], 0
+    for scores in parts:
+        order = sorted(range(len(scores)), key=lambda row: -scores[row])
+        tops.append(TopRows(np.array([scores[row] for row in order], np.float32), np.array(order, np.int64)))
+        pairs += [(-score, start + row) for row, score in enumerate(scores)]
+        starts.append(start)
+        start += len(scores)
+    pairs.sort()
+    if len(pairs) > k:
+        pairs = [pair for pair in pairs if pair[0] <= pairs[k - 1][0]]
+    found = merged(tops, starts, k)
+    assert list(zip((-found.scores).tolist(), found.rows.tolist(), strict=True)) == pairs
+
+
+@pytest.mark.parametrize('k', [1, 10, 599, 1000])
+@pytest.mark.parametrize('loses', [(), (0, 3), (2, 3, 4)])
+def test_the_same_rows_and_bits(bundle, fleet, k, loses):
+    queries = np.random.default_rng(1).standard_normal((9, 16)).astype(np.float32)
+    workers = fleet(4, loses)
+    spread = ClusterSearch(workers, bundle)
+    seen = []
+    for _ in range(2):  # a second time with what is open
+        for one, many in zip(exact.search(bundle, queries, k), spread(queries, k, seen.append), strict=True):
+            assert one.scores.tobytes() == many.scores.tobytes()
+            assert sorted(one.rows.tolist()) == sorted(many.rows.tolist())
+    assert seen == [9, 9] and len(workers.asked) == 8 + len(loses)
+
+
+def test_scores_do_not_depend_on_which_queries_are_searched_again():
+    """Rows that fall in score make a first threshold too high for some queries: these are searched a second time."""
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((4000, 384)).astype(np.float32)
+    queries = random.standard_normal((37, 384)).astype(np.float32)
+    vectors = vectors[np.argsort(-(vectors @ queries[0]))]
+
+    class Blocks:
+        passes = 0
+
+        def __len__(self):
+            return len(vectors)
+
+        def blocks(self, size):
+            self.passes += 1
+            for first in range(0, len(vectors), size):
+                yield first, vectors[first : first + size]
+
+    index = Blocks()
+    found = exact.search(index, queries, 60, block_rows=250)
+    assert index.passes == 2
+    products = np.concatenate([
+        (exact.torch.from_numpy(queries) @ exact.torch.from_numpy(vectors[first : first + 250]).T).numpy()
+        for first in range(0, 4000, 250)
+    ], axis=1)  # fmt: skip
+    for query, top in enumerate(found):
+        assert top.scores.tobytes() == products[query, top.rows].tobytes()
+        assert top.scores.tobytes() == np.sort(products[query])[::-1][:60].tobytes()
+
+
+def test_a_part_without_an_answer_is_an_error(bundle, fleet):
+    queries = np.ones((1, 16), np.float32)
+    with pytest.raises(ClusterError, match=r'shard-0000\d.* of .*bundle was tried 5 times'):
+        ClusterSearch(fleet(3, range(2, 99)), bundle)(queries, 5)
+
+
+def test_a_worker_that_sees_another_file(bundle, fleet):
+    spread = ClusterSearch(fleet(3), bundle)
+    path = bundle.folder / 'shard-00004' / 'vectors.npy'
+    raw = bytearray(path.read_bytes())
+    raw[-1] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(DamagedFileError, match=r'shard-00004/vectors\.npy.* \(on machine of w\d\)'):
+        spread(np.ones((1, 16), np.float32), 5)
+
+
+def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsys):
+    topics = tmp_path / 'topics.tsv'
+    topics.write_text('q1\tthe cat\nq2\ta dog\nq3\tfish\n')
+    asked = ['--index', str(bundle.folder), '--topics', str(topics), '--hits', '50', '--quiet', '--output']
+    assert command.run(search.main, [*asked, str(tmp_path / 'one.txt')]) == 0
+    called = connect(fleet(3, (1,)))
+    assert command.run(search.main, [*asked, str(tmp_path / 'many.txt'), '--ray', 'auto', '--tag', 'one']) == 0
+    assert (tmp_path / 'one.txt').read_bytes() == (tmp_path / 'many.txt').read_bytes()
+    assert called == [('auto', None, False)]
+    for more in (['--ann'], ['--sparse', 'bm25']):
+        capsys.readouterr()
+        assert command.run(search.main, [*asked, str(tmp_path / 'no.txt'), '--ray', 'auto', *more]) == 2
+        assert '--ray is for exact dense search' in capsys.readouterr().err
+
+
+def test_not_with_an_approximate_index(bundle):
+    with pytest.raises(InputError, match='an approximate index is searched on one machine'):
+        RepBertSearcher(bundle.folder, ann=True, spread=lambda bundle: exact.search)
