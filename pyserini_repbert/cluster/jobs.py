@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 TRIES = 5  # of one job, or of starting a worker
 PATIENCE = 60.0  # seconds without any worker before a user is told
+_AHEAD = 2  # jobs taken for each worker, so that none is idle
 _TICK = 1.0  # seconds between two looks at the cluster
 
 
@@ -92,21 +95,37 @@ class Crew:
         self.idle: dict[str, Work | None] = {}  # with what each has open
         self.busy: dict[str, int] = {}
         self.starting = self.failed_starts = 0
-        self._begin((), None)
+        self.numbers = itertools.count()  # of all jobs ever: what comes late from a run that failed is not another's
+        self.unread: deque[Answer] = deque()  # after an error the rest is read by the next run
+        self._begin()
 
-    def _begin(self, jobs: Sequence[Job], on_done: Callable[[int, Any], object] | None) -> None:
-        self.jobs, self.on_done = jobs, on_done
-        self.waiting = list(range(len(jobs)))
-        self.not_before = [0.0] * len(jobs)
-        self.tries = [0] * len(jobs)
-        self.done: dict[int, Any] = {}
+    def _begin(self) -> None:
+        self.jobs: dict[int, Job] = {}  # not done yet
+        self.waiting: list[int] = []
+        self.not_before: dict[int, float] = {}
+        self.tries: dict[int, int] = {}
 
     def run(self, jobs: Sequence[Job], on_done: Callable[[int, Any], object] | None = None) -> list[Any]:
         """The results of all jobs, in their order.
 
         Parameters
         ----------
-        on_done : called with a job's number and its result, as they come
+        on_done : called with a job's place and its result, as they come
+
+        Raises
+        ------
+        PyseriniRepbertError
+            as `stream`
+        """
+        done: dict[int, Any] = {}
+        for place, value in self.stream(jobs):
+            done[place] = value
+            if on_done is not None:
+                on_done(place, value)
+        return [done[place] for place in range(len(jobs))]
+
+    def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:
+        """(place, result) of each job, as they are done; jobs are taken a few ahead of the workers.
 
         Raises
         ------
@@ -117,19 +136,28 @@ class Crew:
         PyseriniRepbertError
             what a worker raised, with its machine
         """
-        self._begin(jobs, on_done)
+        self._begin()
+        source, places = enumerate(jobs), {}
         alone_since = time.monotonic()
-        while len(self.done) < len(self.jobs):
-            self.starting += self.fleet.start(len(self.jobs) - len(self.done))
+        while True:
+            for place, job in itertools.islice(source, max(0, _AHEAD * max(1, self.fleet.room()) - len(self.jobs))):
+                number = next(self.numbers)
+                self.jobs[number], places[number] = job, place
+                self.waiting.append(number)
+            if not self.jobs:
+                return
+            self.starting += self.fleet.start(len(self.jobs))
             if self.idle or self.busy:
                 alone_since = time.monotonic()
             elif time.monotonic() - alone_since > self.patience:
                 self._alone()
                 alone_since = time.monotonic()
             self._give()
-            for answer in self.fleet.answers(_TICK):
-                self._take(answer)
-        return [self.done[number] for number in range(len(self.jobs))]
+            self.unread.extend(self.fleet.answers(_TICK))
+            while self.unread:
+                answer = self.unread.popleft()
+                if (finished := self._take(answer)) is not None:
+                    yield places.pop(finished), answer.value
 
     def _alone(self) -> None:
         if not self.starting:
@@ -146,7 +174,7 @@ class Crew:
             if not self.fleet.alive(worker):  # a job that it were given would lose a try
                 del self.idle[worker]
                 continue
-            ready = [number for number in self.waiting if self.not_before[number] <= now]
+            ready = [number for number in self.waiting if self.not_before.get(number, 0.0) <= now]
             if not ready:
                 return
             number = next((number for number in ready if self.jobs[number].work == opened), ready[0])
@@ -155,34 +183,41 @@ class Crew:
             self.busy[worker] = number
             self.fleet.ask(worker, self.jobs[number])
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: Answer) -> int | None:
+        """Take note of an answer; the number of the job that it is the result of."""
         worker, number = answer.worker, self.busy.pop(answer.worker, None)
         if number is None:
-            self.starting -= 1
-        if answer.lost is not None:
-            if number is not None:
-                self._again(number, answer.lost, 0)
-            elif self.fleet.alive(worker):
-                self._not_started(answer.lost)
+            self._started(answer)
+        elif number not in self.jobs:  # of a run that failed
+            if answer.lost is None:
+                self.idle[worker] = None
+        elif answer.lost is not None:
+            self._again(number, answer.lost, 0)
         elif answer.error is not None:
-            if number is None or not isinstance(answer.error, BusyError):
+            self.idle[worker] = self.jobs[number].work
+            if not isinstance(answer.error, BusyError):
                 raise self._placed(answer.error, worker) from answer.error
-            self._again(number, str(answer.error), 2.0 ** self.tries[number])  # what a lost worker held is soon free
-            self.idle[worker] = self.jobs[number].work
-        elif number is None:
-            self._compare(answer.value, worker)
-            self.failed_starts = 0
-            self.idle[worker] = None
+            self._again(number, str(answer.error), 2.0 ** self.tries.get(number, 0))  # a lost worker's hold ends soon
         else:
-            self.idle[worker] = self.jobs[number].work
-            self.done[number] = answer.value
-            if self.on_done is not None:
-                self.on_done(number, answer.value)
+            self.idle[worker] = self.jobs.pop(number).work
+            return number
+        return None
+
+    def _started(self, answer: Answer) -> None:
+        self.starting -= 1
+        if answer.error is not None:
+            raise self._placed(answer.error, answer.worker) from answer.error
+        if answer.lost is None:
+            self._compare(answer.value, answer.worker)
+            self.failed_starts = 0
+            self.idle[answer.worker] = None
+        elif self.fleet.alive(answer.worker):
+            self._not_started(answer.lost)
 
     def _again(self, number: int, why: str, delay: float) -> None:
-        self.tries[number] += 1
+        self.tries[number] = tries = self.tries.get(number, 0) + 1
         name = self.jobs[number].name
-        if self.tries[number] >= TRIES:
+        if tries >= TRIES:
             raise ClusterError(f'{name} was tried {TRIES} times, and failed with its machine each time: {why}')
         logger.warning('%s is done again: %s', name, why)
         self.not_before[number] = time.monotonic() + delay

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyserini_repbert.commands import command, recording
@@ -19,6 +22,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--tag', help="the run's tag; by default the name of the output file")
     parser.add_argument('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
+    parser.add_argument('--ray', metavar='ADDRESS', help="rerank on a Ray cluster: HOST:PORT, or 'auto'")
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument(
         '--corpus',
@@ -93,6 +97,8 @@ def main(arguments: list[str]) -> int | None:
         return 0
     if not (options.run and options.topics and options.stages):
         raise command.usage('a reranking takes --run, --topics and at least one --reranker')
+    if options.ray is not None and options.devices:
+        raise command.usage('--devices does not go with --ray, whose workers have a device each: give --device')
     _rerank(options, tag)
     return 0
 
@@ -136,6 +142,8 @@ def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) ->
 
 
 def _rerank(options: argparse.Namespace, tag: str) -> None:
+    from pyserini_repbert.cluster.ray_fleet import connected
+    from pyserini_repbert.cluster.reranking import ClusterRunner
     from pyserini_repbert.formats.runs import read_run, write_run
     from pyserini_repbert.names.texts import texts_opener
     from pyserini_repbert.names.topics import load_topics
@@ -152,13 +160,17 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
         _take_passages(options)
     texts = texts_opener(options.corpus, options.index, options.corpus_format, options.fields, options.download)
 
-    with command.progress(None, 'rerank', 'inputs', options.quiet) as bar:
+    with contextlib.ExitStack() as held:
+        bar = held.enter_context(command.progress(None, 'rerank', 'inputs', options.quiet))
 
         def begin(total: int) -> Any:
             bar.reset(total)
             return rerank_update(bar.update, options)
 
         about = {'passages': options.corpus or options.index, 'fields': options.fields}
+        if options.ray is not None:
+            fleet = held.enter_context(connected(options.ray, gpu=options.device != 'cpu'))
+            settings = replace(settings, spread=partial(ClusterRunner, fleet))
         reranked = run_stages(
             topics, first, stages, texts, settings, options.output, options.resume, options.overwrite, about, begin
         )

@@ -14,7 +14,7 @@ from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.pipeline.costs import StageCost, added
 from pyserini_repbert.pipeline.query_batches import BATCH_INPUTS, cut_batches
 from pyserini_repbert.pipeline.resume import BatchResult, PartFile, run_digest
-from pyserini_repbert.pipeline.runners import Job, LocalRunner, Opening, PoolRunner
+from pyserini_repbert.pipeline.runners import Job, LocalRunner, Opening, PoolRunner, Runner
 from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.pipeline.stages import Stage, check_depths, with_texts
 from pyserini_repbert.ranking import Query, Run
@@ -36,6 +36,7 @@ class Settings:
     drop_rest : drop the candidates that a stage did not rerank, instead of leaving them below in their order
     save : save the scores of the last two stages; further depths k0 that have to be replayable, none of them: ()
     batch_inputs : model inputs after which a query batch ends and is safe from a kill
+    spread : gives what computes query batches on other machines, from how stages are opened, and their device
     """
 
     devices: tuple[str, ...] = ('cpu',)
@@ -45,6 +46,7 @@ class Settings:
     drop_rest: bool = False
     save: tuple[int, ...] | None = None
     batch_inputs: int = BATCH_INPUTS
+    spread: Callable[[Opening, str], Runner] | None = None
 
 
 @dataclass(frozen=True)
@@ -132,12 +134,14 @@ def run_stages(
     )
 
 
-def _runner(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> LocalRunner | PoolRunner:
+def _runner(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> Runner:
     opened = [stage for stage in stages if isinstance(stage, Stage)]
     if opened:
         return LocalRunner(opened)
     specs = tuple(stage for stage in stages if isinstance(stage, StageSpec))
     opening = Opening(specs, settings.precision, settings.backend, settings.token_budget)
+    if settings.spread is not None:
+        return settings.spread(opening, settings.devices[0])
     if len(settings.devices) > 1:
         return PoolRunner(opening, settings.devices)
     return LocalRunner(opening.open(settings.devices[0]))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.used import used_models
@@ -63,6 +63,16 @@ def plan_of(stages: Sequence[Stage], lengths: Sequence[int]) -> Plan:
     by_length = {length: planned_inferences(stages, length) for length in set(lengths)}
     models = used_models(stage.reranker for stage in stages)
     return Plan(identities, [by_length[length] for length in lengths], models)
+
+
+class Runner(Protocol):
+    """Computes query batches somewhere."""
+
+    def plan(self, lengths: Sequence[int]) -> Plan:
+        """What the stages will do with candidate lists of these lengths."""
+
+    def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, BatchResult]]:
+        """(number, result) of each job; `on_progress` is called with model inputs as they are done."""
 
 
 class LocalRunner:

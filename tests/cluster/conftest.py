@@ -10,6 +10,9 @@ import pytest
 from pyserini_repbert.cluster import jobs, ray_fleet
 from pyserini_repbert.cluster.jobs import Answer, Job
 from pyserini_repbert.cluster.ray_fleet import Host
+from tests.pipeline.conftest import world
+
+__all__ = ['world']
 
 
 class LocalFleet:

@@ -109,3 +109,24 @@ def test_a_cluster_without_room(fleet):
     with pytest.raises(ClusterError, match='no machine of the cluster has had room .* one needs 1 CPU'):
         run_jobs(fleet(0, (), VERSIONS), jobs(1), VERSIONS, patience=0)
     assert run_jobs(fleet(0, (), VERSIONS), [], VERSIONS) == []
+
+
+def test_jobs_are_taken_a_few_ahead(fleet):
+    taken = []
+
+    def source():
+        for job in jobs(20):
+            taken.append(job.argument)
+            yield job
+
+    stream = Crew(fleet(2, (), VERSIONS), VERSIONS).stream(source())
+    assert next(stream) == (0, 0) and len(taken) == 4
+    assert sorted(stream) == [(number, number * 2) for number in range(1, 20)]
+
+
+def test_what_comes_late_from_a_run_that_failed_is_not_taken_for_another(fleet):
+    crew = Crew(fleet(2, (), VERSIONS), VERSIONS)
+    with pytest.raises(InputError):
+        crew.run([Job('bad', Failing(InputError), 1), *jobs(3)])  # job 0 is under way on the other worker
+    assert crew.run([Job('new', Double(), number) for number in (50, 60)]) == [100, 120]
+    assert sorted(crew.idle) == ['w0', 'w1'] and not crew.busy

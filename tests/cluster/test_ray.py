@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import time
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +19,15 @@ os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = '0'  # else Ray puts this mach
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
 pytest.importorskip('ray')
 
-from pyserini_repbert.cluster.ray_fleet import connected
+from pyserini_repbert.cluster.jobs import Crew, Job
+from pyserini_repbert.cluster.ray_fleet import connected, versions
+from pyserini_repbert.cluster.reranking import ClusterRunner
 from pyserini_repbert.cluster.searching import ClusterSearch
 from pyserini_repbert.commands import command, encode
 from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.names.texts import texts_opener
+from pyserini_repbert.pipeline.reranking import Settings, run_stages
+from pyserini_repbert.pipeline.specs import parse_stage
 from pyserini_repbert.search import exact
 
 pytestmark = pytest.mark.slow
@@ -44,6 +52,7 @@ def cluster():
 def node(cluster):
     """A second node; it is gone after the test."""
     added = cluster.add_node(**NODE)
+    cluster.wait_for_nodes(timeout=60)  # one that was removed before is missed after a while
     yield added
     if added in cluster.list_all_nodes():
         cluster.remove_node(added)
@@ -63,21 +72,54 @@ def when(happened, then):
     return thread
 
 
-def test_encoding_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_file, tmp_path, capsys, caplog):
+@dataclass(frozen=True)
+class Slow:
+    def opened(self, threads):
+        def doubled(number):
+            time.sleep(8)  # a worker outlives its node by a second or so
+            return number * 2
+
+        return doubled
+
+
+@pytest.fixture
+def lose(cluster, node, monkeypatch):
+    """lose(when) removes the second node, without grace, once both workers have a job and `when()`."""
+
+    def begin(when):
+        give, removed = Crew._give, []
+
+        def given(self):
+            if removed or self.busy or len(self.idle) == 2:  # nobody gets a job before there are two workers
+                give(self)
+            if not removed and len(self.busy) == 2 and when():
+                removed.append(node)
+                cluster.remove_node(node, allow_graceful=False)
+
+        monkeypatch.setattr(Crew, '_give', given)
+        return removed
+
+    return begin
+
+
+def test_a_job_of_a_lost_node_is_done_again(cluster, lose, caplog):
+    import ray
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
+    removed = lose(lambda: True)
+    with connected(cluster.address, 1) as fleet:
+        assert Crew(fleet, versions()).run([Job(f'job {number}', Slow(), number) for number in (3, 4)]) == [6, 8]
+    assert removed and 'is done again: machine 127.0.0.1' in caplog.text
+
+
+def test_encoding_goes_on_without_a_node(cluster, lose, tiny_checkpoint, corpus_file, tmp_path, capsys):
     made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 10, '--quiet']
     made = [*map(str, made), '--threads', '1', '--output']
     assert command.run(encode.main, [*made, str(tmp_path / 'whole')]) == 0
     folder = tmp_path / 'many'
-    begun = when(
-        lambda: len(list(folder.glob('shard-*/shard.json'))) >= 10,
-        lambda: cluster.remove_node(node, allow_graceful=False),
-    )
-    status = command.run(encode.main, [*made, str(folder), '--ray', cluster.address])
-    begun.join()
-    assert status == 0, capsys.readouterr().err
-    assert node not in cluster.list_all_nodes()
-    assert tree(folder) == tree(tmp_path / 'whole')
-    assert 'is done again: machine 127.0.0.1' in caplog.text
+    removed = lose(lambda: len(list(folder.glob('shard-*/shard.json'))) >= 10)
+    assert command.run(encode.main, [*made, str(folder), '--ray', cluster.address]) == 0, capsys.readouterr().err
+    assert removed and tree(folder) == tree(tmp_path / 'whole')
 
 
 def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_file, tmp_path):
@@ -110,3 +152,20 @@ def threads(number):
     torch.set_num_threads(number)
     yield
     torch.set_num_threads(before)
+
+
+def test_reranking_goes_on_without_a_node(cluster, node, world):
+    specs = [parse_stage(f'{world.mono}@10'), parse_stage(f'{world.duo}@4')]
+    texts = texts_opener(str(world.corpus), None)
+    one = run_stages(world.queries, world.run, specs, texts, Settings(batch_inputs=1))
+    removed = []
+
+    def progress(done):
+        if not removed:
+            cluster.remove_node(node, allow_graceful=False)
+            removed.append(done)
+
+    with connected(cluster.address, 1) as fleet:
+        settings = Settings(batch_inputs=1, spread=partial(ClusterRunner, fleet))
+        many = run_stages(world.queries, world.run, specs, texts, settings, on_total=lambda total: progress)
+    assert removed and many.run == one.run

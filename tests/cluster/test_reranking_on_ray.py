@@ -1,0 +1,66 @@
+"""`rerank --ray`: the same ranking as in one process, resumed after a loss; without Ray itself."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from pyserini_repbert.cluster.reranking import ClusterRunner
+from pyserini_repbert.commands import command, rerank
+from pyserini_repbert.errors import ClusterError
+from pyserini_repbert.names.texts import texts_opener
+from pyserini_repbert.pipeline.reranking import Settings, run_stages
+from pyserini_repbert.pipeline.specs import parse_stage
+
+
+@pytest.fixture
+def reranked(world):
+    """reranked(fleet, output=None, resume=False) -> mono and duo of the world, in a batch for each query."""
+
+    def make(workers=None, output=None, resume=False):
+        spread = workers and partial(ClusterRunner, workers)
+        settings = Settings(save=(), batch_inputs=1, spread=spread)
+        specs = [parse_stage(f'{world.mono}@10'), parse_stage(f'{world.duo}@4:binary')]
+        texts, done = texts_opener(str(world.corpus), None), []
+        found = run_stages(
+            world.queries, world.run, specs, texts, settings, output, resume, on_total=lambda total: done.append
+        )
+        return found, done
+
+    return make
+
+
+@pytest.mark.parametrize('loses', [(), (0,), (2, 3)])
+def test_the_same_ranking_and_saved_scores(reranked, fleet, loses):
+    one, _ = reranked()
+    workers = fleet(2, loses)
+    many, done = reranked(workers)
+    assert many.run == one.run and len(done) == 3
+    assert [saved.qid for saved in many.saved] == [saved.qid for saved in one.saved]
+    assert [saved.scores.tobytes() for saved in many.saved] == [saved.scores.tobytes() for saved in one.saved]
+    assert [cost.inferences for cost in many.costs] == [cost.inferences for cost in one.costs]
+    assert [name for _, name in workers.asked].count('opening the stages') == (2 if 0 in loses else 1)
+
+
+def test_what_was_lost_is_resumed(reranked, fleet, tmp_path):
+    one, _ = reranked()
+    with pytest.raises(ClusterError, match='query batch 1 was tried 5 times'):
+        reranked(fleet(1, range(2, 99)), tmp_path / 'out.txt')
+    workers = fleet(1)
+    many, _ = reranked(workers, tmp_path / 'out.txt', resume=True)
+    assert many.run == one.run
+    assert [name for _, name in workers.asked] == ['opening the stages', 'query batch 1', 'query batch 2']
+
+
+def test_the_command_writes_the_same_run(world, fleet, connect, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(world.mono.parent)
+    given = ['--run', world.run_file, '--topics', world.topics, '--corpus', world.corpus, '--quiet', '--tag', 'one']
+    given = [*map(str, given), '--reranker', f'{world.mono.name}@10', '--output']
+    assert command.run(rerank.main, [*given, 'one.txt']) == 0
+    called = connect(fleet(2))
+    assert command.run(rerank.main, [*given, 'many.txt', '--ray', 'auto']) == 0
+    assert (world.mono.parent / 'one.txt').read_bytes() == (world.mono.parent / 'many.txt').read_bytes()
+    assert called == [('auto', None, False)]
+    assert command.run(rerank.main, [*given, 'no.txt', '--ray', 'auto', '--devices', 'cpu,cpu']) == 2
+    assert '--devices does not go with --ray' in capsys.readouterr().err
