@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
@@ -195,7 +196,7 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
     ClusterError
         where nothing answers there, or what answers is not a cluster that this machine is part of
     """
-    known = address if address != 'auto' else os.environ.get('RAY_ADDRESS', '')
+    known = address if address != 'auto' else os.environ.get('RAY_ADDRESS') or _remembered()
     if known:
         _reach(known)
     if known.startswith(('127.', 'localhost')):
@@ -219,6 +220,12 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
         fleet.close()
         if ours:
             ray.shutdown()
+
+
+def _remembered() -> str:
+    """The address that `ray start` left on this machine, of a cluster that may be gone; '' where there is none."""
+    path = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')
+    return path.read_text().strip() if path.is_file() else ''
 
 
 def _reach(address: str) -> None:

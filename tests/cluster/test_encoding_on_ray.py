@@ -114,7 +114,17 @@ def test_an_address_that_does_not_answer():
             pass
 
 
-def test_no_ray(monkeypatch):
+def test_a_cluster_that_is_gone(monkeypatch, tmp_path):
+    monkeypatch.delenv('RAY_ADDRESS', raising=False)
+    monkeypatch.setenv('RAY_TMPDIR', str(tmp_path))
+    (tmp_path / 'ray').mkdir()
+    (tmp_path / 'ray' / 'ray_current_cluster').write_text('127.0.0.1:1')
+    with pytest.raises(ClusterError, match='nothing answers at Ray address 127.0.0.1:1'), connected('auto'):
+        pass
+
+
+def test_no_ray(monkeypatch, tmp_path):
+    monkeypatch.setenv('RAY_TMPDIR', str(tmp_path))
     monkeypatch.setitem(sys.modules, 'ray', None)
     monkeypatch.delenv('RAY_ADDRESS', raising=False)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyserini-repbert\[ray\]'"), connected('auto'):
