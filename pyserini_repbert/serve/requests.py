@@ -1,0 +1,78 @@
+"""What a route does around its answer: refuse parameters, tell progress, end with its client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.errors import InputError
+
+_Result = TypeVar('_Result')
+_ASKED_AGAIN = 0.25  # seconds between looks whether a client is still there
+
+
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON answer; what is no character in a passage is escaped."""
+    try:
+        body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode()
+    except UnicodeEncodeError:
+        body = json.dumps(value, allow_nan=False).encode()
+    return Response(body, status, headers, 'application/json')
+
+
+async def known_parameters(request: Request) -> None:
+    """Refuse a parameter that the address does not have: a misspelt one would go unnoticed otherwise."""
+    route = request.scope['route']
+    known = [own.alias for own in route.dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            raise InputError(
+                f"parameter '{name[:60]}' is unknown{did_you_mean(name, known)}: expected {', '.join(known) or 'none'}"
+            )
+
+
+class Progress:
+    """How far the stages of requests are, by request id, while they run."""
+
+    def __init__(self) -> None:
+        self._now: dict[str, tuple[str, int, int]] = {}
+
+    def teller(self, request_id: str) -> Any:
+        """What a stage tells of itself."""
+
+        def tell(stage: str, done: int, total: int) -> None:
+            self._now[request_id] = (stage, done, total)
+
+        return tell
+
+    def end(self, request_id: str) -> None:
+        """Forget a request."""
+        self._now.pop(request_id, None)
+
+    def of(self, request_id: str) -> tuple[str, int, int] | None:
+        """(stage, inputs done, inputs in all), None for a request that is not in a stage."""
+        return self._now.get(request_id)
+
+
+async def while_there(request: Request, work: Awaitable[_Result], progress: Progress) -> _Result:
+    """The result of the work. Raises ClientDisconnect, and gives the work up, when the client goes away."""
+    task = asyncio.ensure_future(work)
+    try:
+        while True:
+            done, _ = await asyncio.wait({task}, timeout=_ASKED_AGAIN)
+            if done:
+                return task.result()
+            if await request.is_disconnected():
+                task.cancel()
+                await asyncio.wait({task})
+                raise ClientDisconnect
+    finally:
+        task.cancel()
+        progress.end(request.state.request_id)
