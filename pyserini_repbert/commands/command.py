@@ -99,6 +99,13 @@ class Parser(argparse.ArgumentParser):
         return f'; did you mean {", ".join(hints)}?' if hints else ''
 
 
+def add_corpus_form(parser: argparse.ArgumentParser) -> None:
+    """The flags --corpus-format and --fields."""
+    forms = 'auto, jsonl, tsv, trec, trec-disks, clueweb, cedr, html, ir_datasets or lucene'
+    parser.add_argument('--corpus-format', default='auto', help=forms)
+    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+
+
 def parser(module: str, description: str) -> Parser:
     """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
     made = Parser(

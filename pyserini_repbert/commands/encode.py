@@ -43,8 +43,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
     parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
-    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
-    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+    command.add_corpus_form(parser)
     parser.add_argument('--encoder', help='catalog name or checkpoint folder')
     parser.add_argument('--output', required=True, help='the index folder')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')

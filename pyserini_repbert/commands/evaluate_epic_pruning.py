@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Sequence
 
 from pyserini_repbert.commands import recording
-from pyserini_repbert.commands.command import model_update, parser, positive_int, precision, progress, zero_or_more
+from pyserini_repbert.commands.command import (
+    add_corpus_form,
+    model_update,
+    parser,
+    positive_int,
+    precision,
+    progress,
+    zero_or_more,
+)
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.names.topics import load_qrels
 
@@ -67,8 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     made = parser('evaluate epic-pruning', description)
     made.add_argument('--model', required=True, help='an EPIC checkpoint: catalog name or folder')
     made.add_argument('--corpus', required=True, help='the corpus that was searched, or a collection of the catalog')
-    made.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
-    made.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+    add_corpus_form(made)
     made.add_argument('--topics', required=True, help="a file, a catalog name, or one of Pyserini's names")
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     made.add_argument('--run', required=True, help="the first stage's run file")

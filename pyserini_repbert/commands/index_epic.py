@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from pyserini_repbert.commands import planned, recording
-from pyserini_repbert.commands.command import positive_int, precision, progress, zero_or_more
+from pyserini_repbert.commands.command import add_corpus_form, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_model_arguments, going, stored
 
 _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
@@ -15,8 +15,7 @@ _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
     parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
-    parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
-    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+    add_corpus_form(parser)
     parser.add_argument('--encoder', help='an EPIC checkpoint: catalog name or folder')
     parser.add_argument('--output', required=True, help='the index folder')
     parser.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pyserini_repbert.commands import recording
-from pyserini_repbert.commands.command import positive_int, progress, threads, usage
+from pyserini_repbert.commands.command import add_corpus_form, positive_int, progress, threads, usage
 
 VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
     parser.add_argument('--threads', type=threads, default=1, help='documents analysed at a time')
-    parser.add_argument('--corpus-format', default='auto', help='jsonl, tsv, trec, cedr, html, ir_datasets or lucene')
-    parser.add_argument('--fields', nargs='+', default=[], help='text fields of JSON lines')
+    add_corpus_form(parser)
     parser.add_argument('--on-error', choices=('refuse', 'skip'), default='refuse', help='what to do with bad lines')
 
 

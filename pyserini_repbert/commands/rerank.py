@@ -30,8 +30,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     passages.add_argument('--index', help='where the passages are: an index that stores text')
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is not here')
-    parser.add_argument('--corpus-format', default='auto', help='auto, jsonl, tsv, trec, html, ir_datasets or lucene')
-    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
+    command.add_corpus_form(parser)
     parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs saved')
     parser.add_argument(
         '--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all'
