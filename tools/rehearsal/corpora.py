@@ -7,6 +7,7 @@ import json
 import tarfile
 import zipfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cbor
@@ -18,6 +19,12 @@ from tools.rehearsal.texts import World
 
 PARTS, SAMPLES = 18, 80  # of docTTTTTquery's predictions
 LONG = 1200  # words of one document, which CEDR splits
+
+
+def _compressed(content: bytes) -> bytes:
+    """As `compress` packs it; in a thread, for ncompress needs more stack than Java leaves the main one."""
+    with ThreadPoolExecutor(1) as thread:
+        return bytes(thread.submit(ncompress.compress, content).result())
 
 
 def tar(members: Mapping[str, bytes], mode: str = 'w:gz') -> bytes:
@@ -105,7 +112,7 @@ def disks(folder: Path, world: World) -> None:
         document = f'<DOC>\n<DOCNO> {docid} </DOCNO>\n{headline}<TEXT>\n{text.replace("—", "-")}\n</TEXT>\n</DOC>\n'
         path = folder / folders[docid[:2]].format(number)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(ncompress.compress(document.encode('latin-1')))
+        path.write_bytes(_compressed(document.encode('latin-1')))
     (folder / 'ft' / 'ft911' / 'ft911_999').write_text('<DOC>\n<DOCNO>FT911-999</DOCNO>\n<TEXT>\n</TEXT>\n</DOC>\n')
     (folder / 'ft' / 'readmeft').write_text('About the Financial Times.\n')
     (folder / 'cr').mkdir()
