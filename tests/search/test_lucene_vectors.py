@@ -16,9 +16,14 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.pyserini_bridge import compat
 from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
 COUNT = 300
+NEEDS_NETWORK = pytest.mark.skipif(
+    not compat.pyserini_version().startswith('1.'),
+    reason='Anserini of Pyserini 2.x asks api.github.com before it opens any graph of vectors',
+)
 
 
 @pytest.fixture(scope='module')
@@ -46,6 +51,7 @@ def write_corpus(path, rows):
 
 
 @pytest.mark.jvm
+@NEEDS_NETWORK
 def test_the_graph_finds_the_greatest_products(place, vectors):
     searcher = LuceneVectorSearcher(place / 'both', RowEncoder(vectors))
     assert len(searcher) == COUNT
@@ -80,6 +86,7 @@ def test_texts_are_indexed_as_without_vectors(place):
 
 @pytest.mark.jvm
 @pytest.mark.slow
+@NEEDS_NETWORK
 def test_pyserinis_searchers_open_it(place, vectors):
     from pyserini_repbert.pyserini_bridge import import_pyserini
 
@@ -131,6 +138,7 @@ def test_other_indexes_and_other_encoders_are_refused(place, vectors):
 
 
 @pytest.mark.jvm
+@NEEDS_NETWORK
 def test_one_folder_does_the_hybrid(tiny_checkpoint, corpus_file, tmp_path, capsys):
     model, corpus, topics = tiny_checkpoint(), corpus_file(40), tmp_path / 'topics.tsv'
     topics.write_text('1\tthe red cat\n2\ta dog ran\n')
