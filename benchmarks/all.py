@@ -33,6 +33,7 @@ CUDA = 'a CUDA device'
 BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> what it needs: the packages of its peers, a GPU
     'exact_search': (),
     'ann': (),
+    'lucene_vectors': (),
     'encoding': ('sentence_transformers',),
     'encoding_memory': (),
     'fusion': ('ranx',),
