@@ -186,19 +186,9 @@ class Answerer:
         """One stage, in the lane that reranks; it ends early where nobody waits for it."""
         stage: Stage = self._rerankers.stage(spec)
         total = stage.reranker.inferences(min(spec.k, len(ranking)))
-        done = 0
-
-        def update(n: int) -> None:
-            nonlocal done
-            done += n
-            if gone[0]:
-                raise GoneError
-            if tell is not None:
-                tell(str(spec), done, total)
-
         if tell is not None:
             tell(str(spec), 0, total)
-        (found,), cost = apply_stage(stage, [query], [ranking], on_progress=update)
+        (found,), cost = apply_stage(stage, [query], [ranking], on_progress=stopping(gone, str(spec), total, tell))
         if cost.inferences:
             self._rerankers.note_speed(spec.name, cost.inferences, cost.seconds)
         step = Step(
@@ -210,6 +200,21 @@ class Answerer:
         steps.append(step)
         if self._on_step is not None:
             self._on_step(step)
+
+
+def stopping(gone: Sequence[bool], name: str, total: int, tell: Tell | None) -> Callable[[int], None]:
+    """A progress callback of a stage of `total` inputs, which ends the work where nobody waits for it."""
+    done = 0
+
+    def update(n: int) -> None:
+        nonlocal done
+        done += n
+        if gone[0]:
+            raise GoneError
+        if tell is not None:
+            tell(name, done, total)
+
+    return update
 
 
 def _or(value: float | None, default: float) -> float:

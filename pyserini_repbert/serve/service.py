@@ -13,7 +13,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError
 from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Step, Tell, checked
+from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Step, Tell, checked, stopping
 from pyserini_repbert.serve.explanations import explanation
 from pyserini_repbert.serve.indexes import Lanes, ServedIndex, opened
 from pyserini_repbert.serve.refusals import NotFoundError, TooLateError
@@ -149,7 +149,7 @@ class Service:
             hits = await self._with_texts(index, docids)
 
             def work() -> dict[str, Any]:
-                return explanation(self.rerankers, name, query, hits, options, _stopping(gone, name, tell))
+                return explanation(self.rerankers, name, query, hits, options, stopping(gone, name, 0, tell))
 
             try:
                 return await self.lanes.rerank.call(work)
@@ -205,18 +205,3 @@ class Service:
             ) from error
         except GoneError as error:
             raise TooLateError('the request was given up') from error
-
-
-def _stopping(gone: Sequence[bool], name: str, tell: Tell | None) -> Callable[[int], None]:
-    """A progress callback that ends the work where nobody waits for it."""
-    done = 0
-
-    def update(n: int) -> None:
-        nonlocal done
-        done += n
-        if gone[0]:
-            raise GoneError
-        if tell is not None:
-            tell(name, done, 0)
-
-    return update

@@ -63,40 +63,6 @@ class Task(nn.Module, ABC):
     def forward(self, batch: Batch) -> Tensor:
         """The loss of a batch: a float32 scalar."""
 
-    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
-        """The tensors that `scores` reads: of wordpieces of queries, of passages, and whose query each passage has."""
-        raise NotImplementedError
-
-    def scores(self, batch: Batch) -> Tensor:
-        """Scores (passages,) of what `inputs_of` made."""
-        raise NotImplementedError
-
-    def collate_groups(self, groups: Sequence[Group]) -> Batch:
-        """What `scores` reads, and the teacher's scores in rows: `present` says where a group has a candidate."""
-        texts = [text for own in groups for text in self.sources[own.source].texts(own.docids)]
-        queries = [self.sources[own.source].query(own.qid) for own in groups]
-        ids = self.ids([*queries, *texts])
-        sizes = torch.tensor([len(own.docids) for own in groups])
-        query_of = [row for row, own in enumerate(groups) for _ in own.docids]
-        present = torch.arange(int(sizes.max())) < sizes[:, None]
-        batch = self.inputs_of(ids[: len(groups)], ids[len(groups) :], query_of)
-        batch |= {'present': present, 'judged': torch.tensor([own.judged for own in groups])}
-        if self.recipe.teacher is not None:
-            taught = [score for own in groups for score in self.sources[own.source].taught(own.qid, own.docids)]
-            batch['taught'] = torch.zeros(present.shape).masked_scatter(present, torch.tensor(taught))
-        return batch
-
-    def group_loss(self, batch: Batch) -> Tensor:
-        """The teacher's loss over all groups, and localized contrastive estimation over those with judgments."""
-        present, judged, teacher = batch['present'], batch['judged'], self.recipe.teacher
-        own = self.scores(batch).float()
-        scores = own.new_zeros(present.shape).masked_scatter(present, own)
-        contrastive = localized_contrastive(scores[judged], present[judged])
-        if teacher is None:
-            return contrastive
-        measure = listwise_divergence if teacher.loss is TeacherLoss.KL else margin_mean_squared_error
-        return teacher.judged_weight * contrastive + teacher.weight * measure(scores, batch['taught'], present)
-
     @abstractmethod
     def ranking(self) -> dict[str, Any]:
         """The `ranking` object for config.json."""
@@ -135,6 +101,44 @@ class Task(nn.Module, ABC):
         ids = self.ids([*queries, *positives, *negatives])
         n = len(instances)
         return ids[:n], ids[n : 2 * n], ids[2 * n :]
+
+
+class GroupTask(Task):
+    """A task whose instances may be groups of candidates of one query."""
+
+    @abstractmethod
+    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
+        """The tensors that `scores` reads: of wordpieces of queries, of passages, and whose query each passage has."""
+
+    @abstractmethod
+    def scores(self, batch: Batch) -> Tensor:
+        """Scores (passages,) of what `inputs_of` made."""
+
+    def collate_groups(self, groups: Sequence[Group]) -> Batch:
+        """What `scores` reads, and the teacher's scores in rows: `present` says where a group has a candidate."""
+        texts = [text for own in groups for text in self.sources[own.source].texts(own.docids)]
+        queries = [self.sources[own.source].query(own.qid) for own in groups]
+        ids = self.ids([*queries, *texts])
+        sizes = torch.tensor([len(own.docids) for own in groups])
+        query_of = [row for row, own in enumerate(groups) for _ in own.docids]
+        present = torch.arange(int(sizes.max())) < sizes[:, None]
+        batch = self.inputs_of(ids[: len(groups)], ids[len(groups) :], query_of)
+        batch |= {'present': present, 'judged': torch.tensor([own.judged for own in groups])}
+        if self.recipe.teacher is not None:
+            taught = [score for own in groups for score in self.sources[own.source].taught(own.qid, own.docids)]
+            batch['taught'] = torch.zeros(present.shape).masked_scatter(present, torch.tensor(taught))
+        return batch
+
+    def group_loss(self, batch: Batch) -> Tensor:
+        """The teacher's loss over all groups, and localized contrastive estimation over those with judgments."""
+        present, judged, teacher = batch['present'], batch['judged'], self.recipe.teacher
+        own = self.scores(batch).float()
+        scores = own.new_zeros(present.shape).masked_scatter(present, own)
+        contrastive = localized_contrastive(scores[judged], present[judged])
+        if teacher is None:
+            return contrastive
+        measure = listwise_divergence if teacher.loss is TeacherLoss.KL else margin_mean_squared_error
+        return teacher.judged_weight * contrastive + teacher.weight * measure(scores, batch['taught'], present)
 
 
 def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:

@@ -18,10 +18,10 @@ from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import TrainingSource
-from pyserini_repbert.train.tasks.base import GROUP, Batch, Task, check_ranking, config_of
+from pyserini_repbert.train.tasks.base import GROUP, Batch, GroupTask, check_ranking, config_of
 
 
-class CedrTask(Task):
+class CedrTask(GroupTask):
     """Scores of both documents of an instance, each read beside the query."""
 
     def __init__(

@@ -24,7 +24,16 @@ from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Group, TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
+from pyserini_repbert.train.tasks.base import (
+    Batch,
+    GroupTask,
+    Task,
+    check_ranking,
+    config_of,
+    in_length_groups,
+    limit,
+    padded,
+)
 
 _KNOWN = ('layout', 'max_query_length', 'max_length')
 
@@ -63,9 +72,7 @@ class CrossEncoderTask(Task):
         return 1 if self.recipe.training.group else 2
 
     def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy; the loss of groups where the batch has them."""
-        if 'present' in batch:
-            return self.group_loss(batch)
+        """Mean cross-entropy."""
         return relevance_cross_entropy(self._logits(batch), batch['relevant'])
 
     def _logits(self, batch: Batch) -> Tensor:
@@ -77,7 +84,7 @@ class CrossEncoderTask(Task):
         return {**padded([*relevant, *others], self.pieces.pad), 'relevant': targets}
 
 
-class MonoBertTask(CrossEncoderTask):
+class MonoBertTask(CrossEncoderTask, GroupTask):
     """A query beside a relevant passage, and beside a non-relevant one (Multi-Stage eq. 1)."""
 
     system = MONO
@@ -97,6 +104,10 @@ class MonoBertTask(CrossEncoderTask):
         """The log-odds of relevance."""
         logits = self._logits(batch)
         return logits[:, 1] - logits[:, 0]
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean cross-entropy; the loss of groups where the batch has them."""
+        return self.group_loss(batch) if 'present' in batch else super().forward(batch)
 
     def collate(self, instances: Sequence[Any]) -> Batch:
         """Inputs with the relevant passages, then those with the others; or those of groups."""

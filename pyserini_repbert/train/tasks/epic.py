@@ -22,12 +22,20 @@ from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
+from pyserini_repbert.train.tasks.base import (
+    Batch,
+    GroupTask,
+    check_ranking,
+    config_of,
+    in_length_groups,
+    limit,
+    padded,
+)
 
 _SPECIAL_TOKENS = 2
 
 
-class EpicTask(Task):
+class EpicTask(GroupTask):
     """Scores of both passages of an instance, over the terms of the batch's queries only: no other term counts.
 
     A text without wordpieces is read as [UNK].
