@@ -3,7 +3,8 @@
 python benchmarks/all.py [--runs 3] [--only fusion exact_search] [--output benchmarks/RESULTS.md] [--readme]
 
 Each benchmark runs as a process of its own, `--runs` times. What lacks a package or a GPU is named before anything
-starts, and left out. `--readme` puts the table into README.md, too, between its two comments.
+starts, and left out; what fails is named in the results, which are written anew after each benchmark. `--readme` puts
+the table into README.md, too, between its two comments.
 """
 
 from __future__ import annotations
@@ -68,7 +69,12 @@ def lacks(need: str) -> bool:
 
 
 def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
-    """The figures of a benchmark, medians of all runs, each with its least and its largest value."""
+    """The figures of a benchmark, medians of all runs, each with its least and its largest value.
+
+    Raises
+    ------
+    subprocess.CalledProcessError : a run of it failed
+    """
     found: dict[str, list[Figure]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         for number_of_run in range(runs):
@@ -120,16 +126,36 @@ def main() -> None:
     load = os.getloadavg()[0]
     if load > 0.5:
         print(f'the machine is busy (load {load:.1f}): figures will be lower than on a quiet one', file=sys.stderr)
-    results = {name: run(name, options.runs) for name in options.only if name not in lacking}
+    where = f'{machine()}; {datetime.date.today()}; medians of {options.runs} runs; load at the start {load:.1f}.'
+    left_out = {name: f'was left out: it needs {", ".join(missing)}' for name, missing in lacking.items()}
+    results: dict[str, list[tuple[Figure, float, float]]] = {}
+    for name in options.only:
+        if name in lacking:
+            continue
+        try:
+            results[name] = run(name, options.runs)
+        except subprocess.CalledProcessError as error:
+            left_out[name] = f'failed with status {error.returncode}'
+            print(f'{name} {left_out[name]}', file=sys.stderr)
+        rows = table(results)
+        remarks = [f'- `{script}.py` {why}' for script, why in left_out.items()]
+        options.output.write_text('\n'.join([*about(where), '', *rows, '', *remarks]).rstrip() + '\n', encoding='utf-8')
+    if options.readme:
+        into_readme(table(results), where)
+    figures.tell(options, [figure for told in results.values() for figure, _, _ in told])
+    if any(name not in lacking for name in left_out):
+        sys.exit(1)
+
+
+def about(where: str) -> list[str]:
+    """The lines above the table."""
     versions = []
     for package in PACKAGES:
         try:
             versions.append(f'{package} {importlib.metadata.version(package)}')
         except importlib.metadata.PackageNotFoundError:
             continue
-    rows = table(results)
-    where = f'{machine()}; {datetime.date.today()}; medians of {options.runs} runs; load at the start {load:.1f}.'
-    about = [
+    return [
         '# Benchmarks',
         '',
         where,
@@ -139,11 +165,6 @@ def main() -> None:
         '`x` is a ratio: how many times faster than the peer named after the colon.',
         f'Written by `{" ".join(["python", "benchmarks/all.py", *sys.argv[1:]])}`.',
     ]
-    left_out = [f'- `{name}.py` was left out: it needs {", ".join(missing)}' for name, missing in lacking.items()]
-    options.output.write_text('\n'.join([*about, '', *rows, '', *left_out]).rstrip() + '\n', encoding='utf-8')
-    if options.readme:
-        into_readme(rows, where)
-    figures.tell(options, [figure for told in results.values() for figure, _, _ in told])
 
 
 if __name__ == '__main__':
