@@ -102,6 +102,18 @@ def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
     return rows
 
 
+def summary(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
+    """Markdown rows, a script each: its medians, with the goals that were missed."""
+    rows = ['| script | what, and against whom: median |', '|---|---|']
+    for name, told in results.items():
+        cells = []
+        for figure, _, _ in told:
+            missed = f' (goal {figure.told_goal})' if figure.verdict == 'missed' else ''
+            cells.append(f'{figure.name} **{number(figure.value, figure.unit)}**{missed}')
+        rows.append(f'| `{name}.py` | {"; ".join(cells)} |')
+    return rows
+
+
 def into_readme(rows: list[str], machine_line: str) -> None:
     """Replace what stands between the two comments."""
     text = README.read_text(encoding='utf-8')
@@ -141,7 +153,7 @@ def main() -> None:
         remarks = [f'- `{script}.py` {why}' for script, why in left_out.items()]
         options.output.write_text('\n'.join([*about(where), '', *rows, '', *remarks]).rstrip() + '\n', encoding='utf-8')
     if options.readme:
-        into_readme(table(results), where)
+        into_readme(summary(results), where)
     figures.tell(options, [figure for told in results.values() for figure, _, _ in told])
     if any(name not in lacking for name in left_out):
         sys.exit(1)
