@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo_candidates import write_material
+from demo_candidates import VALIDATION_DEPTH, write_material
 from demo_maker import package_command
 from demo_runs import chosen
 
@@ -28,7 +28,8 @@ QED = ('qed-dev.jsonlines.gz', 'xquad.en.json.gz')
 class Training:
     """A checkpoint's name, its recipe, and the variable by which the recipe names the checkpoint that it needs.
 
-    `taught` says that it learns from the scores of a teacher, which `demo_candidates` collects.
+    `taught` says that it learns from the scores of a teacher, which `demo_candidates` collects; `reranked` that it is
+    validated on the candidates in the order of the checkpoint that it needs.
     """
 
     name: str
@@ -36,15 +37,15 @@ class Training:
     variable: str = ''
     needs: str = ''
     taught: bool = True
+    reranked: bool = False
 
 
 TRAININGS = (
     Training('repbert-demo', 'demo-repbert', taught=False),
-    Training('epic-demo', 'demo-epic', taught=False),
-    Training('duobert-first-demo', 'demo-duobert-first', taught=False),
-    Training('duobert-second-demo', 'demo-duobert-second', 'START', 'duobert-first-demo', taught=False),
-    Training('duobert-demo', 'demo-duobert', 'START', 'duobert-second-demo', taught=False),
+    Training('epic-first-demo', 'demo-epic-first', taught=False),
+    Training('epic-demo', 'demo-epic', 'START', 'epic-first-demo'),
     Training('monobert-demo', 'demo-monobert'),
+    Training('duobert-demo', 'demo-duobert', 'START', 'monobert-demo', reranked=True),
     Training('vanilla-demo', 'demo-vanilla', 'START', 'monobert-demo'),
     *(
         Training(f'cedr-{name}-demo', f'demo-cedr-{name}', 'VANILLA', 'vanilla-demo')
@@ -95,13 +96,28 @@ def bm25_runs(medquad: Path, work: Path) -> None:
         package_command(['search', *source, '--hits', str(HITS), '--output', str(output)])
 
 
+def held_back_run(work: Path, checkpoint: Path) -> None:
+    """The candidates of the questions that are held back, as a reranker orders them."""
+    material, output = work / 'material', work / 'runs' / 'validation.mono.txt'
+    if output.is_file():
+        return
+    what = ['--run', str(material / 'validation.run.txt'), '--topics', str(material / 'validation.tsv')]
+    what += ['--corpus', str(material / 'texts.jsonl'), '--reranker', f'{checkpoint}@{VALIDATION_DEPTH}']
+    package_command(['rerank', *what, '--precision', 'bfloat16', '--output', str(output)])
+
+
 def train(training: Training, medquad: Path, work: Path, device: str) -> None:
     """Train one checkpoint, unless it is there; go on where a training of it was stopped."""
     output = work / training.name
     if output.is_dir():
         return
     variables = {'MEDQUAD': str(medquad)}
-    variables |= {'MATERIAL': str(work / 'material')} if training.taught else {'RUNS': str(work / 'runs')}
+    if training.taught:
+        variables['MATERIAL'] = str(work / 'material')
+    if training.reranked:
+        held_back_run(work, work / training.needs)
+    if training.reranked or not training.taught:
+        variables['RUNS'] = str(work / 'runs')
     if training.variable:
         variables[training.variable] = str(work / training.needs)
     settings = [word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')]

@@ -40,7 +40,7 @@ def commands(tool, monkeypatch):
         found.append(list(words))
         output = Path(words[words.index('--output') + 1])
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.touch() if words[0] == 'search' else output.mkdir()
+        output.touch() if words[0] in ('search', 'rerank') else output.mkdir()
 
     monkeypatch.setattr(tool, 'package_command', command)
     monkeypatch.setattr(tool, 'write_material', lambda data, folder, precision: folder.mkdir(exist_ok=True))
@@ -51,21 +51,28 @@ def test_every_checkpoint_after_what_it_needs(tool, data, commands, tmp_path):
     arguments = ['--data', str(data), '--work', str(tmp_path / 'work')]
     assert run(tool.main, arguments) == 0
     assert [words[0] for words in commands[:4]] == ['search', 'search', 'index', 'search']
-    trained = {words[1]: words for words in commands[4:]}
+    trained = {words[1]: words for words in commands[4:] if words[0] == 'train'}
     assert list(trained) == [training.recipe for training in tool.TRAININGS]
-    assert f'variables.START={tmp_path / "work/duobert-second-demo"}' in trained['demo-duobert']
+    assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-duobert']
+    assert f'variables.START={tmp_path / "work/epic-first-demo"}' in trained['demo-epic']
     assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-vanilla']
     assert f'variables.VANILLA={tmp_path / "work/vanilla-demo"}' in trained['demo-cedr-drmm']
     assert f'variables.MEDQUAD={data / "medquad"}' in trained['demo-epic']
     assert f'variables.MATERIAL={tmp_path / "work/material"}' in trained['demo-monobert']
-    assert f'variables.RUNS={tmp_path / "work/runs"}' in trained['demo-epic']
+    assert f'variables.RUNS={tmp_path / "work/runs"}' in trained['demo-epic-first']
+    assert f'variables.RUNS={tmp_path / "work/runs"}' in trained['demo-duobert']
+    reranked, after = commands.index(trained['demo-duobert']) - 1, len(commands)
+    assert commands[reranked][0] == 'rerank'
+    assert f'{tmp_path / "work/monobert-demo"}@16' in commands[reranked]
+    assert after == 4 + len(tool.TRAININGS) + 1
     assert run(tool.main, arguments) == 0
-    assert len(commands) == 4 + len(tool.TRAININGS)
+    assert len(commands) == after
 
 
 def test_the_recipes_have_the_variables_that_they_are_given(tool, tmp_path):
     for training in tool.TRAININGS:
         values = {'MEDQUAD': 'M', 'MATERIAL' if training.taught else 'RUNS': 'R'}
+        values |= {'RUNS': 'R'} if training.reranked else {}
         values |= {training.variable: 'before'} if training.variable else {}
         recipe = read_recipe(recipe_path(training.recipe), [f'variables.{name}={own}' for name, own in values.items()])
         assert recipe.name == training.name
@@ -73,18 +80,18 @@ def test_the_recipes_have_the_variables_that_they_are_given(tool, tmp_path):
 
 
 def test_a_training_that_was_stopped_goes_on(tool, data, commands, tmp_path):
-    (tmp_path / 'work/epic-demo.training').mkdir(parents=True)
-    arguments = ['--data', str(data), '--work', str(tmp_path / 'work'), '--only', 'epic-demo', '--device', 'cpu']
+    (tmp_path / 'work/epic-first-demo.training').mkdir(parents=True)
+    arguments = ['--data', str(data), '--work', str(tmp_path / 'work'), '--only', 'epic-first-demo', '--device', 'cpu']
     assert run(tool.main, arguments) == 0
-    assert commands[-1][:2] == ['train', 'demo-epic']
-    assert commands[-1][-5:] == ['--device', 'cpu', '--output', str(tmp_path / 'work/epic-demo'), '--resume']
+    assert commands[-1][:2] == ['train', 'demo-epic-first']
+    assert commands[-1][-5:] == ['--device', 'cpu', '--output', str(tmp_path / 'work/epic-first-demo'), '--resume']
 
 
 @pytest.mark.parametrize(
     ('more', 'words'),
     [
-        (['--only', 'duobert-demo'], 'duobert-demo goes on from duobert-second-demo: train that first'),
-        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-demo, epic-demo"),
+        (['--only', 'duobert-demo'], 'duobert-demo goes on from monobert-demo: train that first'),
+        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-demo, epic-first-demo"),
         (['--data', 'elsewhere'], '--data elsewhere: corpus.jsonl.gz, train.queries.tsv.gz'),
     ],
 )
