@@ -157,7 +157,7 @@ class Maker:
 
     def _depth(self, system: System) -> int:
         """How many candidates a reranker takes; 0 where there is none."""
-        own = self.collection.depth
+        own = system.depth or self.collection.depth
         depths = {Kind.RERANK: own, Kind.BY_COSINE: own, Kind.PAIRS: DUO_DEPTH, Kind.REPLAY: DUO_DEPTH}
         return depths.get(system.kind, 0)
 

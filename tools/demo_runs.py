@@ -14,6 +14,7 @@ RERANKERS = ('epic-demo', MONO, VANILLA, 'cedr-knrm-demo', 'cedr-pacrr-demo', 'c
 APART = '-apart'  # CEDR without [CLS]
 METHODS = ('sum', 'binary', 'min', 'max')  # Multi-Stage eq. 3-6
 DUO_DEPTH = 3  # k (k - 1) inputs for each topic, each as long as two passages
+DENSE_DEPTH = 20  # of the reranker behind a dense first stage
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ class System:
     needs : names of other runs, in the order in which they are used
     against : names of the runs that it is compared with
     method : of duoBERT's aggregation
+    depth : candidates that a reranker takes, 0 for the collection's
     """
 
     name: str
@@ -127,6 +129,7 @@ class System:
     needs: tuple[str, ...] = ()
     against: tuple[str, ...] = (BM25,)
     method: str = ''
+    depth: int = 0
 
 
 def all_systems(extra: Sequence[str] = ()) -> dict[str, System]:
@@ -158,6 +161,9 @@ def all_systems(extra: Sequence[str] = ()) -> dict[str, System]:
         found.append(System(_reranked(name), f'BM25, {name}', name, Kind.RERANK, name, (BM25,), against))
         if name == MONO:
             found += _duo()
+            behind = f'{DENSE}.{MONO}'
+            label = f'{DENSE}, its best {DENSE_DEPTH} by {MONO}'
+            found.append(System(behind, label, behind, Kind.RERANK, MONO, (DENSE,), (DENSE,), depth=DENSE_DEPTH))
     return {system.name: system for system in found}
 
 
