@@ -14,7 +14,8 @@ from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.pipeline.stages import Stage, apply_stage, check_depths, with_texts
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.first_stage import fused_depth
-from pyserini_repbert.serve.indexes import Lanes, ServedIndex
+from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
 

@@ -34,7 +34,7 @@ from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.metrics import CONTENT_TYPE, Metrics
 from pyserini_repbert.serve.page_files import PageFiles
 from pyserini_repbert.serve.requests import json_response
-from pyserini_repbert.serve.routes import make_router
+from pyserini_repbert.serve.routes.router import make_router
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 

@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
-from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
-from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.documents import raw_document
-from pyserini_repbert.serve.lanes import Lane
+from pyserini_repbert.serve.index_types import type_of
+from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.sparse_systems import SparseSystems
 
 if TYPE_CHECKING:
     from pyserini_repbert.formats.topics import Qrels
     from pyserini_repbert.ranking import Query
     from pyserini_repbert.search.dense import RepBertSearcher
 
-TYPES = ('tf', 'dense', 'faiss', 'impact')
 DENSE, ANN, HYBRID = 'dense', 'ann', 'hybrid'
-_SETTINGS_KEPT = 4  # opened Lucene searchers with k1 and b of a client's choice
-
-
-class Lanes:
-    """The lanes of a service: `dense`, `java`, `rerank`, and `files` for passages and uploads."""
-
-    def __init__(self, settings: ServeSettings, on_batch: Any = None) -> None:
-        waiting, window, together = settings.limits.waiting, settings.window, settings.together
-
-        def lane(name: str, window: float = 0.0, together: int = 1) -> Lane:
-            note = None if on_batch is None else lambda size: on_batch(name, size)
-            return Lane(name, waiting, window, together, note)
-
-        self.dense = lane('dense', window, together)
-        self.java = lane('java', 0.0, together)
-        self.rerank = lane('rerank')
-        self.files = lane('files', 0.0, together)
-        self.all = (self.dense, self.java, self.rerank, self.files)
 
 
 class ServedIndex:
@@ -63,9 +43,7 @@ class ServedIndex:
         self.encoder: str | None = None
         self.index_type = settings.index_type or ''
         self._dense: dict[str, RepBertSearcher] = {}
-        self._specs: dict[str, tuple[str, str | None]] = {}  # sparse system -> what `open_sparse` takes
-        self._sparse: dict[str, Any] = {}  # opened, in the lane of Java
-        self._weighted: OrderedDict[tuple[float, float], Any] = OrderedDict()
+        self._sparse = SparseSystems(service.device)
         self._store: Any = None  # the Lucene index with the passages; None where the dense bundle stores them
         self.topics: dict[str, Query] = {}
         self.qrels: Qrels = {}
@@ -79,46 +57,24 @@ class ServedIndex:
         UnknownNameError, MissingResourceError, DamagedFileError, MismatchError, InputError
             where there is no such index, or not such an index
         """
-        await self._lanes.files.call(self._look)
+        self.index_type = await self._lanes.files.call(type_of, self.settings)
         if self.index_type in ('dense', 'faiss'):
             await self._lanes.dense.call(self._open_dense, base)
         else:
-            self._name_sparse(None)
+            if self.index_type == 'impact':
+                self._sparse.add_epic(self.settings.place)
+            else:
+                self._sparse.add(self.settings, self.settings.sparse, lucene=True)
             await self._lanes.java.call(self._open_stored)
         if base is not None:
-            self._name_sparse(base)
+            self._sparse.add(base.settings, self.settings.sparse, lucene=True)
             self._store = base._store
         elif self._dense and (self.settings.sparse is not None or catalog.find('indexes', self.settings.place)):
-            self._name_sparse(None)
-        self.systems = (*self._dense, *self._specs)
+            self._sparse.add(self.settings, self.settings.sparse, lucene=False)
+        self.systems = (*self._dense, *self._sparse.names)
         if not self.systems:
             raise InputError(f"index '{self.alias}' has nothing to search")
         await self._lanes.files.call(self._read_judgments)
-
-    def _look(self) -> None:
-        """Find out what lies there."""
-        place = self.settings.place
-        folder = None if catalog.find('indexes', place) else Path(place)
-        if folder is None:
-            found = 'dense'
-        elif not folder.is_dir():
-            raise UnknownNameError(
-                f"index '{self.alias}': '{place}' is neither a folder nor an index of the catalog"
-                f'{catalog.did_you_mean(place, catalog.entries("indexes"))}'
-            )
-        elif is_lucene_index(folder):
-            found = 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
-        else:
-            found = 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
-        wanted = self.settings.index_type or found
-        if wanted not in TYPES:
-            raise InputError(
-                f"index '{self.alias}' is of type '{wanted}', this service has {', '.join(TYPES)}: "
-                "serve it with Pyserini's own server"
-            )
-        if {wanted, found} not in ({found}, {'faiss', 'dense'}):
-            raise MismatchError(f"index '{self.alias}' is said to be of type '{wanted}', {place} is of type '{found}'")
-        self.index_type = found
 
     def _open_dense(self, base: ServedIndex | None) -> None:
         from pyserini_repbert.encode.encoders import RepBertQueryEncoder
@@ -140,36 +96,9 @@ class ServedIndex:
                 f"index '{self.alias}' stores no passages: name the Lucene index that does as its base_index"
             )
 
-    def _name_sparse(self, base: ServedIndex | None) -> None:
-        """Note the sparse systems: those of the settings, or those that fit the Lucene index."""
-        settings = self.settings if base is None else base.settings
-        lucene = base is not None or self.index_type in ('tf', 'impact')
-        beside = None if lucene else settings.place
-        if self.index_type == 'impact':
-            self._specs['epic'] = (settings.place, None)
-            return
-        if self.settings.sparse is not None:
-            for spec in self.settings.sparse:
-                name, _, folder = spec.partition('@')
-                self._specs[name] = (spec if folder or not lucene else f'{name}@{settings.place}', beside)
-            return
-        variant = (built_variant(Path(settings.place)) if lucene else None) or 'bm25'
-        for name, entry in catalog.entries('sparse').items():
-            if entry.values['variant'] == variant:
-                self._specs[name] = (f'{name}@{settings.place}' if lucene else name, beside)
-
     def _open_stored(self) -> None:
-        self._store = self._opened_sparse(next(iter(self._specs)))
+        self._store = self._sparse.searcher(self._sparse.names[0])
         self.passages = self._store.size
-
-    def _opened_sparse(self, system: str) -> Any:
-        """The searcher of a sparse system, opened when it is first asked for; in the lane of Java."""
-        if system not in self._sparse:
-            from pyserini_repbert.search.first_stage import open_sparse
-
-            spec, index = self._specs[system]
-            self._sparse[system] = open_sparse(spec, index, device=self._service.device)
-        return self._sparse[system]
 
     def _read_judgments(self) -> None:
         from pyserini_repbert.names.topics import load_qrels, load_topics
@@ -225,23 +154,11 @@ class ServedIndex:
                 (self.alias, system), lambda asked: _searched(searcher, asked, 1), given
             )
         if weights is not None:
-            return await self._lanes.java.call(lambda: _searched(self._with_weights(weights), [given], 1)[0])
+            return await self._lanes.java.call(lambda: _searched(self._sparse.weighted(weights), [given], 1)[0])
         threads = self._service.threads
         return await self._lanes.java.together_with_others(
-            (self.alias, system), lambda asked: _searched(self._opened_sparse(system), asked, threads), given
+            (self.alias, system), lambda asked: _searched(self._sparse.searcher(system), asked, threads), given
         )
-
-    def _with_weights(self, weights: tuple[float, float]) -> Any:
-        """BM25 with a client's k1 and b; the searchers of the last few are kept."""
-        from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
-
-        if weights not in self._weighted:
-            folder = self._opened_sparse('bm25').index
-            while len(self._weighted) >= _SETTINGS_KEPT:
-                self._weighted.popitem(last=False)[1].close()
-            self._weighted[weights] = LuceneSparseSearcher(folder, SparseSettings(k1=weights[0], b=weights[1]))
-        self._weighted.move_to_end(weights)
-        return self._weighted[weights]
 
     async def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts; None for a docid that is not there."""

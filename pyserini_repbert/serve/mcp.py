@@ -18,7 +18,7 @@ from pyserini_repbert.pipeline.specs import parse_stage
 from pyserini_repbert.ranking import by_score
 from pyserini_repbert.serve.answers import Ask
 from pyserini_repbert.serve.documents import document
-from pyserini_repbert.serve.indexes import TYPES
+from pyserini_repbert.serve.index_types import TYPES
 from pyserini_repbert.serve.payloads import Shown, index_payload, search_payload
 from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.service import Service

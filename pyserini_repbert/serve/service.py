@@ -15,7 +15,8 @@ from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Step, Tell, checked, stopping
 from pyserini_repbert.serve.explanations import explanation
-from pyserini_repbert.serve.indexes import Lanes, ServedIndex, opened
+from pyserini_repbert.serve.indexes import ServedIndex, opened
+from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.refusals import NotFoundError, TooLateError
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
 from pyserini_repbert.serve.settings import ServeSettings

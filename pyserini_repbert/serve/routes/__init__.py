@@ -1,0 +1,1 @@
+"""The addresses below /v1."""

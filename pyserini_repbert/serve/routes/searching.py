@@ -1,0 +1,175 @@
+"""The addresses that search, explain and compare."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Body, Path, Query, Request
+from starlette.responses import Response
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.identifiers import has_surrogates
+from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.serve.answers import Ask
+from pyserini_repbert.serve.explanations import SAMPLES, layers
+from pyserini_repbert.serve.payloads import API, Shown, comparison_payload, search_payload
+from pyserini_repbert.serve.requests import Progress, json_response, while_there
+from pyserini_repbert.serve.schemas.responses import gives
+from pyserini_repbert.serve.schemas.searching import (
+    BatchRequest,
+    BatchResponse,
+    CompareRequest,
+    CompareResponse,
+    CostResponse,
+    ExplainResponse,
+    Pipeline,
+    SearchResponse,
+)
+from pyserini_repbert.serve.schemas.sent import Fusion
+from pyserini_repbert.serve.service import Service
+
+
+def _ask(query: str, hits: int, pipeline: Pipeline, k1: float | None = None, b: float | None = None) -> Ask:
+    if has_surrogates(query):
+        raise InputError('the query has half of a surrogate pair, which is no character')
+    if (k1 is None) != (b is None):
+        raise InputError("'k1' and 'b' go together: give both")
+    return Ask(
+        query,
+        hits,
+        tuple(pipeline.system),
+        pipeline.fusion,
+        pipeline.alpha,
+        pipeline.rrf_k,
+        tuple(parse_stage(stage) for stage in pipeline.rerank),
+        None if k1 is None or b is None else (k1, b),
+    )
+
+
+def _listed(values: list[str]) -> list[str]:
+    """Values of a parameter, given several times or with commas."""
+    return [part.strip() for value in values for part in value.split(',') if part.strip()]
+
+
+def add_searching(router: APIRouter, service: Service, progress: Progress) -> None:
+    """Add the addresses to a router; `progress` is told how far the stages of a request are."""
+    limits = service.settings.limits
+    index_of = Path(description='name of an index, see /v1/indexes')
+    query_of = Query(min_length=1, max_length=limits.query_characters, description='a question')
+    system_of = Query(
+        [], description="systems of the index, several to be fused: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
+    )
+    rerank_of = Query([], max_length=4, description='NAME@K, or NAME@K:METHOD for duoBERT; repeatable')
+
+    @router.get(
+        '/{index}/search',
+        summary='Search an index',
+        responses=gives(SearchResponse),
+    )
+    async def search(
+        request: Request,
+        index: str = index_of,
+        query: str = query_of,
+        hits: int = Query(10, ge=1, le=limits.hits, description='candidates of the answer'),
+        system: list[str] = system_of,
+        fusion: Fusion = Query('interleave', description='how several systems become one'),
+        alpha: float | None = Query(None, ge=0, le=1, description="interpolation: the first system's weight"),
+        rrf_k: float | None = Query(None, ge=0, le=1e6, description='rrf: the constant that is added to ranks'),
+        rerank: list[str] = rerank_of,
+        parse: bool = Query(True, description='documents parsed, otherwise as they are stored'),
+        max_doc_length: int | None = Query(None, ge=1, description='characters of each document'),
+        k1: float | None = Query(None, ge=0, le=1e6, description="of system 'bm25'; with b"),
+        b: float | None = Query(None, ge=0, le=1, description="of system 'bm25'; with k1"),
+        provenance: bool = Query(False, description="each hit's rank and score in every ranking"),
+        display: bool = Query(False, description='passages mended for reading, words of the query marked'),
+        explain: list[str] = Query([], max_length=4, description='rerankers to explain the best hits by'),
+        explain_hits: int = Query(1, ge=1, le=10, description='how many of the best hits are explained'),
+    ) -> Response:
+        if max_doc_length is not None and not parse:
+            raise InputError("'max_doc_length' requires parse=true")
+        pipeline = Pipeline.model_construct(
+            system=_listed(system), fusion=fusion, alpha=alpha, rrf_k=rrf_k, rerank=rerank
+        )
+        ask = _ask(query, hits, pipeline, k1, b)
+        own = service.index(index)
+        tell = progress.teller(request.state.request_id) if ask.stages else None
+        answering = service.search(index, ask, tell)
+        answer = await (while_there(request, answering, progress) if ask.stages else answering)
+        payload = await search_payload(own, answer, Shown(parse, max_doc_length, provenance, display))
+        if explain:
+            docids = answer.ranking.docids[:explain_hits]
+            payload['explanations'] = [
+                await service.explain(index, model, query, docids, {}) for model in _listed(explain) if docids
+            ]
+        return json_response(payload)
+
+    @router.post('/{index}/batch', summary='Search for several queries', responses=gives(BatchResponse))
+    async def batch(request: Request, index: str = index_of, body: BatchRequest = Body()) -> Response:
+        if len(body.queries) > limits.batch_queries:
+            raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
+        own = service.index(index)
+        asks = [_ask(one.text, body.hits, body) for one in body.queries]
+        shown = Shown(body.parse, None, body.provenance, body.display)
+
+        async def one(place: int) -> dict[str, Any]:
+            answer = await service.search(index, asks[place])
+            qid = body.queries[place].qid
+            return {'qid': str(place) if qid is None else qid, **await search_payload(own, answer, shown)}
+
+        async def all_of_them() -> list[dict[str, Any]]:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(place)) for place in range(len(asks))]
+            return [task.result() for task in tasks]
+
+        try:
+            results = await while_there(request, all_of_them(), progress)
+        except* Exception as errors:
+            raise errors.exceptions[0] from None
+        return json_response({'api': API, 'index': index, 'results': results})
+
+    @router.get('/{index}/explain', summary='Why passages are where they are', responses=gives(ExplainResponse))
+    async def explain(
+        request: Request,
+        index: str = index_of,
+        query: str = query_of,
+        model: str = Query(description="a reranker's name, or a system: epic, cedr, duobert, monobert"),
+        docid: list[str] = Query(min_length=1, max_length=limits.rerank_depth, description='repeatable'),
+        top: int = Query(10, ge=0, le=100, description='EPIC: expansions'),
+        layer: str | None = Query(None, description="CEDR: layers with commas, '0,6'; default: the last"),
+        samples: int = Query(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'"),
+        seed: int = Query(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'"),
+    ) -> Response:
+        if len(set(docid)) < len(docid):
+            raise InputError('a docid was given twice: give each once')
+        options = {'top': top, 'samples': samples, 'seed': seed, 'layers': layers(layer) if layer else None}
+        tell = progress.teller(request.state.request_id)
+        found = await while_there(request, service.explain(index, model, query, docid, options, tell), progress)
+        return json_response({'api': API, 'index': index, **found})
+
+    @router.get('/{index}/cost', summary='What reranking stages would take', responses=gives(CostResponse))
+    async def cost(
+        request: Request,
+        index: str = index_of,
+        query: str = query_of,
+        system: list[str] = system_of,
+        rerank: list[str] = rerank_of,
+    ) -> Response:
+        pipeline = Pipeline.model_construct(system=_listed(system), rerank=rerank)
+        ask = _ask(query, 10, pipeline)
+        stages = await while_there(request, service.price(index, ask), progress)
+        return json_response({'api': API, 'index': index, 'stages': stages})
+
+    @router.post('/{index}/compare', summary='Two answers side by side', responses=gives(CompareResponse))
+    async def compare(request: Request, index: str = index_of, body: CompareRequest = Body()) -> Response:
+        own = service.index(index)
+        asks = [_ask(body.query, body.hits, side) for side in (body.a, body.b)]
+
+        tell = progress.teller(request.state.request_id)
+
+        async def both() -> list[Any]:
+            return [await service.search(index, ask, tell) for ask in asks]
+
+        first, second = await while_there(request, both(), progress)
+        shown = Shown(provenance=True, display=body.display)
+        return json_response(await comparison_payload(own, first, second, shown))

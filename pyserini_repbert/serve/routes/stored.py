@@ -1,0 +1,67 @@
+"""The addresses of what an index holds."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Path, Query
+from starlette.responses import Response
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.documents import document
+from pyserini_repbert.serve.payloads import API, display_payload, index_payload, topics_payload
+from pyserini_repbert.serve.refusals import NotFoundError
+from pyserini_repbert.serve.requests import json_response
+from pyserini_repbert.serve.schemas.responses import gives
+from pyserini_repbert.serve.schemas.stored import DocumentResponse, IndexResponse, QrelsResponse, TopicsResponse
+from pyserini_repbert.serve.service import Service
+
+
+def add_stored(router: APIRouter, service: Service) -> None:
+    """Add the addresses to a router."""
+    limits = service.settings.limits
+    index_of = Path(description='name of an index, see /v1/indexes')
+
+    @router.get('/{index}', summary='What may be asked of an index', responses=gives(IndexResponse))
+    async def about(index: str = index_of) -> Response:
+        return json_response({'api': API, **index_payload(service, service.index(index))})
+
+    @router.get('/{index}/doc/{docid:path}', summary='A document', responses=gives(DocumentResponse))
+    async def doc(
+        index: str = index_of,
+        docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
+        parse: bool = True,
+        max_doc_length: int | None = Query(None, ge=1),
+        display: bool = Query(False, description='also the passage mended for reading'),
+        query: str = Query('', max_length=limits.query_characters, description='with display: the words to be marked'),
+    ) -> Response:
+        if max_doc_length is not None and not parse:
+            raise InputError("'max_doc_length' requires parse=true")
+        raw = await service.raw(index, docid)
+        payload = {'api': API, 'index': index, 'docid': docid, 'doc': document(raw, parse, max_doc_length)}
+        if display:
+            (text,) = await service.index(index).texts([docid])
+            payload['display'] = display_payload(query, text)
+        return json_response(payload)
+
+    @router.get('/{index}/topics', summary='Judged questions on an index', responses=gives(TopicsResponse))
+    async def topics(
+        index: str = index_of,
+        like: str = Query('', max_length=200, description='a part of the question'),
+        limit: int = Query(20, ge=1, le=1000),
+    ) -> Response:
+        return json_response(topics_payload(service.index(index), like, limit))
+
+    @router.get('/{index}/qrels/{qid:path}', summary='The judgments of a topic', responses=gives(QrelsResponse))
+    async def qrels(index: str = index_of, qid: str = Path()) -> Response:
+        own = service.index(index)
+        if qid not in own.qrels:
+            raise NotFoundError(f"index '{index}' has no judgments for topic '{qid[:200]}'")
+        topic = own.topics.get(qid)
+        return json_response(
+            {
+                'api': API,
+                'index': index,
+                'qid': qid,
+                'text': None if topic is None else topic.text,
+                'grades': own.qrels[qid],
+            }
+        )

@@ -1,0 +1,66 @@
+"""The forms of runs that are sent, to be fused or evaluated."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from pyserini_repbert.serve.schemas.sent import Fusion, Sent, Text
+
+
+class SentHit(Sent):
+    """A hit of a run that is sent."""
+
+    docid: Text
+    score: float = Field(allow_inf_nan=False)
+
+
+class SentRun(Sent):
+    """A run: the text of a run file, or hits by qid."""
+
+    name: Text | None = None
+    text: Text | None = None
+    rankings: dict[Text, list[SentHit]] | None = None
+
+
+class FuseRequest(Sent):
+    """Runs to be fused."""
+
+    runs: list[SentRun] = Field(min_length=1, max_length=10)
+    method: Fusion = 'interleave'
+    hits: int = Field(1000, ge=1)
+    alpha: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
+    rrf_k: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
+    provenance: bool = False
+
+
+class FuseResponse(BaseModel):
+    """The fused run: hits by qid."""
+
+    api: Literal['v1']
+    method: str
+    runs: list[str]
+    rankings: dict[str, list[dict[str, Any]]]
+
+
+class EvaluateRequest(Sent):
+    """Runs to be evaluated, the first of them the baseline."""
+
+    runs: list[SentRun] = Field(min_length=1, max_length=10)
+    index: Text | None = Field(None, description="an index of this service, for its judgments and topics' texts")
+    qrels: Text | None = Field(None, description='the text of a qrels file, instead')
+    measures: list[Text] = Field(['nDCG@10', 'MRR@10', 'R@1000'], min_length=1, max_length=20)
+    show: int = Field(0, ge=0, le=100, description='hits of each ranking that go with a topic')
+
+
+class EvaluateResponse(BaseModel):
+    """Measures, tests against the first run, and topics, the largest differences first."""
+
+    api: Literal['v1']
+    judged_topics: int
+    measures: list[str]
+    baseline: str
+    runs: list[dict[str, Any]]
+    comparisons: list[dict[str, Any]]
+    topics: list[dict[str, Any]]

@@ -1,0 +1,193 @@
+"""The forms of searches, their explanations and their prices."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyserini_repbert.serve.schemas.sent import Fusion, Sent, Text
+
+
+class Pipeline(Sent):
+    """What searches: systems, their fusion, and rerankers."""
+
+    system: list[Text] = Field([], max_length=8)
+    fusion: Fusion = 'interleave'
+    alpha: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
+    rrf_k: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
+    rerank: list[Text] = Field([], max_length=4, description='NAME@K or NAME@K:METHOD')
+
+
+class Step(BaseModel):
+    """What a step of an answer took."""
+
+    step: str
+    ms: float = Field(description='wall clock, waiting included')
+    inferences: int = Field(description='model inputs')
+    candidates: int
+    tokens: int | None
+    truncated: int | None
+    precision: str | None
+
+
+class Place(BaseModel):
+    """Where a hit stands in one of the rankings; nulls where it is not in it."""
+
+    ranking: str
+    rank: int | None
+    score: float | None
+
+
+class Part(BaseModel):
+    """A part of a passage; joined the parts are its text."""
+
+    text: str
+    match: bool
+
+
+class CandidateResponse(BaseModel):
+    """A hit."""
+
+    docid: str
+    score: float
+    rank: int
+    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
+    display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
+    provenance: list[Place] | None = Field(None, description='with provenance=true')
+    grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
+
+
+class QueryText(BaseModel):
+    """The query of an answer."""
+
+    text: str
+
+
+class Judged(BaseModel):
+    """The judged topic that a query is."""
+
+    qid: str
+    relevant: dict[str, int]
+    measures: dict[str, Any]
+
+
+class SearchResponse(BaseModel):
+    """Hits, in the shape of Pyserini's server with additions."""
+
+    api: Literal['v1']
+    index: str
+    query: QueryText
+    candidates: list[CandidateResponse]
+    system: list[str]
+    fusion: str | None
+    rerank: list[str]
+    steps: list[Step]
+    rankings: list[str] | None = Field(None, description="with provenance=true: the rankings' names, in their order")
+    judged: Judged | None = None
+    explanations: list[dict[str, Any]] | None = Field(None, description='with explain=MODEL')
+
+
+class BatchQuery(Sent):
+    """A query of a batch."""
+
+    text: Text
+    qid: Text | None = None
+
+
+class BatchRequest(Pipeline):
+    """Queries that are answered together."""
+
+    queries: list[BatchQuery] = Field(min_length=1)
+    hits: int = Field(10, ge=1)
+    parse: bool = True
+    provenance: bool = False
+    display: bool = False
+
+
+class BatchResult(SearchResponse):
+    """One query's hits."""
+
+    qid: str
+
+
+class BatchResponse(BaseModel):
+    """The answers, in the order of the queries."""
+
+    api: Literal['v1']
+    index: str
+    results: list[BatchResult]
+
+
+class CompareRequest(Sent):
+    """Two ways to answer one question."""
+
+    query: Text
+    hits: int = Field(10, ge=1)
+    a: Pipeline = Field(default_factory=lambda: Pipeline.model_validate({}))
+    b: Pipeline = Field(default_factory=lambda: Pipeline.model_validate({}))
+    display: bool = False
+
+
+class Move(BaseModel):
+    """A hit's rank on both sides, null where it is absent."""
+
+    docid: str
+    a: int | None
+    b: int | None
+
+
+class CompareResponse(BaseModel):
+    """Two answers side by side."""
+
+    api: Literal['v1']
+    index: str
+    query: QueryText
+    a: SearchResponse
+    b: SearchResponse
+    overlap: float = Field(description='share of common hits')
+    rbo: float = Field(description='rank-biased overlap, p=0.9')
+    moves: list[Move]
+    judged: Judged | None
+
+
+class ProgressResponse(BaseModel):
+    """How far a stage of a request is."""
+
+    api: Literal['v1']
+    stage: str
+    done: int = Field(description='model inputs')
+    total: int | None
+
+
+class Price(BaseModel):
+    """What a stage would take; nulls for speeds that are not known yet."""
+
+    stage: str
+    system: str
+    candidates: int
+    inferences: int
+    inferences_per_second: float | None
+    seconds: float | None
+
+
+class CostResponse(BaseModel):
+    """What reranking stages would take."""
+
+    api: Literal['v1']
+    index: str
+    stages: list[Price]
+
+
+class ExplainResponse(BaseModel):
+    """Why passages are where they are; the rest depends on the system."""
+
+    model_config = ConfigDict(extra='allow')
+
+    api: Literal['v1']
+    index: str
+    model: str
+    system: str
+    query: str
+    passages: list[dict[str, Any]] | None = Field(None, description='of EPIC and CEDR, one entry a passage')
+    docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')

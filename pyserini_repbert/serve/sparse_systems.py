@@ -1,0 +1,77 @@
+"""The sparse systems of a served index: by name, opened when they are first asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert import catalog
+from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings, built_variant
+from pyserini_repbert.serve.settings import IndexSettings
+
+_SETTINGS_KEPT = 4  # opened Lucene searchers with k1 and b of a client's choice
+
+
+class SparseSystems:
+    """Searchers of Lucene indexes, to be opened and used in the lane of Java.
+
+    Attributes
+    ----------
+    names : in their order
+    """
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._specs: dict[str, tuple[str, str | None]] = {}  # name -> what `open_sparse` takes
+        self._opened: dict[str, Any] = {}
+        self._weighted: OrderedDict[tuple[float, float], Any] = OrderedDict()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._specs)
+
+    def add_epic(self, place: str) -> None:
+        """An index of EPIC's impacts."""
+        self._specs['epic'] = (place, None)
+
+    def add(self, settings: IndexSettings, wanted: Sequence[str] | None, lucene: bool) -> None:
+        """Add those that are wanted or, for None, those that fit the Lucene index.
+
+        Parameters
+        ----------
+        lucene : whether the settings' place is itself the Lucene index; else it lies beside that index
+        """
+        place = settings.place
+        beside = None if lucene else place
+        if wanted is not None:
+            for spec in wanted:
+                name, _, folder = spec.partition('@')
+                self._specs[name] = (spec if folder or not lucene else f'{name}@{place}', beside)
+            return
+        variant = (built_variant(Path(place)) if lucene else None) or 'bm25'
+        for name, entry in catalog.entries('sparse').items():
+            if entry.values['variant'] == variant:
+                self._specs[name] = (f'{name}@{place}' if lucene else name, beside)
+
+    def searcher(self, name: str) -> Any:
+        """The searcher of a system."""
+        if name not in self._opened:
+            from pyserini_repbert.search.first_stage import open_sparse
+
+            spec, index = self._specs[name]
+            self._opened[name] = open_sparse(spec, index, device=self._device)
+        return self._opened[name]
+
+    def weighted(self, weights: tuple[float, float]) -> Any:
+        """BM25 with a client's k1 and b; the searchers of the last few are kept."""
+        from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+
+        if weights not in self._weighted:
+            folder = self.searcher('bm25').index
+            while len(self._weighted) >= _SETTINGS_KEPT:
+                self._weighted.popitem(last=False)[1].close()
+            self._weighted[weights] = LuceneSparseSearcher(folder, SparseSettings(k1=weights[0], b=weights[1]))
+        self._weighted.move_to_end(weights)
+        return self._weighted[weights]
