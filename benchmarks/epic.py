@@ -26,7 +26,7 @@ from safetensors.torch import save_file
 
 from pyserini_repbert import catalog
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
@@ -92,10 +92,7 @@ def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shar
     build_bundle(
         (Passage(f'D{row * 7919 % 10_000_019}', '') for row in range(n)),
         folder,
-        settings,
-        lambda target: EpicShardWriter(target, settings),
-        encode,
-        window=4096,
+        Encoding(settings, lambda target: EpicShardWriter(target, settings), encode, 4096),
     )
     return time.perf_counter() - start
 

@@ -55,10 +55,14 @@ def encode_corpus(
     ------
     InputError
         where `output` holds something and neither `resume` nor `overwrite` is given, or the corpus is empty
+    BusyError
+        where another process writes the same shards
     MismatchError
         where `resume` meets another model, other settings or another corpus
+    DamagedFileError
+        where it meets a shard whose files are not those that were written
     """
-    made = dense_encoding(
+    encoding = dense_encoding(
         encoder,
         dtype=dtype,
         store_text=store_text,
@@ -67,16 +71,7 @@ def encode_corpus(
         on_progress=on_progress,
     )
     return build_bundle(
-        corpus,
-        output,
-        made.settings,
-        made.open_writer,
-        made.encode,
-        window=made.window,
-        part=part,
-        resume=resume,
-        overwrite=overwrite,
-        on_progress=on_progress,
+        corpus, output, encoding, part=part, resume=resume, overwrite=overwrite, on_progress=on_progress
     )
 
 

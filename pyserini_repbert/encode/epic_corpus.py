@@ -47,7 +47,7 @@ def encode_epic_corpus(
     prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
     weights : 'float16' or 'uint8'
     """
-    made = epic_encoding(
+    encoding = epic_encoding(
         encoder,
         prune=prune,
         weights=weights,
@@ -57,16 +57,7 @@ def encode_epic_corpus(
         on_progress=on_progress,
     )
     return build_bundle(
-        corpus,
-        output,
-        made.settings,
-        made.open_writer,
-        made.encode,
-        window=made.window,
-        part=part,
-        resume=resume,
-        overwrite=overwrite,
-        on_progress=on_progress,
+        corpus, output, encoding, part=part, resume=resume, overwrite=overwrite, on_progress=on_progress
     )
 
 
@@ -166,10 +157,7 @@ def prune_epic_bundle(
     build_bundle(
         bundle.passages() if before.texts else without_text,
         output,
-        settings,
-        lambda target: EpicShardWriter(target, settings),
-        encode,
-        window=window,
+        Encoding(settings, lambda target: EpicShardWriter(target, settings), encode, window),
         resume=resume,
         overwrite=overwrite,
         on_progress=on_progress,

@@ -15,7 +15,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.manifest import SETTINGS, SHARD, read_record, rendered, verify_files, write_manifest
 from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
-from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter, Vectors
+from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter
 
 __all__ = ['Part', 'build_bundle']
 
@@ -52,11 +52,8 @@ class Encoding(Generic[_Settings]):
 def build_bundle(
     corpus: Iterable[Passage],
     output: StrPath,
-    settings: _Settings,
-    open_writer: Callable[[Path], ShardWriter[Vectors]],
-    encode: Callable[[Sequence[Passage]], Vectors],
+    encoding: Encoding[_Settings],
     *,
-    window: int,
     part: Part | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -68,32 +65,16 @@ def build_bundle(
 
     Parameters
     ----------
-    settings : of the bundle; a resumed run needs the same
-    open_writer : a shard's folder to the context that writes it
-    encode : passages to their vectors, in the writer's form
-    window : passages encoded together
+    encoding : of its shards; a resumed run needs the same settings
     on_progress : called with the number of passages of each shard that is there already; `encode` reports its own
 
-    Returns
-    -------
-    the manifest, or None where other parts have shards to encode yet
-
-    Raises
-    ------
-    InputError
-        where `output` holds something and neither `resume` nor `overwrite` is given, or the corpus is empty
-    BusyError
-        where another process writes the same shards
-    MismatchError
-        where `resume` meets another model, other settings or another corpus
-    DamagedFileError
-        where it meets a shard whose files are not those that were written
+    What is returned and raised is told at `encode_corpus`.
     """
     folder = Path(output)
     chosen = part or Part()
-    encoding = Encoding(settings, open_writer, encode, window)
+    settings = encoding.settings
     stream = iter(corpus)
-    head = list(itertools.islice(stream, window))  # so that what is refused at its beginning touches no file
+    head = list(itertools.islice(stream, encoding.window))  # so that what is refused at its beginning touches no file
     if not head:
         raise InputError('the corpus has no passages: nothing was encoded')
     total = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.dense_writer import DenseShardWriter
@@ -37,14 +37,14 @@ def term_vectors(passages: Sequence[Passage]) -> TermVectors:
 def dense(folder: Path, settings: Settings = DENSE, **options: object) -> Path:
     """A dense bundle in three shards."""
     writer = partial(DenseShardWriter, settings=settings)
-    build_bundle(PASSAGES, folder, settings, writer, vectors, window=2, **options)
+    build_bundle(PASSAGES, folder, Encoding(settings, writer, vectors, 2), **options)
     return folder
 
 
 def epic(folder: Path, settings: EpicSettings = EPIC, **options: object) -> Path:
     """An EPIC bundle in three shards."""
     writer = partial(EpicShardWriter, settings=settings)
-    build_bundle(PASSAGES, folder, settings, writer, term_vectors, window=2, **options)
+    build_bundle(PASSAGES, folder, Encoding(settings, writer, term_vectors, 2), **options)
     return folder
 
 

@@ -14,7 +14,7 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.encode.output import Part, begun_output
-from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle
@@ -30,7 +30,7 @@ def build(folder, corpus=PASSAGES, settings=SETTINGS, encode=None, **options):
         return np.ones((len(passages), 1), np.float32)
 
     writer = lambda target: DenseShardWriter(target, settings)  # noqa: E731
-    return build_bundle(corpus, folder, settings, writer, encode or ones, window=2, **options)
+    return build_bundle(corpus, folder, Encoding(settings, writer, encode or ones, 2), **options)
 
 
 def failing_after(count):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from pyserini_repbert.encode.sharding import build_bundle
+from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
@@ -49,7 +49,7 @@ def build(folder, vectors, made: EpicSettings) -> EpicBundle:
             return TermVectors.of(some)
         return complete(np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some]))
 
-    build_bundle(passages, folder, made, lambda target: EpicShardWriter(target, made), encode, window=4)
+    build_bundle(passages, folder, Encoding(made, lambda target: EpicShardWriter(target, made), encode, 4))
     return EpicBundle(folder)
 
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.encode.corpus import dense_encoding
 from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.encode.sharding import build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingDependencyError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.dense_writer import DenseShardWriter
-from pyserini_repbert.index.records import Settings
-from pyserini_repbert.index.shard_writer import SHARD_SIZE
 
 VECTORS = 'vecs.f4'
 DOCNOS = 'docnos.npids'
@@ -98,17 +97,6 @@ def import_flex(
     docnos = Lookup(source / DOCNOS)
     if len(docnos) != count:
         raise DamagedFileError(f'{source} has {len(docnos)} docnos for {count} vectors: make it again')
-    settings = Settings(
-        encoder=made_by.name,
-        weights_sha256=made_by.weights_sha256,
-        pooling=made_by.pooling,
-        max_length=made_by.limit,
-        dimension=size,
-        dtype=dtype,
-        precision='float32',
-        shard_size=SHARD_SIZE,
-        texts=False,
-    )
     passages = (Passage(docnos.fwd[row], '') for row in range(count))
     done = 0
 
@@ -120,7 +108,8 @@ def import_flex(
             on_progress(len(some))
         return found
 
-    build_bundle(passages, output, settings, lambda target: DenseShardWriter(target, settings), next_rows, window=_ROWS)
+    encoding = replace(dense_encoding(made_by, dtype=dtype), encode=next_rows, window=_ROWS)
+    build_bundle(passages, output, encoding)
 
 
 def _described(folder: Path) -> tuple[int, int]:
