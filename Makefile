@@ -89,20 +89,18 @@ test-pyserini2: install-pyserini2
 
 install-interop: $(INTEROP_INSTALLED)
 
-$(INTEROP_INSTALLED): setup.cfg pyproject.toml constraints.txt
-	$(MAKE) install VENV=$(VENV_INTEROP)
-	$(VENV_INTEROP)/bin/python -m pip install --quiet -c constraints.txt -e '.[interop]'
+install-ray: $(RAY_INSTALLED)
+
+$(INTEROP_INSTALLED): EXTRA = interop
+$(RAY_INSTALLED): EXTRA = ray
+
+$(INTEROP_INSTALLED) $(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
+	$(MAKE) install VENV=$(@D)
+	$(@D)/bin/python -m pip install --quiet -c constraints.txt -e '.[$(EXTRA)]'
 	touch $@
 
 test-interop: install-interop
 	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' tests/interop
-
-install-ray: $(RAY_INSTALLED)
-
-$(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
-	$(MAKE) install VENV=$(VENV_RAY)
-	$(VENV_RAY)/bin/python -m pip install --quiet -c constraints.txt -e '.[ray]'
-	touch $@
 
 test-ray: install-ray
 	$(VENV_RAY)/bin/python -m pytest tests/cluster

@@ -61,15 +61,10 @@ def clustered(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
 
 def main() -> None:
     """Build each kind, time it against exact search, print ratios."""
-    parser = figures.parser(__doc__)
-    parser.add_argument('--vectors', type=int, default=100_000)
-    parser.add_argument('--dimension', type=int, default=384)
-    parser.add_argument('--queries', type=int, default=200)
-    parser.add_argument('--hits', type=int, default=1000)
+    parser = figures.parser(__doc__, vectors=100_000, dimension=384, queries=200, hits=1000, rounds=5)
     parser.add_argument('--recall', type=float, default=0.98)
     parser.add_argument('--kinds', nargs='+', default=['pq'], choices=('pq', 'hnsw', 'ivf'))
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
-    parser.add_argument('--rounds', type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     everything = clustered(options.vectors + options.queries, options.dimension)

@@ -57,12 +57,8 @@ def priority_queue(vectors: NDArray[np.float32], queries: NDArray[np.float32], k
 
 def main() -> None:
     """Time the three, check that they agree, print ratios."""
-    parser = figures.parser(__doc__)
-    parser.add_argument('--vectors', type=int, default=100_000)
-    parser.add_argument('--queries', type=int, default=200)
-    parser.add_argument('--hits', type=int, default=1000)
+    parser = figures.parser(__doc__, vectors=100_000, queries=200, hits=1000, rounds=7)
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
-    parser.add_argument('--rounds', type=int, default=7)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     faiss.omp_set_num_threads(options.threads)

@@ -51,13 +51,18 @@ def number(value: float, unit: str) -> str:
     return f'{digits}{unit}' if unit in ('x', '%', '') else f'{digits} {unit}'
 
 
-def parser(description: str | None, needs: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """A parser with `--figures`; a benchmark that lacks one of the modules that it `needs` stops at once."""
+def parser(description: str | None, needs: Sequence[str] = (), **sizes: int) -> argparse.ArgumentParser:
+    """A parser with `--figures`; a benchmark that lacks one of the modules that it `needs` stops at once.
+
+    `sizes` are options that take a whole number, with their defaults.
+    """
     missing = [name for name in needs if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(f'{Path(sys.argv[0]).name} needs {", ".join(missing)}: pip install {" ".join(missing)}')
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument('--figures', type=Path, help='JSON file to write the figures to')
+    for name, default in sizes.items():
+        made.add_argument(f'--{name}', type=int, default=default)
     return made
 
 

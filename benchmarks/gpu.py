@@ -133,13 +133,9 @@ def encoded_per_second(passages: int) -> tuple[float, float]:
 
 def main() -> None:
     """Time them, print figures."""
-    parser = figures.parser(__doc__)
-    parser.add_argument('--vectors', type=int, default=8_841_823)
-    parser.add_argument('--dimension', type=int, default=768)
-    parser.add_argument('--queries', type=int, default=6980)
-    parser.add_argument('--hits', type=int, default=1000)
-    parser.add_argument('--stream', type=int, default=2_000_000)
-    parser.add_argument('--passages', type=int, default=20_000)
+    parser = figures.parser(
+        __doc__, vectors=8_841_823, dimension=768, queries=6980, hits=1000, stream=2_000_000, passages=20_000
+    )
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit('gpu.py needs a CUDA device: this machine has none that PyTorch sees')

@@ -15,8 +15,9 @@ HEAVY = ('torch', 'numpy', 'pyserini', 'jnius', 'faiss', 'transformers', 'yaml')
 def loaded_by(*arguments: str) -> tuple[str, list[str]]:
     """(standard output, heavy modules loaded) of the command in a process of its own."""
     code = (
-        f'import sys; from pyserini_repbert.__main__ import main; status = main({list(arguments)!r}); '
-        f'print("LOADED", [name for name in {HEAVY!r} if name in sys.modules]); sys.exit(status)'
+        'import atexit, sys\nfrom pyserini_repbert.__main__ import main\n'
+        f'atexit.register(lambda: print("LOADED", [name for name in {HEAVY!r} if name in sys.modules]))\n'
+        f'sys.exit(main({list(arguments)!r}))'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -29,6 +30,13 @@ def test_help_is_light_and_lists_what_exists():
     assert loaded == []
     assert 'doctor' in output
     assert 'pyserini.MODULE' in output
+
+
+@pytest.mark.parametrize('command', ['evaluate layers', 'fusion', 'train'])
+def test_the_help_of_a_command_imports_nothing_heavy(command):
+    output, loaded = loaded_by(*command.split(), '--help')
+    assert output.startswith(f'usage: python -m pyserini_repbert.{command}')
+    assert loaded == []
 
 
 def test_version():

@@ -9,7 +9,7 @@ from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncode
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import TokenSequence
@@ -24,7 +24,7 @@ class _RepBertEncoder(TextEncoder):
 
     def __init__(
         self,
-        encoder_dir: str | Path | Checkpoint | None = None,
+        encoder_dir: AnyCheckpoint | None = None,
         device: str = 'cpu',
         tokenizer_name: str | None = None,
         prefix: str | None = None,

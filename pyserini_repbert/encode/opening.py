@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.encode.encoders import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.encode.sentence import SentenceDocumentEncoder, SentenceQueryEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.sentence.settings import is_encoder
 
 
-def query_encoder(name: str | Path | Checkpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
+def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
     """The query encoder of a catalog name or a folder; a plain BERT is taken for RepBERT's.
 
     Parameters
@@ -24,7 +23,7 @@ def query_encoder(name: str | Path | Checkpoint, device: str = 'cpu', **settings
     return kind(checkpoint, device, **settings)
 
 
-def document_encoder(name: str | Path | Checkpoint, device: str = 'cpu', **settings: Any) -> TextDocumentEncoder:
+def document_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextDocumentEncoder:
     """The document encoder of a catalog name or a folder. Parameters and errors are those of `query_encoder`."""
     checkpoint = open_checkpoint(name)
     kind = SentenceDocumentEncoder if is_encoder(checkpoint) else RepBertDocumentEncoder

@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.files import digest
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence.modules import SentenceEncoder, encoder_body
 from pyserini_repbert.models.sentence.settings import EncoderSettings, encoder_settings, is_encoder
@@ -44,7 +43,7 @@ class _SentenceEncoder(TextEncoder):
 
     def __init__(
         self,
-        encoder_dir: str | Path | Checkpoint,
+        encoder_dir: AnyCheckpoint,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
 from pyserini_repbert.models.cedr.similarity import gather_evidence
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import RepBert
@@ -75,10 +74,7 @@ class SimilarityModel:
     """
 
     def __init__(
-        self,
-        model: str | Path | Checkpoint,
-        device: str = 'cpu',
-        precision: Precision | str = Precision.FLOAT32,
+        self, model: AnyCheckpoint, device: str = 'cpu', precision: Precision | str = Precision.FLOAT32
     ) -> None:
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)

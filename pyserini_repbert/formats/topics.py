@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote_plus
 
@@ -98,9 +99,7 @@ def _parse_car(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Q
 
 def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
     found = []
-    for number, line in lines:
-        if not line.strip():
-            continue
+    for number, line in _filled(lines):
         qid, tab, text = line.partition('\t')
         if not tab or not qid.strip():
             raise InputError.at(path, number, f"expected 'qid<TAB>text', found {line[:60]!r}")
@@ -111,9 +110,7 @@ def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Q
 def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
     """The queries of one of CEDR's data files; its documents are passed over."""
     found = []
-    for number, line in lines:
-        if not line.strip():
-            continue
+    for number, line in _filled(lines):
         try:
             kind, qid, text = parse_data_line(line)
         except BadPassage as error:
@@ -127,9 +124,7 @@ def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[
 
 def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
     found = []
-    for number, line in lines:
-        if not line.strip():
-            continue
+    for number, line in _filled(lines):
         wanted = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
         try:
             record = parse_json(line)
@@ -169,6 +164,11 @@ def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[
             raise InputError.at(path, start, document)
         found.append((start, Query(_checked_qid(path, start, document[0]), document[1])))
     return found
+
+
+def _filled(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank."""
+    return ((number, line) for number, line in lines if line.strip())
 
 
 def _checked_qid(path: StrPath, number: int, qid: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from torch import Tensor
 from pyserini_repbert.models.batching import length_batches, run_positions, usual_budget
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import load_ranker
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress
@@ -44,19 +43,12 @@ class CedrReranker(TextReranker):
     precision : what BERT runs in, never 'auto'
     work : what it has done so far; a document counts as one inference, however many parts it has
 
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint that is not there or not whole
-    MismatchError
-        for one of another system, or without a head
-    InputError
-        for settings that the model or the machine cannot meet
+    What is raised is told at `MonoBertReranker`.
     """
 
     def __init__(
         self,
-        model: str | Path | Checkpoint,
+        model: AnyCheckpoint,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,

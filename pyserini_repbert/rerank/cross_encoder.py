@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.batching import Forward, run_batched
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import LABELS, CrossEncoder, logit_differences
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, Built, PairInputs, TripleInputs
@@ -49,7 +48,7 @@ class CrossEncoderReranker(TextReranker):
 
     def __init__(
         self,
-        model: str | Path | Checkpoint,
+        model: AnyCheckpoint,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         layout: str | None = None,

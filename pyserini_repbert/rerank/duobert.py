@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.models.bert import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.duobert import SYSTEM, DuoBert
 from pyserini_repbert.models.pair_inputs import TripleInputs, TripleLayout
@@ -51,7 +50,7 @@ class DuoBertReranker(CrossEncoderReranker):
 
     def __init__(
         self,
-        model: str | Path | Checkpoint,
+        model: AnyCheckpoint,
         device: str = 'cpu',
         method: Aggregation | str = Aggregation.SUM,
         precision: Precision | str = Precision.FLOAT32,

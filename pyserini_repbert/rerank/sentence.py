@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.models.batching import Forward, run_batched
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.cross_encoder import CrossEncoder
-from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.sentence.modules import classifier
 from pyserini_repbert.models.sentence.settings import is_reranker, reranker_settings
 from pyserini_repbert.models.sentence.tokens import TextTokens
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Progress, Reranker, Work
-from pyserini_repbert.rerank.text_reranker import each_pair, in_lists
+from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
 
 _SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     'Identity': lambda x: x,
@@ -28,7 +27,7 @@ _SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 }
 
 
-class SentenceCrossEncoderReranker(Reranker):
+class SentenceCrossEncoderReranker(TextReranker):
     """Scores are those of sentence-transformers' `predict`: its logit under the folder's activation, here in float64.
 
     Parameters
@@ -49,19 +48,17 @@ class SentenceCrossEncoderReranker(Reranker):
         for files that do not fit each other
     """
 
-    work: Work
     _forward: Forward
 
     def __init__(
         self,
-        model: str | Path | Checkpoint,
+        model: AnyCheckpoint,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
         token_budget: int | None = None,
     ) -> None:
-        self.checkpoint = open_checkpoint(model, 'rerankers')
-        self.name = self.checkpoint.name
+        super().__init__(model, device, precision)
         if not is_reranker(self.checkpoint):
             raise MismatchError(f"'{self.name}' is not a cross-encoder of sentence-transformers with one label")
         self.settings = reranker_settings(self.checkpoint)
@@ -70,17 +67,13 @@ class SentenceCrossEncoderReranker(Reranker):
                 f"'{self.name}': activation {self.settings.activation} ties candidates: expected one of "
                 f'{", ".join(_SCORES)}'
             )
-        self.device = usable_device(device)
-        chosen = Precision(precision).on(self.device)
-        self.precision: str = chosen
         most = self.settings.texts.max_tokens
         self.max_tokens = max_length or most
         if self.max_tokens > most:
             raise InputError(f"maximum length {max_length} was given, '{self.name}' reads {most} tokens: give fewer")
         self.tokens = TextTokens(self.checkpoint, self.settings.texts)
         self.token_budget = token_budget
-        self.work = Work()
-        loaded, dtype = classifier(self.checkpoint), chosen.dtype(self.device)
+        loaded, dtype = classifier(self.checkpoint), Precision(self.precision).dtype(self.device)
         if isinstance(loaded, CrossEncoder):
             self._forward = loaded.to_device(self.device, dtype)
         else:
@@ -94,7 +87,7 @@ class SentenceCrossEncoderReranker(Reranker):
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
-        return {**super().identity(), 'dtype': str(self.precision), 'max_tokens': self.max_tokens}
+        return {**super().identity(), 'max_tokens': self.max_tokens}
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None

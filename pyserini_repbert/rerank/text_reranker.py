@@ -1,23 +1,24 @@
-"""What the rerankers whose model reads query and passage together share: monoBERT, duoBERT and CEDR."""
+"""What the rerankers whose model reads query and passage together share: all but EPIC's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Reranker, Work
 
 
 class TextReranker(Reranker):
-    """A checkpoint, its tokenizer, a device and a precision; subclasses own the model and document the parameters.
+    """A checkpoint, a device and a precision; subclasses own the model and document the parameters.
 
     Attributes
     ----------
@@ -28,13 +29,17 @@ class TextReranker(Reranker):
 
     work: Work
 
-    def __init__(self, model: str | Path | Checkpoint, device: str, precision: Precision | str) -> None:
+    def __init__(self, model: AnyCheckpoint, device: str, precision: Precision | str) -> None:
         self.checkpoint = open_checkpoint(model, 'rerankers')
         self.name = self.checkpoint.name
         self.device = usable_device(device)
         self.precision: str = Precision(precision).on(self.device)
-        self.pieces = self.checkpoint.word_pieces()
         self.work = Work()
+
+    @cached_property
+    def pieces(self) -> WordPieces:
+        """The tokenizer of BERT."""
+        return self.checkpoint.word_pieces()
 
     @property
     def weights_sha256(self) -> str:

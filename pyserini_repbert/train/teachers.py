@@ -70,13 +70,7 @@ class BiEncoderTeacher:
 
 
 class CrossEncoderTeacher:
-    """The log-odds of a monoBERT that is done with its training.
-
-    Parameters
-    ----------
-    model : the opened checkpoint
-    device : 'cpu', or a GPU's name
-    """
+    """The log-odds of a monoBERT that is done with its training. Parameters are those of `BiEncoderTeacher`."""
 
     def __init__(self, model: Checkpoint, device: str = 'cpu') -> None:
         from pyserini_repbert.rerank import MonoBertReranker

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from pyserini_repbert.commands.command import run
@@ -119,16 +117,3 @@ def test_errors(files, tiny_cedr, capsys, flags, message):
     (files / 'few.tsv').write_text('doc\ta\ttext\n')
     assert run(main, ['layers', '--models', 'cedr-knrm', *flags.split()]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_help_imports_nothing_heavy():
-    import subprocess
-    import sys
-
-    code = (
-        'import json, sys\nfrom pyserini_repbert.commands.evaluate_layers import main\n'
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "print(json.dumps([name for name in ('numpy', 'torch', 'pyserini') if name in sys.modules]))"
-    )
-    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True).stdout
-    assert json.loads(printed.splitlines()[-1]) == []

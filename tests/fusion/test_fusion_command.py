@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -150,13 +148,3 @@ def test_files_out_of_step(runs, lines):
 
 def test_equal_names_are_told_apart():
     assert unique_names(['a/bm25.txt', 'b/bm25.txt', 'c']) == ['bm25', 'bm25#2', 'c']
-
-
-def test_help_imports_nothing_heavy():
-    code = (
-        'import sys\nfrom pyserini_repbert.commands.fusion import main\n'
-        "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "print([name for name in ('numpy', 'torch', 'pyserini') if name in sys.modules])"
-    )
-    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True).stdout
-    assert printed.splitlines()[-1] == '[]'

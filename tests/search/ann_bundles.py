@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pyserini_repbert.encode import encode_corpus
@@ -10,11 +12,13 @@ from pyserini_repbert.formats.passages import Passage
 DIMENSION = 16
 
 
-def clustered(count: int, seed: int = 5) -> np.ndarray:
-    """float32 (count, 16): twenty Gaussian clusters."""
+def clustered(count: int, seed: int = 5, same: Sequence[int] = ()) -> np.ndarray:
+    """float32 (count, 16): twenty Gaussian clusters; the rows `same` are as the first of them."""
     random = np.random.default_rng(seed)
     centres = random.standard_normal((20, DIMENSION))
-    return (centres[random.integers(20, size=count)] + 0.5 * random.standard_normal((count, DIMENSION))).astype('f4')
+    found = (centres[random.integers(20, size=count)] + 0.5 * random.standard_normal((count, DIMENSION))).astype('f4')
+    found[same[1:]] = found[same[:1]]
+    return found
 
 
 class RowEncoder:

@@ -29,9 +29,7 @@ KINDS = ('pq', 'hnsw', 'ivf')
 
 @pytest.fixture(scope='module')
 def vectors():
-    found = clustered(COUNT)
-    found[[11, 300]] = found[450]  # three that tie
-    return found
+    return clustered(COUNT, same=[450, 11, 300])  # three that tie
 
 
 @pytest.fixture(scope='module')

@@ -11,11 +11,13 @@ from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
 
-__all__ = ['WEIGHTS', 'Checkpoint', 'open_checkpoint']
+__all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
+
+AnyCheckpoint = str | Path | Checkpoint  # by catalog name, by folder, or opened
 
 
 def open_checkpoint(
-    name: str | Path | Checkpoint, kind: str = 'encoders', on_progress: Callable[[int], object] | None = None
+    name: AnyCheckpoint, kind: str = 'encoders', on_progress: Callable[[int], object] | None = None
 ) -> Checkpoint:
     """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
 

@@ -106,6 +106,13 @@ class Task(nn.Module, ABC):
 class GroupTask(Task):
     """A task whose instances may be groups of candidates of one query."""
 
+    def collate(self, instances: Sequence[Any]) -> Batch:
+        """The queries with their relevant passages, then with the others; or groups."""
+        if self.recipe.training.group:
+            return self.collate_groups(instances)
+        queries, positives, negatives = self.queries_and_passages(instances)
+        return self.inputs_of(queries, [*positives, *negatives], [*range(len(queries)), *range(len(queries))])
+
     @abstractmethod
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
         """The tensors that `scores` reads: of wordpieces of queries, of passages, and whose query each passage has."""

@@ -54,13 +54,6 @@ class CedrTask(GroupTask):
         """CEDR's settings."""
         return cast(CedrRanker, self.ranker).settings.ranking()
 
-    def collate(self, instances: Sequence[Any]) -> Batch:
-        """The pairs of query and relevant document, then those of query and other document; or those of groups."""
-        if self.recipe.training.group:
-            return self.collate_groups(instances)
-        queries, positives, negatives = self.queries_and_passages(instances)
-        return self.inputs_of(queries, [*positives, *negatives], [*range(len(queries)), *range(len(queries))])
-
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
         """Pairs of query and document, in batches of like length.
 

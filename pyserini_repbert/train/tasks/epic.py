@@ -69,13 +69,6 @@ class EpicTask(GroupTask):
         lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
         return {'system': SYSTEM, 'variant': variant, **lengths}
 
-    def collate(self, instances: Sequence[Any]) -> Batch:
-        """Queries; then the relevant passages followed by the others; or groups."""
-        if self.recipe.training.group:
-            return self.collate_groups(instances)
-        queries, positives, negatives = self.queries_and_passages(instances)
-        return self.inputs_of(queries, [*positives, *negatives], [*range(len(queries)), *range(len(queries))])
-
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
         """Queries and passages, each for itself.
 
