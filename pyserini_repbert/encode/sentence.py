@@ -16,7 +16,8 @@ from pyserini_repbert.files import digest
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence.modules import SentenceEncoder, encoder_body
-from pyserini_repbert.models.sentence.settings import EncoderSettings, encoder_settings, is_encoder
+from pyserini_repbert.models.sentence.reading import encoder_settings
+from pyserini_repbert.models.sentence.settings import EncoderSettings, is_encoder
 from pyserini_repbert.models.sentence.tokens import TextTokens
 from pyserini_repbert.models.tokenizer import TokenSequence
 

@@ -14,7 +14,8 @@ from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.sentence.modules import classifier
-from pyserini_repbert.models.sentence.settings import is_reranker, reranker_settings
+from pyserini_repbert.models.sentence.reading import reranker_settings
+from pyserini_repbert.models.sentence.settings import is_reranker
 from pyserini_repbert.models.sentence.tokens import TextTokens
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress

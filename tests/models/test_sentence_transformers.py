@@ -19,7 +19,7 @@ from pyserini_repbert.encode.opening import document_encoder, query_encoder
 from pyserini_repbert.encode.sentence import SentenceQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.formats.runs import read_run
-from pyserini_repbert.models.sentence.settings import POOLINGS
+from pyserini_repbert.models.sentence.reading import POOLINGS
 from pyserini_repbert.pipeline.specs import open_reranker
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank import MonoBertReranker

@@ -19,6 +19,7 @@ from pyserini_repbert.train.losses import (
     listwise_divergence,
     localized_contrastive,
     margin_mean_squared_error,
+    pair_loss,
 )
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Group, Instance, TrainingSource
@@ -120,6 +121,13 @@ class GroupTask(Task):
     @abstractmethod
     def scores(self, batch: Batch) -> Tensor:
         """Scores (passages,) of what `inputs_of` made."""
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The recipe's loss over the scores, of relevant passages against the others; or the groups' loss."""
+        if 'present' in batch:
+            return self.group_loss(batch)
+        positive, negative = torch.chunk(self.scores(batch), 2)
+        return pair_loss(positive, negative, self.recipe.training.loss)
 
     def collate_groups(self, groups: Sequence[Group]) -> Batch:
         """What `scores` reads, and the teacher's scores in rows: `present` says where a group has a candidate."""

@@ -15,7 +15,6 @@ from pyserini_repbert.models.cedr.knrm import CedrKnrm
 from pyserini_repbert.models.cedr.layout import CedrLayout, PairBatch
 from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.tokenizer import WordPieces
-from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import TrainingSource
 from pyserini_repbert.train.tasks.base import GROUP, Batch, GroupTask, check_ranking, config_of
@@ -68,13 +67,6 @@ class CedrTask(GroupTask):
             tensors = {f'{start}.{own.name}': getattr(group, own.name) for own in fields(PairBatch)}
             batch |= {name: tensor for name, tensor in tensors.items() if tensor is not None}
         return batch
-
-    def forward(self, batch: Batch) -> Tensor:
-        """The recipe's loss over CEDR's scores."""
-        if 'present' in batch:
-            return self.group_loss(batch)
-        positive, negative = torch.chunk(self.scores(batch), 2)
-        return pair_loss(positive, negative, self.recipe.training.loss)
 
     def scores(self, batch: Batch) -> Tensor:
         """CEDR's scores of the pairs."""

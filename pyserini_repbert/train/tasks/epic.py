@@ -19,7 +19,6 @@ from pyserini_repbert.models.epic import (
     Variant,
 )
 from pyserini_repbert.models.tokenizer import WordPieces
-from pyserini_repbert.train.losses import pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import TrainingSource
 from pyserini_repbert.train.tasks.base import (
@@ -104,13 +103,6 @@ class EpicTask(GroupTask):
             f'{prefix}lengths': torch.tensor([len(text) for text in texts]),
             f'{prefix}chunks': torch.tensor([len(own) for own in chunked]),
         }
-
-    def forward(self, batch: Batch) -> Tensor:
-        """The recipe's loss over EPIC's scores."""
-        if 'present' in batch:
-            return self.group_loss(batch)
-        positive, negative = torch.chunk(self.scores(batch), 2)
-        return pair_loss(positive, negative, self.recipe.training.loss)
 
     def scores(self, batch: Batch) -> Tensor:
         """EPIC's scores of the passages for their queries (EPIC eq. 5)."""
