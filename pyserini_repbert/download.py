@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import Entry, cache_folder
+from pyserini_repbert.disk import disk_space
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
-from pyserini_repbert.files import disk_space
 from pyserini_repbert.mirror import expected_md5, mirrored
 from pyserini_repbert.numerals import integer
 

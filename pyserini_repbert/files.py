@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import gzip
 import hashlib
 import io
@@ -20,7 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from pyserini_repbert.errors import DiskFullError, InputError
+from pyserini_repbert.disk import disk_space
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.locks import hold, is_left
 from pyserini_repbert.moving import move_file, move_folder
 
@@ -86,38 +86,6 @@ def decoded_line(raw: bytes) -> str:
     if '\r' in line:
         raise ValueError(LONE_CR)
     return line
-
-
-@contextmanager
-def disk_space(path: StrPath, needed: str = '') -> Iterator[None]:
-    """An error for want of space becomes a DiskFullError that names `path` and what is free there.
-
-    Parameters
-    ----------
-    needed : how much the whole takes, where that is known ('386 MB')
-    """
-    try:
-        yield
-    except OSError as error:
-        if full := disk_full(error, path, needed):
-            raise full from error
-        raise
-
-
-def disk_full(error: OSError, path: StrPath | None = None, needed: str = '') -> DiskFullError | None:
-    """The error to raise instead of `error` where a disk or a quota is full; None where it is about something else."""
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return None
-    target = None if path is None and error.filename is None else Path(os.fsdecode(path or error.filename))
-    what = 'the disk is full' if error.errno == errno.ENOSPC else 'the quota of the disk is used up'
-    if target is None:
-        return DiskFullError(f'{what}: make room, or write to another disk')
-    there = next((folder for folder in (target, *target.parents) if folder.exists()), None)
-    free = f'{human_size(shutil.disk_usage(there).free)} free' if there else ''
-    sizes = ', '.join(filter(None, [f'{needed} needed' if needed else '', free]))
-    return DiskFullError(
-        f'{what}: {target} could not be written{f" ({sizes})" if sizes else ""}: make room, or write to another disk'
-    )
 
 
 @contextmanager
@@ -252,15 +220,6 @@ def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> st
         with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
             stream.write(found)
     return found
-
-
-def human_size(n_bytes: float) -> str:
-    """12345678 -> '12.3 MB' (powers of 1000)."""
-    for unit in ('B', 'kB', 'MB', 'GB'):
-        if n_bytes < 1000:
-            return f'{n_bytes:.0f} B' if unit == 'B' else f'{n_bytes:.1f} {unit}'
-        n_bytes /= 1000
-    return f'{n_bytes:.1f} TB'
 
 
 def _umask() -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from folders import tree
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
@@ -38,10 +39,6 @@ def run(module: str, *words: object) -> int:
     return command.run(main, [str(word) for word in words])
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
-
-
 @pytest.fixture
 def files(tmp_path: Path, corpus_file: Callable[..., Path]) -> Path:
     corpus_file(20)
@@ -61,7 +58,7 @@ def test_encode_gives_what_the_api_gives(native, native_bfloat16: Force, files, 
     folder = tiny_checkpoint()
     assert run('encode', '--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'command') == 0
     encode_corpus(open_corpus(files / 'corpus.jsonl'), RepBertDocumentEncoder(folder), files / 'api')
-    assert content(files / 'command') == content(files / 'api')
+    assert tree(files / 'command') == tree(files / 'api')
     assert DenseBundle(files / 'command').settings.precision == 'float32'
 
 
@@ -72,7 +69,7 @@ def test_index_epic_gives_what_the_api_gives(native, native_bfloat16: Force, fil
     words = ('--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'command')
     assert run('index', 'epic', *words, '--prune', '9') == 0
     encode_epic_corpus(open_corpus(files / 'corpus.jsonl'), EpicEncoder(folder), files / 'api', prune=9)
-    assert content(files / 'command') == content(files / 'api')
+    assert tree(files / 'command') == tree(files / 'api')
     assert EpicBundle(files / 'command').settings.precision == 'float32'
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyserini_repbert.commands import completion
+from pyserini_repbert.disk import disk_full
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.files import disk_full
 from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.numerals import decimal, integer
 

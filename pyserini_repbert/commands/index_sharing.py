@@ -25,7 +25,7 @@ def add_install_arguments(made: argparse.ArgumentParser) -> None:
 
 def publish(options: argparse.Namespace) -> int:
     """Run `index publish`."""
-    from pyserini_repbert.files import human_size
+    from pyserini_repbert.disk import human_size
     from pyserini_repbert.index.sharing import publish_index, read_entry
     from pyserini_repbert.names.indexes import existing_folder
 

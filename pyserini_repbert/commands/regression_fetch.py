@@ -65,7 +65,7 @@ def _conditions(count: int) -> str:
 
 
 def _list(fetched: Sequence[Need], others: Sequence[Need], budget: int | None) -> None:
-    from pyserini_repbert.files import human_size
+    from pyserini_repbert.disk import human_size
     from pyserini_repbert.regression.fetching.needs import licence_of
     from pyserini_repbert.regression.schema import Origin
 

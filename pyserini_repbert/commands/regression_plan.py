@@ -19,9 +19,9 @@ def main(arguments: Sequence[str]) -> int:
     add_folders(made)
     options = made.parse_args(arguments)
     work = chosen_work(options)
+    from pyserini_repbert.disk import human_size
     from pyserini_repbert.encode.rate import passages_per_second
     from pyserini_repbert.evaluate.tables import markdown as table
-    from pyserini_repbert.files import human_size
     from pyserini_repbert.models.bert import BertConfig
     from pyserini_repbert.regression.plan import plan
 

@@ -18,8 +18,9 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.disk import disk_full
 from pyserini_repbert.errors import DiskFullError, InputError, MissingResourceError
-from pyserini_repbert.files import atomic_file, atomic_folder, disk_full
+from pyserini_repbert.files import atomic_file, atomic_folder
 from pyserini_repbert.rerank.saved_scores import SavedScores, write_saved_scores
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

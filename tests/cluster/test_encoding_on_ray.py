@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import socket
 import sys
-from pathlib import Path
 
 import pytest
+from folders import tree
 
 from pyserini_repbert.cluster.ray_fleet import connected, group_of
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob('*')) if path.is_file()}
 
 
 @pytest.fixture

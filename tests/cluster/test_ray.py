@@ -9,11 +9,11 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from folders import tree
 
 os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = '0'  # else Ray puts this machine's own address for 127.0.0.1
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
@@ -32,10 +32,6 @@ from pyserini_repbert.search import exact
 
 pytestmark = pytest.mark.slow
 NODE = {'num_cpus': 1, 'node_ip_address': '127.0.0.1', 'object_store_memory': 100 * 2**20}
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob('*')) if path.is_file()}
 
 
 @pytest.fixture(scope='module')

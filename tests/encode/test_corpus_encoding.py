@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import tree
 
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
@@ -13,10 +13,6 @@ from pyserini_repbert.encode.sharding import Part
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
-
-
-def _bytes(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob('*')) if path.is_file()}
 
 
 @pytest.fixture
@@ -74,7 +70,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(encoder, corpus_file, tmp_path)
     encode_corpus(corpus, encoder, tmp_path / 'at once', **options, token_budget=40)
     before = (tmp_path / 'stopped' / 'shard-00000' / 'vectors.npy').stat().st_mtime_ns
     encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True, token_budget=40)
-    assert _bytes(tmp_path / 'stopped') == _bytes(tmp_path / 'at once')
+    assert tree(tmp_path / 'stopped') == tree(tmp_path / 'at once')
     assert (tmp_path / 'stopped' / 'shard-00000' / 'vectors.npy').stat().st_mtime_ns == before
 
 
@@ -84,7 +80,7 @@ def test_parts_make_the_same_bundle(encoder, corpus_file, tmp_path):
     assert encode_corpus(corpus, encoder, tmp_path / 'parts', shard_size=4, part=Part(1, 3)) is None
     assert encode_corpus(corpus, encoder, tmp_path / 'parts', shard_size=4, part=Part(0, 3)) is None
     assert encode_corpus(corpus, encoder, tmp_path / 'parts', shard_size=4, part=Part(2, 3)) is not None
-    assert _bytes(tmp_path / 'whole') == _bytes(tmp_path / 'parts')
+    assert tree(tmp_path / 'whole') == tree(tmp_path / 'parts')
 
 
 @pytest.mark.parametrize('text', ['3/3', '1', 'a/b', '-1/3', '0/0', '1/'])
@@ -98,7 +94,7 @@ def test_resuming_refuses_what_differs(encoder, tiny_checkpoint, corpus_file, tm
     output = tmp_path / 'index'
     corpus = corpus_file(12)
     encode_corpus(open_corpus(corpus), encoder, output, shard_size=5)
-    before = _bytes(output)
+    before = tree(output)
     with pytest.raises(InputError, match='is not empty: resume it') as refused:
         encode_corpus(open_corpus(corpus), encoder, output, shard_size=5)
     assert refused.value.parameters == ('resume', 'overwrite')
@@ -113,9 +109,9 @@ def test_resuming_refuses_what_differs(encoder, tiny_checkpoint, corpus_file, tm
         encode_corpus(open_corpus(changed), encoder, output, shard_size=5, resume=True)
     with pytest.raises(MismatchError, match='beyond the end'):
         encode_corpus(list(open_corpus(corpus))[:5], encoder, output, shard_size=5, resume=True)
-    assert _bytes(output) == before
+    assert tree(output) == before
     encode_corpus(open_corpus(corpus), encoder, output, shard_size=5, resume=True)
-    assert _bytes(output) == before
+    assert tree(output) == before
 
 
 def test_overwriting_removes_an_index_and_nothing_else(encoder, corpus_file, tmp_path):
@@ -175,4 +171,4 @@ def test_a_killed_process_resumes_to_the_same_bytes(tiny_checkpoint, corpus_file
     process.wait()
     assert not (tmp_path / 'killed' / 'manifest.json').exists()
     subprocess.run([*command, str(tmp_path / 'killed'), '--resume'], check=True)
-    assert _bytes(tmp_path / 'killed') == _bytes(tmp_path / 'whole')
+    assert tree(tmp_path / 'killed') == tree(tmp_path / 'whole')

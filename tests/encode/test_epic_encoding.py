@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from folders import tree
 
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
@@ -17,10 +16,6 @@ from pyserini_repbert.models.epic import Epic, importance
 from pyserini_repbert.names.corpora import open_corpus
 
 TEXTS = ['the cat sat on the mat', 'a big blue fish', 'moon', 'old tree , new leaf . red root ?']
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
 
 
 def test_query_has_its_terms_only_and_sums_repeated_ones(tiny_epic):
@@ -138,10 +133,10 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
     with pytest.raises(MismatchError, match="begun with prune '12', now it is '11'"):
         encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', prune=11, shard_size=8, resume=True)
     encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True)
-    assert content(tmp_path / 'stopped') == content(tmp_path / 'at once')
+    assert tree(tmp_path / 'stopped') == tree(tmp_path / 'at once')
     for part in (1, 0):
         encode_epic_corpus(corpus, encoder, tmp_path / 'parts', **options, part=Part(part, 2))
-    assert content(tmp_path / 'parts') == content(tmp_path / 'at once')
+    assert tree(tmp_path / 'parts') == tree(tmp_path / 'at once')
 
 
 def test_passages_without_wordpieces_are_kept_with_empty_vectors(tiny_epic, tmp_path):

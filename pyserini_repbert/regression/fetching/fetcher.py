@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.catalog import cache_folder
+from pyserini_repbert.disk import disk_full
 from pyserini_repbert.download import downloads_folder, fetch
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
-from pyserini_repbert.files import atomic_file, digest, disk_full
+from pyserini_repbert.files import atomic_file, digest
 from pyserini_repbert.regression.fetching.needs import Need, entry_of
 from pyserini_repbert.regression.fetching.unpacking import unpack
 from pyserini_repbert.regression.resources import RECORD
