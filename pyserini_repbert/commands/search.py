@@ -128,7 +128,8 @@ def _answer(options: argparse.Namespace, request: Request) -> None:
     _advise(options, len(options.query or ()))
     with _Watcher(options) as watcher:
         already = opened(request, watcher)
-    reasons_of = _reasons(options, request)
+    shows_reasons = options.explain or options.interactive
+    reasons_of = _reasons(options, request) if shows_reasons else lambda query, found: []
 
     def answers(texts: Sequence[str]) -> list[tuple[Ranking, list[HitReasons]]]:
         topics = [Query(str(number), text) for number, text in enumerate(texts)]
@@ -142,7 +143,7 @@ def _answer(options: argparse.Namespace, request: Request) -> None:
         ask(lambda text: answers([text])[0])
         return
     found = zip(options.query, answers(options.query), strict=True)
-    shown = [shown_hits(text, hits, reasons if options.explain else ()) for text, (hits, reasons) in found]
+    shown = [shown_hits(text, hits, reasons) for text, (hits, reasons) in found]
     print('\n\n'.join(shown))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
@@ -49,7 +50,7 @@ class _RepBertEncoder(TextEncoder):
         self.max_length = config.max_position_embeddings - 2
         self.limit = self._checked(max_length or int(ranking.get(self.limit_key, self.paper_limit)))
         self.word_pieces = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).word_pieces()
-        model = load_model(lambda: repbert.RepBert(config), opened)
+        model = load_model(partial(repbert.RepBert, config), opened)
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
         self.pad = self.word_pieces.pad

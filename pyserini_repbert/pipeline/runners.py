@@ -61,7 +61,7 @@ def plan_of(stages: Sequence[Stage], lengths: Sequence[int]) -> Plan:
     """What stages will do with candidate lists of these lengths."""
     identities = [{'k': stage.k, **stage.reranker.identity()} for stage in stages]
     by_length = {length: planned_inferences(stages, length) for length in set(lengths)}
-    models = used_models(stage.reranker for stage in stages)
+    models = used_models([stage.reranker for stage in stages])
     return Plan(identities, [by_length[length] for length in lengths], models)
 
 

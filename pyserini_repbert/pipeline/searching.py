@@ -110,7 +110,12 @@ class Found(NamedTuple):
     indexes: tuple[Input, ...]
 
 
-Opened = tuple[FirstStage, tuple[Input, ...]]
+class Opened(NamedTuple):
+    """What a request names, opened; `indexes` and `models` are for records."""
+
+    stage: FirstStage
+    indexes: tuple[Input, ...]
+    models: tuple[Model, ...]
 
 
 def search(
@@ -129,7 +134,7 @@ def search(
     combiner(len(request.sparse) + request.is_dense, request.method, None, request.alpha, request.rrf_k)
     apart = request.corpus if request.stages and not request.build else None
     texts = texts_opener(apart, None) if apart else None
-    stage, indexes = already or opened(request, watcher)
+    stage, indexes, models = already or opened(request, watcher)
     depth = max(hits, request.stages[0].k) if request.stages else hits
     run: Run = {}
     parts: list[Run] = [{} for _ in stage.names]
@@ -157,12 +162,12 @@ def search(
     run = {qid: ranking[:hits] for qid, ranking in run.items()}
     if with_texts:
         run = {qid: stage.with_texts(ranking) for qid, ranking in run.items()}
-    models = (*used_models(stage.encoders()), *(reranked.models if reranked else ()))
+    models = (*models, *(reranked.models if reranked else ()))
     return Found(run, stage.names, parts, milliseconds, reranked, models, indexes)
 
 
 def opened(request: Request, watcher: Watcher) -> Opened:
-    """The searchers that a request names, in the order in which their rankings are fused, and their indexes."""
+    """The searchers that a request names, in the order in which their rankings are fused."""
     device = request.settings.devices[0]
     named: list[tuple[str, Any]] = []
     for spec in request.sparse:
@@ -178,7 +183,7 @@ def opened(request: Request, watcher: Watcher) -> Opened:
         indexes.append(Input('index', request.index))
     names, searchers = zip(*named, strict=True)
     stage = FirstStage(names, searchers, request.method, request.alpha, request.rrf_k, request.depth)
-    return stage, tuple(indexes)
+    return Opened(stage, tuple(indexes), used_models(stage.encoders()))
 
 
 def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSearcher | LuceneVectorSearcher, Path]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-MEASURE = 'measure'
 FOLDER = 'regressions'  # where the files lie that are meant where none is named
 
 

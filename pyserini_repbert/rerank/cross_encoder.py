@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -101,7 +102,7 @@ class CrossEncoderReranker(TextReranker):
                 f"checkpoint '{self.name}' tells {labels} classes apart: {self.system} needs a head with 2 labels "
                 '(the second is "relevant") or 1'
             )
-        return load_model(lambda: self.module(config, labels), self.checkpoint, tensors=tensors)
+        return load_model(partial(self.module, config, labels), self.checkpoint, tensors=tensors)
 
     def _make_forward(self, model: CrossEncoder) -> Forward:
         if self.backend is Backend.TORCH:
