@@ -35,6 +35,8 @@ def scale_of(config_path: Path) -> float:
 def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Path) -> dict[str, Tensor]:
     """The base's tensors with the adapter's low-rank updates added and its other tensors (heads) put in.
 
+    `base` is taken over: its tensors are updated where they lie, so that no second copy of the weights is held.
+
     Raises DamagedFileError for an adapter that is not a plain LoRA, or that adapts a tensor that the base lacks.
     """
     scale = scale_of(config_path)
@@ -46,7 +48,7 @@ def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Pat
             other = adapter.get(f'{PREFIX}{stem}.lora_B.weight')
             if f'{stem}.weight' not in base or other is None:
                 raise DamagedFileError(f'{config_path.parent}: the adapter of {stem} does not fit its base')
-            result[f'{stem}.weight'] = base[f'{stem}.weight'].float() + scale * (other.float() @ value.float())
+            result[f'{stem}.weight'] = base[f'{stem}.weight'].float().add_(scale * (other.float() @ value.float()))
         elif not target.endswith('.lora_B.weight'):
             result[target] = value
     return result

@@ -165,16 +165,12 @@ class Checkpoint:
         return files
 
     def tensors(self) -> dict[str, Tensor]:
-        """All weights by name, the body as `bert.*`; an adapter is merged into its base."""
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
+        """All weights by name, the body as `bert.*`, in memory of their own; an adapter is merged into its base."""
+        from pyserini_repbert.models.checkpoints.weights import read_weights
 
         found: dict[str, Tensor] = {}
         for file in self._weight_files():
-            try:
-                found |= load_file(file)
-            except SafetensorError as error:
-                raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+            found |= read_weights(file)
         if self.is_adapter:
             if self.base is None:
                 raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")

@@ -58,10 +58,11 @@ def load_strictly(
     tied: Mapping[str, str] | None = None,
     tensors: Mapping[str, Tensor] | None = None,
 ) -> None:
-    """Give `module` copies of a checkpoint's weights (float32) as its parameters; each must be there, none left over.
+    """Give `module` a checkpoint's weights (float32) as its parameters; each must be there, none left over.
 
     Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
-    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read.
+    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read: those of
+    float32 become the parameters themselves.
 
     Raises
     ------
@@ -91,8 +92,5 @@ def load_strictly(
     ]
     if problems:
         raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
-    # Copies, because rounding may depend on where a matrix begins, and in a mapped file that is anywhere
-    copies = {
-        name: tensors[name].to(torch.float32, copy=True, memory_format=torch.contiguous_format) for name in shapes
-    }
-    module.load_state_dict(copies, assign=True)
+    parameters = {name: tensors[name].to(torch.float32).contiguous() for name in shapes}
+    module.load_state_dict(parameters, assign=True)

@@ -1,0 +1,61 @@
+"""Reading a file of weights into memory of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.errors import DamagedFileError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# The types of the format that PyTorch computes with, by their names in it
+_DTYPES = {
+    'F64': 'float64',
+    'F32': 'float32',
+    'F16': 'float16',
+    'BF16': 'bfloat16',
+    'F8_E4M3': 'float8_e4m3fn',
+    'F8_E5M2': 'float8_e5m2',
+    'I64': 'int64',
+    'I32': 'int32',
+    'I16': 'int16',
+    'I8': 'int8',
+    'U8': 'uint8',
+    'BOOL': 'bool',
+}
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file by name, each in memory of its own, which the caller may change or keep.
+
+    safetensors itself maps the file. Rounding may depend on where a matrix begins, which in a mapped file is anywhere,
+    so that every tensor would have to be copied, and a process would hold the weights twice meanwhile.
+    https://huggingface.co/docs/safetensors, "Format"
+
+    Raises DamagedFileError for a file that is not whole, or that holds numbers of a type unknown here.
+    """
+    import torch
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework='numpy'):  # checks the header against the file's size
+            pass
+    except SafetensorError as error:
+        raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+    found: dict[str, Tensor] = {}
+    with file.open('rb') as stream:
+        size = int.from_bytes(stream.read(8), 'little')
+        header = json.loads(stream.read(size))
+        header.pop('__metadata__', None)
+        for name, entry in sorted(header.items(), key=lambda item: item[1]['data_offsets']):
+            if entry['dtype'] not in _DTYPES:
+                raise DamagedFileError(f'{file}: {name} has type {entry["dtype"]}, expected {", ".join(_DTYPES)}')
+            first, last = entry['data_offsets']
+            raw = torch.empty(last - first, dtype=torch.uint8)
+            stream.seek(8 + size + first)
+            stream.readinto(raw.numpy())
+            found[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(entry['shape'])
+    return found
