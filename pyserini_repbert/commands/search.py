@@ -101,6 +101,11 @@ def main(arguments: list[str]) -> int | None:
     if options.topics:
         options.tag = options.tag or default_tag(options.output)
         check_format(options.output_format, options.tag)
+    _check_request(options)
+    if options.sparse:
+        from pyserini_repbert.pyserini_bridge.jvm import start_ahead
+
+        start_ahead()
     request = _request(options)
     with contextlib.ExitStack() as held:
         if options.ray is not None:
@@ -195,12 +200,8 @@ def _advise(options: argparse.Namespace, n_topics: int) -> None:
         print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)
 
 
-def _request(options: argparse.Namespace) -> Request:
-    """What the flags ask for."""
-    from pyserini_repbert.fusion.methods import FusionMethod
-    from pyserini_repbert.pipeline.searching import Request
-    from pyserini_repbert.pipeline.specs import parse_stage
-
+def _check_request(options: argparse.Namespace) -> None:
+    """Raises InputError for flags that do not go together; nothing that takes long is imported."""
     sparse = tuple(options.sparse or ())
     dense = bool(options.encoder) or not sparse
     if (options.fusion or options.depth) and len(sparse) + dense < 2:
@@ -216,12 +217,20 @@ def _request(options: argparse.Namespace) -> Request:
         raise command.usage('--index names the dense index: a folder or a catalog name')
     if options.corpus and not options.build and not options.stages:
         raise command.usage('--corpus is for --build, or for --rerank: an index is searched as it is')
+
+
+def _request(options: argparse.Namespace) -> Request:
+    """What the flags ask for."""
+    from pyserini_repbert.fusion.methods import FusionMethod
+    from pyserini_repbert.pipeline.searching import Request
+    from pyserini_repbert.pipeline.specs import parse_stage
+
     method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
     alpha, rrf_k = formula(method, options)
     return Request(
         options.index,
         options.encoder,
-        sparse,
+        tuple(options.sparse or ()),
         options.sparse_first,
         options.ann,
         method,

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
 _starting = threading.Lock()
 _calling = threading.RLock()
 _thread = threading.local()
+_ahead: threading.Thread | None = None
 
 
 def jvm_runs() -> bool:
@@ -34,7 +35,7 @@ def jvm_runs() -> bool:
 
 
 def start_jvm(extra_options: Sequence[str] = ()) -> None:
-    """Start the virtual machine with Anserini's jar; do nothing when one runs already.
+    """Start the virtual machine with Anserini's jar; do nothing when one runs already. Waits for `start_ahead`.
 
     `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished files. The heap is
     Java's own choice unless the environment variable PYSERINI_REPBERT_JAVA_HEAP names a size ('4g').
@@ -48,6 +49,8 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
     JavaError
         when there is no usable Java, or it does not start
     """
+    if _ahead is not None and _ahead is not threading.current_thread():
+        _ahead.join()
     with _starting:
         if jvm_runs():
             return
@@ -70,6 +73,25 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         for line in said:
             if 'incubator modules' not in line:  # the machine's notice about a module that we asked for
                 print(line, file=sys.stderr)
+
+
+def start_ahead() -> None:
+    """Start the virtual machine in a thread, and load the classes of every search with Lucene.
+
+    It takes as long as importing PyTorch does, which can go on meanwhile. Whoever needs Java next waits for it, and is
+    told of what went wrong.
+    """
+
+    def load() -> None:
+        with suppress(Exception):
+            quiet_java()
+            java_class('io.anserini.search.SimpleSearcher')
+        _detach()
+
+    global _ahead
+    if _ahead is None:
+        _ahead = threading.Thread(target=load, name='java')
+        _ahead.start()
 
 
 def _options(java: Java) -> list[str]:
@@ -139,10 +161,16 @@ def java_calls() -> Iterator[None]:
             yield
         finally:
             _thread.depth = depth
-            if depth == 0 and jvm_runs() and threading.current_thread() is not threading.main_thread():
-                import jnius
+            if depth == 0 and threading.current_thread() is not threading.main_thread():
+                _detach()
 
-                jnius.detach()
+
+def _detach() -> None:
+    """Let go of Java in this thread, which comes back to it with its next call."""
+    if jvm_runs():
+        import jnius
+
+        jnius.detach()
 
 
 def java_reason(error: Exception) -> str:

@@ -1,7 +1,9 @@
 """Finding a Java: fake homes in every place, without starting one; and the real start, once."""
 
 import os
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,56 @@ def test_start_is_idempotent_and_has_anserini():
     assert system.getProperty('late') is None
     assert autoclass('io.anserini.index.IndexCollection') is not None
     assert Path(os.environ['JAVA_HOME']).resolve() == Path(system.getProperty('java.home')).resolve()
+
+
+@pytest.fixture
+def nothing_ahead(monkeypatch):
+    monkeypatch.setattr(jvm, '_ahead', None)
+
+
+def test_whoever_needs_java_waits_for_the_thread_that_starts_it(monkeypatch, nothing_ahead):
+    may_end, done = threading.Event(), []
+    monkeypatch.setattr(jvm, 'quiet_java', lambda: may_end.wait(10) and done.append('quiet'))
+    monkeypatch.setattr(jvm, 'java_class', done.append)
+    monkeypatch.setattr(jvm, '_detach', lambda: done.append('detached'))
+    jvm.start_ahead()
+    jvm.start_ahead()  # the same thread
+    assert done == []
+    threading.Timer(0.05, may_end.set).start()
+    monkeypatch.setattr(jvm, 'find_java', lambda: pytest.fail('started Java twice'))
+    monkeypatch.setattr(jvm, 'jvm_runs', lambda: True)
+    jvm.start_jvm()
+    assert done == ['quiet', 'io.anserini.search.SimpleSearcher', 'detached']
+
+
+def test_what_the_thread_cannot_do_is_told_to_whoever_needs_java(monkeypatch, nothing_ahead):
+    def no_java():
+        raise JavaError('there is no Java')
+
+    monkeypatch.setattr(jvm, 'find_java', no_java)
+    monkeypatch.setattr(jvm, 'jvm_runs', lambda: False)
+    jvm.start_ahead()
+    with pytest.raises(JavaError, match='there is no Java'):
+        jvm.start_jvm()
+
+
+@pytest.mark.jvm
+def test_a_machine_that_a_thread_started_serves_all_threads():
+    code = """
+import threading
+from pyserini_repbert.pyserini_bridge import jvm
+jvm.start_ahead()
+jvm._ahead.join()
+assert jvm.jvm_runs() and threading.active_count() == 1
+found = []
+def ask():
+    with jvm.java_calls():
+        found.append(int(jvm.java_class('java.lang.Integer')(6).intValue()))
+asking = threading.Thread(target=ask)
+asking.start()
+asking.join()
+ask()
+print(found)
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ('[6, 6]\n', '')
