@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class
 from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
 from pyserini_repbert.pyserini_bridge.lucene_calls import calling
 from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
+from pyserini_repbert.pyserini_bridge.vector_indexer import VECTOR
 from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score, hits_of
 from pyserini_repbert.search.dense import QueryEncoder, check_encoder, encoded
 
@@ -25,6 +25,9 @@ EF = 1000  # passages that the graph search keeps in view, at least; for more hi
 
 class LuceneVectorSearcher:
     """Searches the vectors of an index that `index lucene --vectors` wrote; safe to use from several threads.
+
+    The query and the searcher are Lucene's own: with Pyserini 2.x, Anserini's `HnswDenseSearcher` asks api.github.com
+    for the prebuilt indexes before it opens any folder.
 
     Scores are inner products, taken back from Lucene's own: 1 + p for a product p of at least 0, else 1 / (1 - p).
 
@@ -67,9 +70,16 @@ class LuceneVectorSearcher:
         check_encoder(query_encoder, self.index, self.dimension, built_with, weights)
         self._stored = LuceneSparseSearcher(self.index)
         self.size = self._stored.size
-        self._opened: dict[int, Any] = {}
         with java_calls():
-            self._list = java_class('java.util.ArrayList')
+            self._query = java_class('org.apache.lucene.search.KnnFloatVectorQuery')
+            directory = java_class('org.apache.lucene.store.FSDirectory').open(
+                java_class('java.nio.file.Paths').get(str(self.index))
+            )
+            self._reader = calling(java_class('org.apache.lucene.index.DirectoryReader').open, directory)
+            self._java = java_class('org.apache.lucene.search.IndexSearcher')(self._reader.getContext())
+            self._hits = java_class('io.anserini.search.BaseSearcher')(
+                java_class('io.anserini.search.BaseSearchArgs')(), self._java
+            ).processLuceneTopDocs
 
     def __len__(self) -> int:
         return self.size
@@ -86,7 +96,7 @@ class LuceneVectorSearcher:
         Parameters
         ----------
         queries : texts, or their vectors float32 (n, d)
-        threads : how many queries Lucene answers at a time
+        threads : at least 1; Lucene answers one query after the other
 
         Raises
         ------
@@ -107,24 +117,13 @@ class LuceneVectorSearcher:
         if not results:
             return results
         vectors = queries if isinstance(queries, np.ndarray) else encoded(self.query_encoder, queries, self.dimension)
-        with java_calls():
-            asked, names = self._list(), self._list()
-            for qid, vector in zip(qids, vectors.tolist(), strict=True):
-                asked.add(json.dumps(vector))
-                names.add(qid)
-            depth = min(k, self.size)
-            for entry in calling(self._java(depth).batch_search, asked, names, depth, threads).entrySet().toArray():
-                results[str(entry.getKey())] = _ranking(list(entry.getValue()))
-        return results
-
-    def _java(self, k: int) -> Any:
-        """Anserini's searcher whose graph search suits k hits."""
+        depth = min(k, self.size)
         ef = min(self.size, max(EF, 2 * k))
-        if ef not in self._opened:
-            settings = java_class('io.anserini.search.HnswDenseSearcher$Args')()
-            settings.index, settings.efSearch, settings.quiet = str(self.index), ef, True
-            self._opened[ef] = calling(java_class('io.anserini.search.HnswDenseSearcher'), settings)
-        return self._opened[ef]
+        with java_calls():
+            for qid, vector in zip(qids, vectors.tolist(), strict=True):
+                found = calling(self._java.search, self._query(VECTOR, vector, ef), depth)
+                results[qid] = _ranking(list(calling(self._hits, None, found)))
+        return results
 
     def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
         """The stored passages in the order asked for; None for a docid that the index lacks."""
@@ -134,8 +133,7 @@ class LuceneVectorSearcher:
         """Close the index; further searches fail."""
         self._stored.close()
         with java_calls():
-            for searcher in self._opened.values():
-                searcher.close()
+            self._reader.close()
 
 
 def _ranking(hits: list[Any]) -> Ranking:

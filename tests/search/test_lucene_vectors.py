@@ -20,10 +20,6 @@ from pyserini_repbert.pyserini_bridge import compat
 from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
 COUNT = 300
-NEEDS_NETWORK = pytest.mark.skipif(
-    not compat.pyserini_version().startswith('1.'),
-    reason='Anserini of Pyserini 2.x asks api.github.com before it opens any graph of vectors',
-)
 
 
 @pytest.fixture(scope='module')
@@ -49,7 +45,6 @@ def write_corpus(path, rows):
 
 
 @pytest.mark.jvm
-@NEEDS_NETWORK
 def test_the_graph_finds_the_greatest_products(place, vectors):
     searcher = LuceneVectorSearcher(place / 'both', RowEncoder(vectors))
     assert len(searcher) == COUNT
@@ -84,17 +79,29 @@ def test_texts_are_indexed_as_without_vectors(place):
 
 @pytest.mark.jvm
 @pytest.mark.slow
-@NEEDS_NETWORK
-def test_pyserinis_searchers_open_it(place, vectors):
+def test_pyserinis_searcher_opens_it(place):
     from pyserini_repbert.pyserini_bridge import import_pyserini
 
     theirs = import_pyserini('pyserini.search.lucene')
     assert {hit.docid for hit in theirs.LuceneSearcher(str(place / 'both')).search('17')} == {'d17'}
-    dense = theirs.LuceneHnswDenseSearcher(str(place / 'both'), ef_search=COUNT)
+
+
+@pytest.mark.jvm
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not compat.pyserini_version().startswith('1.'),
+    reason='Anserini of Pyserini 2.x asks api.github.com before its own HnswDenseSearcher opens a folder',
+)
+def test_pyserinis_graph_searcher_finds_the_same(place, vectors):
+    from pyserini_repbert.pyserini_bridge import import_pyserini
+
+    dense = import_pyserini('pyserini.search.lucene').LuceneHnswDenseSearcher(str(place / 'both'), ef_search=COUNT)
     query = clustered(1, seed=8)[0]
     hits = dense.search(json.dumps(query.tolist()), 10)
     assert [hit.docid for hit in hits] == [f'd{row}' for row in np.argsort(-(vectors @ query), kind='stable')[:10]]
     assert hits[0].score == pytest.approx(1 + float((vectors @ query).max()), rel=1e-4)
+    ours = LuceneVectorSearcher(place / 'both', RowEncoder(vectors)).search(query, 10)
+    assert [hit.docid for hit in hits] == [hit.docid for hit in ours]
 
 
 @pytest.mark.jvm
@@ -136,7 +143,6 @@ def test_other_indexes_and_other_encoders_are_refused(place, vectors):
 
 
 @pytest.mark.jvm
-@NEEDS_NETWORK
 def test_one_folder_does_the_hybrid(tiny_checkpoint, corpus_file, tmp_path, capsys):
     model, corpus, topics = tiny_checkpoint(), corpus_file(40), tmp_path / 'topics.tsv'
     topics.write_text('1\tthe red cat\n2\ta dog ran\n')
