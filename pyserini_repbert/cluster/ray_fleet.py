@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
+from pyserini_repbert.cluster.addresses import check_answers, known_address
 from pyserini_repbert.cluster.jobs import Answer, Job, Work
-from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
+from pyserini_repbert.errors import ClusterError, MissingDependencyError
 
 CORES = 8  # of a worker, where a machine has as many
-_CONNECT = 5.0  # seconds for a TCP connection
 _PACKAGES = ('torch', 'transformers')
 _LOOPBACK = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # 0: Ray leaves 127.0.0.1 as it is
 
 
 def versions() -> dict[str, str]:
-    """Of the packages that decide what comes out, on this machine."""
-    return {'pyserini_repbert': __version__, **{package: metadata.version(package) for package in _PACKAGES}}
+    """Of Python, and of the packages that decide what comes out, on this machine."""
+    python = '.'.join(platform.python_version_tuple()[:2])  # what a worker is sent is pickled for it
+    return {'python': python, 'pyserini_repbert': __version__} | {name: metadata.version(name) for name in _PACKAGES}
 
 
 def group_of(resources: Mapping[str, float], threads: int | None, gpu: bool) -> tuple[int, int]:
@@ -196,9 +196,9 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
     ClusterError
         where nothing answers there, or what answers is not a cluster that this machine is part of
     """
-    known = address if address != 'auto' else os.environ.get('RAY_ADDRESS') or _remembered()
+    known = known_address(address)
     if known:
-        _reach(known)
+        check_answers(known)
     if known.startswith(('127.', 'localhost')):
         os.environ.setdefault(_LOOPBACK, '0')
     try:
@@ -220,26 +220,6 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
         fleet.close()
         if ours:
             ray.shutdown()
-
-
-def _remembered() -> str:
-    """The address that `ray start` left on this machine, of a cluster that may be gone; '' where there is none."""
-    path = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')
-    return path.read_text().strip() if path.is_file() else ''
-
-
-def _reach(address: str) -> None:
-    """Raises ClusterError where nothing listens: Ray itself would wait for a minute."""
-    host, colon, port = address.rpartition(':')
-    if not (colon and host and '/' not in host and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
-        raise InputError(f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say")
-    try:
-        socket.create_connection((host.strip('[]'), int(port)), _CONNECT).close()
-    except OSError as error:
-        raise ClusterError(
-            f'nothing answers at Ray address {address} ({error.strerror or error}): start a cluster there with '
-            '`ray start --head`, or give the address of its head'
-        ) from error
 
 
 def _first_line(error: BaseException) -> str:

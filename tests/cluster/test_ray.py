@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -24,6 +26,7 @@ from pyserini_repbert.cluster.ray_fleet import connected, versions
 from pyserini_repbert.cluster.reranking import ClusterRunner
 from pyserini_repbert.cluster.searching import ClusterSearch
 from pyserini_repbert.commands import command, encode
+from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.reranking import Settings, run_stages
@@ -165,3 +168,39 @@ def test_reranking_goes_on_without_a_node(cluster, node, world):
         settings = Settings(batch_inputs=1, spread=partial(ClusterRunner, fleet))
         many = run_stages(world.queries, world.run, specs, texts, settings, on_total=lambda total: progress)
     assert removed and many.run == one.run
+
+
+DRIVER = """
+import os, sys, time
+from dataclasses import dataclass
+import ray
+from pyserini_repbert.cluster.jobs import Crew, Job
+from pyserini_repbert.cluster.ray_fleet import connected, versions
+
+@dataclass(frozen=True)
+class Endless:
+    def opened(self, threads):
+        def tell(path):
+            with open(path, 'w') as stream:
+                stream.write(str(os.getpid()))
+            time.sleep(600)
+        return tell
+
+with connected(sys.argv[1], 1) as fleet:
+    Crew(fleet, versions()).run([Job('endless', Endless(), sys.argv[2])])
+"""
+
+
+def test_workers_end_with_a_command_that_is_killed(cluster, tmp_path):
+    note = tmp_path / 'pid'
+    driver = subprocess.Popen([sys.executable, '-c', DRIVER, cluster.address, str(note)])
+    when(lambda: note.exists() and note.read_text(), driver.kill).join()
+    assert driver.wait() == -signal.SIGKILL
+    worker = Path('/proc', note.read_text())
+    when(lambda: not worker.exists(), lambda: None).join()
+    assert not worker.exists()
+
+
+def test_a_machine_with_another_version_is_refused(cluster):
+    with connected(cluster.address, 1) as fleet, pytest.raises(MismatchError, match=r'machine 127.0.0.1 .* has torch'):
+        Crew(fleet, versions() | {'torch': '1.0'}).run([Job('one', Slow(), 1)])
