@@ -1,51 +1,88 @@
-"""RepBERT behind Pyserini 2.x's server: its FAISS indexes are searched with our encoder where a setting names it."""
+"""RepBERT behind Pyserini 2.x's server: dense indexes are searched with our encoder where a setting names it."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.plugin.registration import is_ours
-from pyserini_repbert.pyserini_bridge.compat import add_index, prebuilt_tables, server_factories
+from pyserini_repbert.pyserini_bridge.compat import add_index, server_factories, server_table
+
+if TYPE_CHECKING:
+    from pyserini_repbert.encode import RepBertQueryEncoder
+    from pyserini_repbert.ranking import Candidate
+
+_LUCENE = ('lucene_hnsw', 'lucene_flat')
 
 
 def register_with_server() -> None:
-    """Let the server open FAISS indexes with RepBERT; further calls change nothing, and so does any with Pyserini 1.6.
+    """Let the server open dense indexes with RepBERT; further calls change nothing, and so does any with Pyserini 1.6.
 
-    The server hands the name of an encoder to FaissSearcher, which looks into no table; it gets the encoder instead.
+    The server hands the name of an encoder to the searcher, which looks into no table of Pyserini's; FaissSearcher gets
+    the encoder instead. Anserini encodes with its own models only, so that a Lucene folder gets a searcher of ours.
     1.6's server opens nothing but prebuilt indexes, with encoders of its own.
     """
     factories = server_factories()
     if factories is None:
         return
-    local, prebuilt, arguments_of = factories['faiss']
-    if not isinstance(arguments_of, _WithRepBert):
-        factories['faiss'] = (local, prebuilt, _WithRepBert(arguments_of))
+    for kind in ('faiss', *_LUCENE):
+        local, prebuilt, arguments_of = factories[kind]
+        if not isinstance(arguments_of, _WithRepBert):
+            opener = _Opener(local, kind) if kind in _LUCENE else local
+            factories[kind] = (opener, prebuilt, _WithRepBert(arguments_of, kind))
 
 
 class _WithRepBert:
-    """The arguments of a FAISS searcher for an index of the server, with RepBERT's encoder for its name."""
+    """The arguments of a searcher for an index of the server, with RepBERT's encoder for its name."""
 
-    def __init__(self, arguments_of: Callable[[Any], dict[str, Any]]) -> None:
-        self.arguments_of = arguments_of
+    def __init__(self, arguments_of: Callable[[Any], dict[str, Any]], kind: str) -> None:
+        self.arguments_of, self.kind = arguments_of, kind
 
     def __call__(self, index: Any) -> dict[str, Any]:
         arguments = self.arguments_of(index)
         if not isinstance(index.encoder, str) or not is_ours(index.encoder):
             return arguments
         if index.path:
-            _make_known(index)
+            _make_known(index, self.kind)
         from pyserini_repbert.encode import RepBertQueryEncoder
 
-        return arguments | {'query_encoder': RepBertQueryEncoder(index.encoder)}
+        return arguments | {'encoder' if self.kind in _LUCENE else 'query_encoder': RepBertQueryEncoder(index.encoder)}
 
 
-def _make_known(index: Any) -> None:
-    """Put a folder of the server's settings into the table of FAISS indexes.
+class _Opener:
+    """Opens a Lucene folder: with an encoder of ours by our searcher, else by Pyserini's."""
+
+    def __init__(self, theirs: Callable[..., Any], kind: str) -> None:
+        self.theirs, self.kind = theirs, kind
+
+    def __call__(self, folder: str, encoder: Any = None, **settings: Any) -> Any:
+        if encoder is None or isinstance(encoder, str):
+            return self.theirs(folder, encoder=encoder, **settings)
+        return _VectorSearcher(folder, encoder, sys.maxsize if self.kind == 'lucene_flat' else settings['ef_search'])
+
+
+class _VectorSearcher:
+    """What the server asks of a searcher."""
+
+    def __init__(self, folder: str, encoder: RepBertQueryEncoder, ef: int | None) -> None:
+        from pyserini_repbert.pyserini_bridge.vector_search import LuceneVectors
+
+        self.encoder, self.vectors = encoder, LuceneVectors(Path(folder), ef)
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        return list(self.vectors.search(self.encoder.encode(query), k))
+
+    def close(self) -> None:
+        self.vectors.close()
+
+
+def _make_known(index: Any, kind: str) -> None:
+    """Put a folder of the server's settings into the table of such indexes.
 
     Unless it is started with --no-prebuilt-indexes, the server of 2.4 asks that table for the passages of every dense
     index, its own folders included, which fails with a KeyError.
     """
     entry = {'filename': index.name, 'urls': [Path(index.path).as_uri()], 'md5': '', 'texts': index.base_index}
-    add_index(prebuilt_tables()['dense'], index.name, entry)
+    add_index(server_table(kind), index.name, entry)

@@ -191,6 +191,12 @@ def server_factories() -> MutableMapping[str, Any] | None:
     return factories
 
 
+def server_table(index_type: str) -> Mapping[str, Any]:
+    """Pyserini 2.x's table of prebuilt indexes of a type that its server has ('faiss', 'lucene_hnsw')."""
+    table: Mapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'INDEX_TYPE')[index_type]
+    return table
+
+
 def _attribute(owner: object, name: str) -> Any:
     """An attribute of Pyserini's; MismatchError where this version lacks it."""
     try:

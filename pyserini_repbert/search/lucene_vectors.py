@@ -12,30 +12,24 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.encoders import RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class
 from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
-from pyserini_repbert.pyserini_bridge.lucene_calls import calling
 from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
-from pyserini_repbert.pyserini_bridge.vector_indexer import VECTOR
-from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score, hits_of
+from pyserini_repbert.pyserini_bridge.vector_search import LuceneVectors
+from pyserini_repbert.ranking import NO_HITS, Candidate, Run, hits_of
 from pyserini_repbert.search.dense import QueryEncoder, check_encoder, encoded
-
-EF = 1000  # passages that the graph search keeps in view, at least; for more hits twice as many as they are
 
 
 class LuceneVectorSearcher:
     """Searches the vectors of an index that `index lucene --vectors` wrote; safe to use from several threads.
 
-    The query and the searcher are Lucene's own: with Pyserini 2.x, Anserini's `HnswDenseSearcher` asks api.github.com
-    for the prebuilt indexes before it opens any folder.
-
-    Scores are inner products, taken back from Lucene's own: 1 + p for a product p of at least 0, else 1 / (1 - p).
+    Scores are inner products, see `LuceneVectors`.
 
     Parameters
     ----------
     index : the index folder
     query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the index names
     device : where the query is encoded
+    ef : passages that the graph search keeps in view; default: see `LuceneVectors`
 
     Attributes
     ----------
@@ -52,7 +46,11 @@ class LuceneVectorSearcher:
     """
 
     def __init__(
-        self, index: StrPath, query_encoder: QueryEncoder | str | Path | None = None, device: str = 'cpu'
+        self,
+        index: StrPath,
+        query_encoder: QueryEncoder | str | Path | None = None,
+        device: str = 'cpu',
+        ef: int | None = None,
     ) -> None:
         self.index = index_folder(index)
         try:
@@ -70,16 +68,7 @@ class LuceneVectorSearcher:
         check_encoder(query_encoder, self.index, self.dimension, built_with, weights)
         self._stored = LuceneSparseSearcher(self.index)
         self.size = self._stored.size
-        with java_calls():
-            self._query = java_class('org.apache.lucene.search.KnnFloatVectorQuery')
-            directory = java_class('org.apache.lucene.store.FSDirectory').open(
-                java_class('java.nio.file.Paths').get(str(self.index))
-            )
-            self._reader = calling(java_class('org.apache.lucene.index.DirectoryReader').open, directory)
-            self._java = java_class('org.apache.lucene.search.IndexSearcher')(self._reader.getContext())
-            self._hits = java_class('io.anserini.search.BaseSearcher')(
-                java_class('io.anserini.search.BaseSearchArgs')(), self._java
-            ).processLuceneTopDocs
+        self._vectors = LuceneVectors(self.index, ef)
 
     def __len__(self) -> int:
         return self.size
@@ -117,13 +106,7 @@ class LuceneVectorSearcher:
         if not results:
             return results
         vectors = queries if isinstance(queries, np.ndarray) else encoded(self.query_encoder, queries, self.dimension)
-        depth = min(k, self.size)
-        ef = min(self.size, max(EF, 2 * k))
-        with java_calls():
-            for qid, vector in zip(qids, vectors.tolist(), strict=True):
-                found = calling(self._java.search, self._query(VECTOR, vector, ef), depth)
-                results[qid] = _ranking(list(calling(self._hits, None, found)))
-        return results
+        return results | {qid: self._vectors.search(vector, k) for qid, vector in zip(qids, vectors, strict=True)}
 
     def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
         """The stored passages in the order asked for; None for a docid that the index lacks."""
@@ -132,11 +115,4 @@ class LuceneVectorSearcher:
     def close(self) -> None:
         """Close the index; further searches fail."""
         self._stored.close()
-        with java_calls():
-            self._reader.close()
-
-
-def _ranking(hits: list[Any]) -> Ranking:
-    scores = np.array([hit.score for hit in hits], np.float64)
-    products = np.where(scores >= 1, scores - 1, 1 - 1 / scores).astype(np.float32)
-    return by_score([hit.docid for hit in hits], products.tolist())
+        self._vectors.close()

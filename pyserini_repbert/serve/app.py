@@ -12,6 +12,7 @@ from typing import Any
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import (
     BusyError,
+    ClusterError,
     InputError,
     MismatchError,
     MissingDependencyError,
@@ -49,6 +50,7 @@ _STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
     (MismatchError, 400),
     (MissingResourceError, 404),
     (BusyError, 503),
+    (ClusterError, 503),
 )
 _CUT = 300  # characters of what a client sent that go back into an error
 

@@ -24,8 +24,9 @@ class _Index(BaseModel):
     index_type: Literal['tf', 'dense', 'faiss', 'impact', 'lucene_flat', 'lucene_hnsw'] | None = None
     encoder: str | None = None
     base_index: str | None = None
-    ef_search: int | None = None  # of Pyserini's Lucene vectors
+    ef_search: int | None = Field(None, ge=1)
     ann: bool = False
+    ray: str | None = None
     sparse: list[str] | None = None
     topics: str | None = None
     qrels: str | None = None
@@ -81,8 +82,11 @@ class ServeFile(BaseModel):
             encoder = own.encoder
             if encoder and not catalog.find('encoders', encoder) and (folder / encoder).is_dir():
                 encoder = str(folder / encoder)
-            files = [_file(folder, given) for given in (own.topics, own.qrels)]
-            found.append(IndexSettings(alias, place, own.index_type, encoder, own.base_index, own.ann, sparse, *files))
+            values = own.model_dump(include={'index_type', 'base_index', 'ef_search', 'ann', 'ray'})
+            topics, qrels = (_file(folder, given) for given in (own.topics, own.qrels))
+            found.append(
+                IndexSettings(alias, place, encoder=encoder, sparse=sparse, topics=topics, qrels=qrels, **values)
+            )
         return tuple(found)
 
 

@@ -10,7 +10,9 @@ from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
 from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.serve.settings import IndexSettings
 
-TYPES = ('tf', 'dense', 'faiss', 'impact')
+LUCENE_FLAT = 'lucene_flat'
+LUCENE_VECTORS = ('lucene_hnsw', LUCENE_FLAT)
+TYPES = ('tf', 'dense', 'faiss', 'impact', *LUCENE_VECTORS)
 
 
 def type_of(settings: IndexSettings) -> str:
@@ -40,6 +42,10 @@ def type_of(settings: IndexSettings) -> str:
             f"index '{settings.alias}' is of type '{wanted}', this service has {', '.join(TYPES)}: "
             "serve it with Pyserini's own server"
         )
+    if wanted in LUCENE_VECTORS and found == 'tf':
+        found = wanted
     if {wanted, found} not in ({found}, {'faiss', 'dense'}):
         raise MismatchError(f"index '{settings.alias}' is said to be of type '{wanted}', {place} is of type '{found}'")
+    if settings.ray and found != 'dense':
+        raise InputError(f"index '{settings.alias}' is of type '{found}': Ray searches dense bundles only")
     return found

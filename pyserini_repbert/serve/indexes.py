@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +13,18 @@ from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.documents import raw_document
-from pyserini_repbert.serve.index_types import type_of
+from pyserini_repbert.serve.index_types import LUCENE_FLAT, type_of
 from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.sparse_systems import SparseSystems
 
 if TYPE_CHECKING:
     from pyserini_repbert.formats.topics import Qrels
+    from pyserini_repbert.index import DenseBundle
     from pyserini_repbert.ranking import Query
     from pyserini_repbert.search.dense import RepBertSearcher
+    from pyserini_repbert.search.exact import Search
+    from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
 DENSE, ANN, HYBRID = 'dense', 'ann', 'hybrid'
 
@@ -42,7 +47,8 @@ class ServedIndex:
         self.passages = 0
         self.encoder: str | None = None
         self.index_type = settings.index_type or ''
-        self._dense: dict[str, RepBertSearcher] = {}
+        self._dense: dict[str, RepBertSearcher | LuceneVectorSearcher] = {}
+        self._cluster = contextlib.ExitStack()
         self._sparse = SparseSystems(service.device)
         self._store: Any = None  # the Lucene index with the passages; None where the dense bundle stores them
         self.topics: dict[str, Query] = {}
@@ -58,9 +64,9 @@ class ServedIndex:
             where there is no such index, or not such an index
         """
         self.index_type = await self._lanes.files.call(type_of, self.settings)
-        if self.index_type in ('dense', 'faiss'):
+        if self.index_type not in ('tf', 'impact'):
             await self._lanes.dense.call(self._open_dense, base)
-        else:
+        if self.index_type in ('tf', 'impact') or (self._is_lucene and base is None):
             if self.index_type == 'impact':
                 self._sparse.add_epic(self.settings.place)
             else:
@@ -76,25 +82,48 @@ class ServedIndex:
             raise InputError(f"index '{self.alias}' has nothing to search")
         await self._lanes.files.call(self._read_judgments)
 
+    @property
+    def _is_lucene(self) -> bool:
+        return self.index_type not in ('dense', 'faiss')
+
     def _open_dense(self, base: ServedIndex | None) -> None:
         from pyserini_repbert.encode.encoders import RepBertQueryEncoder
         from pyserini_repbert.names.index_building import ready_folder
         from pyserini_repbert.search.dense import RepBertSearcher
+        from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
         place, own, service = self.settings.place, self.settings, self._service
         folder = ready_folder(place, own.encoder, service.device, precision=service.precision)
         encoder = RepBertQueryEncoder(own.encoder, service.device, precision=service.precision) if own.encoder else None
-        searcher = RepBertSearcher(folder, encoder, service.device)
+        searcher: RepBertSearcher | LuceneVectorSearcher
+        if self._is_lucene:
+            ef = sys.maxsize if self.index_type == LUCENE_FLAT else own.ef_search
+            searcher = LuceneVectorSearcher(folder, encoder, service.device, ef)
+        else:
+            searcher = RepBertSearcher(folder, encoder, service.device, spread=self._on_ray() if own.ray else None)
         self._dense[DENSE] = searcher
         if own.ann:
             self._dense[ANN] = RepBertSearcher(folder, searcher.query_encoder, service.device, ann=True)
         self.passages = len(searcher)
         self.encoder = Path(str(getattr(searcher.query_encoder, 'name', own.encoder))).name
         searcher.search('warm', 1)
-        if base is None and not getattr(searcher.index, 'has_texts', False):
+        if base is None and not self._is_lucene and not getattr(searcher.index, 'has_texts', False):
             raise InputError(
                 f"index '{self.alias}' stores no passages: name the Lucene index that does as its base_index"
             )
+
+    def _on_ray(self) -> Callable[[DenseBundle], Search]:
+        """What gives the search on the cluster of the settings, whose workers stay until `close`."""
+        from pyserini_repbert.cluster.ray_fleet import connected
+        from pyserini_repbert.cluster.searching import ClusterSearch
+
+        device = self._service.device
+        fleet = self._cluster.enter_context(connected(str(self.settings.ray), gpu=device != 'cpu'))
+        return lambda bundle: ClusterSearch(fleet, bundle, device)
+
+    def close(self) -> None:
+        """Let the workers of a cluster go."""
+        self._cluster.close()
 
     def _open_stored(self) -> None:
         self._store = self._sparse.searcher(self._sparse.names[0])
@@ -214,6 +243,9 @@ async def opened(settings: ServeSettings, lanes: Lanes) -> dict[str, ServedIndex
         for a base_index that is not there, or is not a Lucene index; and what `ServedIndex.open` raises
     """
     known = {own.alias: own for own in settings.indexes}
+    spread = [own.alias for own in settings.indexes if own.ray]
+    if len(spread) > 1:  # workers hold their machines, and each keeps one thing open
+        raise InputError(f"indexes '{spread[0]}' and '{spread[1]}' name a Ray cluster: a service searches one on Ray")
     found: dict[str, ServedIndex] = {}
     for own in sorted(settings.indexes, key=lambda own: own.base_index is not None):
         base = None

@@ -70,6 +70,8 @@ class Service:
     async def close(self) -> None:
         """Finish what was taken, and end the lanes."""
         await asyncio.gather(*(lane.stop() for lane in self.lanes.all))
+        for index in self.indexes.values():
+            index.close()
 
     def index(self, alias: str) -> ServedIndex:
         """The index of a name. Raises UnknownNameError with the nearest names."""

@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from starlette.testclient import TestClient
 
 from pyserini_repbert.cluster.searching import ClusterSearch, groups
 from pyserini_repbert.commands import command, encode, search
@@ -12,6 +13,8 @@ from pyserini_repbert.errors import ClusterError, DamagedFileError, InputError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.search import RepBertSearcher, exact
 from pyserini_repbert.search.exact import TopRows, merged
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 
 @pytest.fixture
@@ -131,3 +134,20 @@ def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsy
 def test_not_with_an_approximate_index(bundle):
     with pytest.raises(InputError, match='an approximate index is searched on one machine'):
         RepBertSearcher(bundle.folder, ann=True, spread=lambda bundle: exact.search)
+
+
+def test_a_service_searches_an_index_on_a_cluster(bundle, fleet, connect):
+    texts, workers = bundle.folder.parent / 'texts', fleet(3, (1,))  # which loses a worker in the middle
+    made = ['--corpus', bundle.folder.parent / 'corpus.jsonl', '--encoder', bundle.folder.parent / 'tiny', '--quiet']
+    assert (
+        command.run(encode.main, [*map(str, made), '--store-text', '--shard-size', '70', '--output', str(texts)]) == 0
+    )
+    asked = connect(workers)
+    found = {}
+    for ray in (None, 'auto'):
+        with TestClient(create_app(ServeSettings((IndexSettings('i', str(texts), ray=ray),)))) as client:
+            while client.get('/readyz').status_code == 503:
+                assert client.app.state.service.failure is None
+            found[ray] = client.get('/v1/i/search', params={'query': 'the red cat', 'hits': 7}).json()['candidates']
+    assert asked == [('auto', None, False)] and len(workers.asked) > 3
+    assert len(found[None]) == 7 and found['auto'] == found[None]
