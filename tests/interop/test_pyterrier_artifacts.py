@@ -88,6 +88,17 @@ def test_what_is_no_flex_index_is_refused(tiny_checkpoint, tmp_path):
     assert not (tmp_path / 'out').exists()
 
 
+def test_one_passage_is_refused(tiny_checkpoint, tmp_path):
+    encode_corpus([Passage('d', 'cat')], RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'in')
+    with pytest.raises(InputError, match='in holds one passage: a FLEX index takes two at least'):
+        ours.export_flex(DenseBundle(tmp_path / 'in'), tmp_path / 'flex')
+    assert not (tmp_path / 'flex').exists()
+    encode_corpus([Passage(d, 'cat') for d in 'de'], RepBertDocumentEncoder(tmp_path / 'tiny'), tmp_path / 'two')
+    ours.export_flex(DenseBundle(tmp_path / 'two'), tmp_path / 'flex')
+    ours.import_flex(tmp_path / 'flex', tmp_path / 'out', tmp_path / 'tiny')
+    assert DenseBundle(tmp_path / 'out').docid(1) == 'e'
+
+
 @pytest.mark.slow
 @pytest.mark.jvm
 def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):

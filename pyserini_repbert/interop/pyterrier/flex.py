@@ -36,7 +36,7 @@ def export_flex(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int
     Raises
     ------
     InputError
-        where `output` exists
+        where `output` exists, or the bundle holds one passage, whose docno npids cannot write
     MissingDependencyError
         where npids, which writes docnos, is not installed
     """
@@ -44,6 +44,8 @@ def export_flex(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int
     target = Path(output)
     if target.exists():
         raise InputError(f'output {target} exists: remove it, or give another folder')
+    if len(bundle) < 2:  # its block of what docnos do not share would have items of no length
+        raise InputError(f'index {bundle.folder} holds one passage: a FLEX index takes two at least')
     with atomic_folder(target) as folder:
         with open(folder / VECTORS, 'wb') as stream, Lookup.builder(folder / DOCNOS) as docnos:
             for first, vectors in bundle.blocks(_ROWS):
