@@ -12,6 +12,7 @@ from pyserini_repbert.explain.epic import explain_text
 from pyserini_repbert.explain.similarity import SimilarityModel
 from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.models.sentence.settings import is_reranker, reranker_settings
 from pyserini_repbert.ranking import Candidate, Ranking
 
 _WORDS = 5  # of a query, in a line
@@ -59,7 +60,8 @@ def hit_reasons(
 
 
 def reranker_reason(name: str, device: str = 'cpu') -> Reason:
-    """What a reranker sees in a passage: EPIC's contributions, CEDR's best matches, a cross-encoder's probability.
+    """What a reranker sees in a passage: EPIC's contributions, CEDR's best matches, a cross-encoder's probability (or
+    its score, where it has none).
 
     Errors are those of `open_checkpoint`.
     """
@@ -71,6 +73,10 @@ def reranker_reason(name: str, device: str = 'cpu') -> Reason:
     if system == 'cedr':
         model = SimilarityModel(checkpoint, device)
         return lambda query, hit: _cedr(model, query, str(hit.text))
+    if is_reranker(checkpoint):
+        if reranker_settings(checkpoint).activation == 'Sigmoid':
+            return lambda query, hit: f'relevant with p = {hit.score:.4f}'
+        return lambda query, hit: f'scored {hit.score:.4f} by the model, which is no probability'
     if system == 'monobert':
         return lambda query, hit: f'relevant with p = {exp(min(hit.score, 0.0)):.4f}'
     return lambda query, hit: f'{hit.score:.4f} from comparisons with the others'
