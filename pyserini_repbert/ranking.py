@@ -86,6 +86,14 @@ class Ranking(Sequence[Candidate]):
         order = sorted(range(len(self.docids)), key=lambda place: -scores[place])
         return self._taken(order, [scores[place] for place in order])
 
+    def distinct(self) -> Ranking:
+        """The same hits, of each docid only the best."""
+        first = {docid: place for place, docid in reversed(list(enumerate(self.docids)))}
+        if len(first) == len(self.docids):
+            return self
+        order = sorted(first.values())
+        return self._taken(order, [self.scores[place] for place in order])
+
     def above(self, rest: Ranking) -> Ranking:
         """These hits as they are, above the `rest` in its order, whose scores become the last one here less 1, 2, …"""
         if not self.docids or not rest.docids:

@@ -45,6 +45,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
+    parser.add_argument(
+        '--topics-format',
+        default='default',
+        choices=('default', 'kilt', 'raw_jsonl'),
+        help="of the --topics file, as Pyserini names it; by default recognised by the file's beginning",
+    )
     parser.add_argument('--index', help='an index folder or a catalog name; not needed where --sparse names one')
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
     parser.add_argument('--ann', action='store_true', help='search the approximate index: for few queries')
@@ -64,6 +70,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     parser.add_argument('--output', help='the run file to write, with --topics')
     parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
+    parser.add_argument(
+        '--remove-duplicates', action='store_true', help='of a docid that an index has twice, keep the best hit'
+    )
     parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
     parser.add_argument('--threads', type=command.threads, default=1, help="1 leaves PyTorch's own setting")
@@ -89,6 +98,8 @@ def main(arguments: list[str]) -> int | None:
     options = make_parser().parse_args(arguments)
     if (options.topics is None) != (options.output is None):
         raise command.usage('--output is for --topics: give both, or ask a --query')
+    if options.topics_format != 'default' and options.topics is None:
+        raise command.usage('--topics-format is for --topics')
     if options.provenance and options.topics is None:
         raise command.usage('--provenance is for --topics')
     if options.explain and options.topics is not None:
@@ -168,11 +179,12 @@ def _reasons(options: argparse.Namespace, request: Request) -> Callable[[Query, 
 
 def _write_run(options: argparse.Namespace, request: Request) -> None:
     from pyserini_repbert.formats.runs import write_run
+    from pyserini_repbert.formats.topics import TopicsFormat
     from pyserini_repbert.fusion.origins import write_provenance
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.searching import search
 
-    topics = load_topics(options.topics)
+    topics = load_topics(options.topics, TopicsFormat(options.topics_format))
     _advise(options, len(topics))
     with _Watcher(options) as watcher:
         found = search(request, topics, options.hits, watcher)
@@ -248,6 +260,7 @@ def _request(options: argparse.Namespace) -> Request:
         options.k1,
         options.b,
         options.device_dtype,
+        remove_duplicates=options.remove_duplicates,
     )
 
 

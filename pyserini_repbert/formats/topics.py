@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote_plus
 
+from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 from pyserini_repbert.formats.cedr_data import QUERY, is_data_line, parse_data_line
@@ -26,10 +28,24 @@ _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
 _WEB_TOPIC = re.compile(r'<topic\s+number="\s*([^"]*?)\s*"[^>]*>(.*?)</topic>', re.DOTALL)
 _WEB_QUERY = re.compile(r'<query>(.*?)</query>', re.DOTALL)
 
+_ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
+
 Qrels = dict[str, dict[str, int]]
 
 
-def read_topics(path: StrPath) -> list[Query]:
+class TopicsFormat(Choice, what='topics format'):
+    """How a topics file is read, in Pyserini's words.
+
+    DEFAULT: as it begins; KILT: JSON lines whose query is `input`, without the markers of its entity; RAW_JSONL: JSON
+    lines whose query is `query`, whatever else they have. Pyserini's others are of pictures.
+    """
+
+    DEFAULT = 'default'
+    KILT = 'kilt'
+    RAW_JSONL = 'raw_jsonl'
+
+
+def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAULT) -> list[Query]:
     """The topics of a file, in its order.
 
     TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON lines (`id`/`qid`,
@@ -37,6 +53,10 @@ def read_topics(path: StrPath) -> list[Query]:
     the Web tracks' XML (`<topic number="151"> … <query>…</query>`), and TREC CAR's list of headings
     (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV (`qid<TAB>text`). A topic may have an
     empty text.
+
+    Parameters
+    ----------
+    topics_format : of JSON lines whose query is another value, see `TopicsFormat`
 
     Raises
     ------
@@ -48,7 +68,10 @@ def read_topics(path: StrPath) -> list[Query]:
     first = next((line.lstrip() for _, line in lines if line.strip()), '')
     if not first:
         raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
-    if first.upper().startswith('<DOC>'):
+    parse: Callable[[StrPath, list[tuple[int, str]]], list[tuple[int, Query]]]
+    if topics_format is not TopicsFormat.DEFAULT:
+        parse = partial(_parse_json, keys=('input' if topics_format is TopicsFormat.KILT else 'query',))
+    elif first.upper().startswith('<DOC>'):
         parse = _parse_documents
     elif is_data_line(first):
         parse = _parse_data_file
@@ -122,20 +145,25 @@ def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[
     return found
 
 
-def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+def _parse_json(
+    path: StrPath, lines: list[tuple[int, str]], keys: Sequence[str] = ('text', 'title', 'query')
+) -> list[tuple[int, Query]]:
+    """A query is the first of `keys` that its record has."""
     found = []
     for number, line in _filled(lines):
-        wanted = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
+        wanted = f"expected a JSON object with 'id' and '{keys[0]}', found {line[:60]!r}"
         try:
             record = parse_json(line)
             if not isinstance(record, dict):
                 raise ValueError('not an object')
-            qid = identifier_of(record, ('id', 'qid', '_id'))
+            qid = identifier_of(record, ('id', 'qid', 'query_id', '_id'))
         except ValueError as error:
             raise InputError.at(path, number, f'{wanted} ({error})') from error
-        text = next((record[key] for key in ('text', 'title', 'query') if key in record), None)
+        text = next((record[key] for key in keys if key in record), None)
         if not isinstance(text, str):
-            raise InputError.at(path, number, f"{wanted} (no 'text')")
+            raise InputError.at(path, number, f"{wanted} (no '{keys[0]}')")
+        if 'input' in keys:
+            text = _ENTITY.sub('', text)
         if has_surrogates(text):
             raise InputError.at(path, number, f"topic '{qid}' has half of a surrogate pair, which is no character")
         found.append((number, Query(_checked_qid(path, number, qid), text.strip())))

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
-from pyserini_repbert.formats.topics import Qrels, read_qrels, read_topics
+from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
+from pyserini_repbert.formats.topics import Qrels, TopicsFormat, read_qrels, read_topics
 from pyserini_repbert.ranking import Query
 
 IR_DATASETS = 'ir_datasets:'
 
 
-def load_topics(spec: str) -> list[Query]:
+def load_topics(spec: str, topics_format: TopicsFormat = TopicsFormat.DEFAULT) -> list[Query]:
     """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
 
-    Only the last starts a JVM.
+    Only the last starts a JVM. A format other than the default is a file's, see `formats.topics.read_topics`.
 
     Raises
     ------
     InputError
-        for a malformed file
+        for a malformed file, or a format for what is none
     UnknownNameError
         with the nearest names
     MissingResourceError
@@ -30,7 +30,11 @@ def load_topics(spec: str) -> list[Query]:
     """
     path = _file('topics', spec)
     if path is not None:
-        return read_topics(path)
+        return read_topics(path, topics_format)
+    if topics_format is not TopicsFormat.DEFAULT:
+        raise InputError(
+            f"there is no topics file '{spec}', which format '{topics_format}' is of", parameters=('topics_format',)
+        )
     if spec.startswith(IR_DATASETS):
         return [Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()]
     from pyserini_repbert.pyserini_bridge.topics import pyserini_topics

@@ -49,6 +49,7 @@ class Request:
     threads, batch_size : CPU threads; topics searched together
     device_dtype : what a GPU holds the vectors in, see `RepBertSearcher`
     spread : gives the search of a dense bundle's vectors on other machines
+    remove_duplicates : see `FirstStage`
     """
 
     index: str | None = None
@@ -72,6 +73,7 @@ class Request:
     b: float | None = None
     device_dtype: str = 'float16'
     spread: Callable[[DenseBundle], Search] | None = None
+    remove_duplicates: bool = False
 
     @property
     def is_dense(self) -> bool:
@@ -182,7 +184,8 @@ def opened(request: Request, watcher: Watcher) -> Opened:
     elif request.index:
         indexes.append(Input('index', request.index))
     names, searchers = zip(*named, strict=True)
-    stage = FirstStage(names, searchers, request.method, request.alpha, request.rrf_k, request.depth)
+    formula = (request.method, request.alpha, request.rrf_k, request.depth)
+    stage = FirstStage(names, searchers, *formula, request.remove_duplicates)
     return Opened(stage, tuple(indexes), used_models(stage.encoders()))
 
 

@@ -31,6 +31,7 @@ class FirstStage:
     alpha, rrf_k : as in `fusion.fuse`
     depth : hits of each ranking that are fused; default: as many as make no difference for 'interleave', else 1000 or
         as many as are wanted
+    remove_duplicates : of each docid keep the best hit in each ranking: foreign Lucene indexes may have one twice
     """
 
     names: tuple[str, ...]
@@ -39,6 +40,7 @@ class FirstStage:
     alpha: float = ALPHA
     rrf_k: float = RRF_K
     depth: int | None = None
+    remove_duplicates: bool = False
 
     def run(self, topics: Sequence[Query], k: int, threads: int = 1) -> tuple[Run, list[Run]]:
         """The fused run, k deep, and each searcher's own; several searchers work at the same time.
@@ -48,11 +50,15 @@ class FirstStage:
         texts, qids = [query.text for query in topics], [query.qid for query in topics]
         first, *others = self.searchers
         if not others:
-            found = run_of(first, texts, qids, k, threads)
+            found = self._distinct(run_of(first, texts, qids, k, threads))
             return found, [found]
         hybrid = HybridSearcher(first, others, self.method, rrf_k=self.rrf_k, alpha=self.alpha)
-        runs = hybrid.runs(texts, qids, self.depth or fused_depth(self.method, k), threads)
+        depth = self.depth or fused_depth(self.method, k)
+        runs = [self._distinct(run) for run in hybrid.runs(texts, qids, depth, threads)]
         return hybrid.fused(runs, k), runs
+
+    def _distinct(self, run: Run) -> Run:
+        return {qid: ranking.distinct() for qid, ranking in run.items()} if self.remove_duplicates else run
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts from the first searcher that stores any."""

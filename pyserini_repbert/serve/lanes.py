@@ -192,20 +192,3 @@ def _results(run: Callable[[list[Any]], Sequence[Any]], given: list[Any]) -> Seq
     if len(results) != len(given):
         raise RuntimeError(f'{len(given)} jobs of one kind had {len(results)} results')
     return results
-
-
-class Lanes:
-    """The lanes of a service: `dense`, `java`, `rerank`, and `files` for passages and uploads."""
-
-    def __init__(self, settings: ServeSettings, on_batch: Any = None) -> None:
-        waiting, window, together = settings.limits.waiting, settings.window, settings.together
-
-        def lane(name: str, window: float = 0.0, together: int = 1) -> Lane:
-            note = None if on_batch is None else lambda size: on_batch(name, size)
-            return Lane(name, waiting, window, together, note)
-
-        self.dense = lane('dense', window, together)
-        self.java = lane('java', 0.0, together)
-        self.rerank = lane('rerank')
-        self.files = lane('files', 0.0, together)
-        self.all = (self.dense, self.java, self.rerank, self.files)

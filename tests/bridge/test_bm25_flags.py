@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pyserini_repbert.commands.command import run
@@ -11,6 +13,7 @@ from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pyserini_bridge import LuceneSparseSearcher
+from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
 from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings
 from pyserini_repbert.search.first_stage import open_sparse
 
@@ -43,3 +46,19 @@ def test_k1_and_b_change_the_scores(corpus_file, tmp_path):
 def test_they_are_for_sparse_search(tmp_path, capsys):
     assert run(main, ['--query', 'cat', '--index', 'demo', '--k1', '1']) == 2
     assert '--k1 and --b are for --sparse' in capsys.readouterr().err
+
+
+@pytest.mark.jvm
+def test_a_docid_that_an_index_has_twice(tmp_path):
+    (tmp_path / 'lucene').mkdir()
+    with LuceneWriter(tmp_path / 'lucene') as writer:
+        for docid, text in (('a', 'cat'), ('b', 'cat dog'), ('a', 'cat dog fish'), ('c', 'cat dog fish bird tree')):
+            writer.add([json.dumps({'id': docid, 'contents': text})])
+    (tmp_path / 'topics.jsonl').write_text('{"qid": "1", "query": "cat", "text": "tree"}\n')
+    common = ['--topics', str(tmp_path / 'topics.jsonl'), '--topics-format', 'raw_jsonl', '--sparse', 'bm25', '--quiet']
+    common += ['--index', str(tmp_path / 'lucene'), '--output', str(tmp_path / 'run')]
+    assert run(main, [*common, '--remove-duplicates']) == 0
+    assert read_run(tmp_path / 'run')['1'].docids == ('a', 'b', 'c')
+    other = ['--sparse', f'ql@{tmp_path / "lucene"}', '--fusion', 'rrf']
+    assert run(main, [*common, *other, '--remove-duplicates']) == 0
+    assert sorted(read_run(tmp_path / 'run')['1'].docids) == ['a', 'b', 'c']
