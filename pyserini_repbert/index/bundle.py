@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +40,7 @@ class Shard:
         """The passage's text. Raises DamagedFileError where another's, or nothing, stands in its place."""
         offset = int(self._text_offsets[row])
         with open(self.folder / TEXTS, 'rb') as stream:
-            if offset >= 0:
+            if 0 <= offset < stream.seek(0, os.SEEK_END):
                 stream.seek(offset)
                 return self._passage(row, stream.readline()).text
         raise self._misplaced(row)
@@ -106,7 +107,7 @@ class Bundle(Generic[_Settings, _Shard]):
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
         """int64 (n,): the row of each docid, counted over all shards; -1 for a docid that is not here.
 
-        The first call reads and sorts all docids' hashes (16 bytes a docid).
+        The first call reads all docids and sorts their hashes (12 to 16 bytes a docid).
         """
         return self._directory.rows(docids)
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import mmap
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError
+
+_WORD = 8  # bytes
+_MASKS = np.asarray([(1 << 8 * size) - 1 for size in range(_WORD + 1)], dtype=np.uint64)
+_FACTORS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
+_TOGETHER = 1 << 14  # docids hashed at a time: what the second-level cache holds
+_BUCKETS_TOGETHER = 1 << 20
+
+Array = NDArray[Any]
 
 
 class DocidColumn(Sequence[str]):
@@ -58,6 +66,20 @@ class DocidColumn(Sequence[str]):
         lines = [data[start:end] for start, end in zip(starts, ends, strict=True)]
         return self._decoded(b'\n'.join(lines)).split('\n') if lines else []
 
+    def lines(self, rows: NDArray[np.int64] | slice) -> Lines:
+        """The docids of some rows, as bytes."""
+        starts = self._bounds[:-1][rows] + 1
+        return Lines(np.frombuffer(self._data, dtype=np.uint8), starts, self._bounds[1:][rows] - starts)
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """uint64 (n,): see `Lines`. Raises DamagedFileError for a file that is not valid UTF-8."""
+        found = np.empty(self._count, np.uint64)
+        for start in range(0, self._count, _TOGETHER):
+            end = min(start + _TOGETHER, self._count)
+            self._decoded(self._data[self._bounds[start] + 1 : self._bounds[end]])
+            found[start:end] = self.lines(slice(start, end)).hashes()
+        return found
+
     def _decoded(self, raw: bytes) -> str:
         try:
             return raw.decode('utf-8')
@@ -67,54 +89,153 @@ class DocidColumn(Sequence[str]):
             ) from error
 
 
+class Lines(NamedTuple):
+    """Docids as bytes: all in one array, where each begins, and how long it is, int64 (n,) each."""
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, docids: Sequence[str]) -> Lines:
+        """Given docids."""
+        raw = '\n'.join(docids).encode(errors='surrogatepass')
+        data = np.frombuffer(raw, dtype=np.uint8)
+        ends = np.append(np.flatnonzero(data == ord('\n')), len(data))
+        if len(ends) != len(docids):  # one holds a line feed
+            ends = np.cumsum([len(docid.encode(errors='surrogatepass')) + 1 for docid in docids]) - 1
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        return cls(data, starts, ends - starts)
+
+    def words(self, number: int, which: NDArray[np.int64] | slice) -> NDArray[np.uint64]:
+        """Eight bytes of some docids, the first or following ones, as one number, 0 beyond their end: uint64 (m,)."""
+        rest = self.lengths[which] - number * _WORD
+        found = _words_at(self.data, self.starts[which] + number * _WORD)
+        found &= _MASKS.take(rest, mode='clip')
+        return found
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """uint64 (n,), the same in every process."""
+        found = self.lengths.astype(np.uint64)
+        longest = int(self.lengths.max(initial=0))
+        which: NDArray[np.int64] | slice = slice(None)
+        for number in range(-(-longest // _WORD)):
+            if number:
+                which = np.flatnonzero(self.lengths > number * _WORD)
+            mixed = found[which] ^ self.words(number, which)
+            for factor in _FACTORS:  # the finaliser of MurmurHash3, which spreads each bit over all
+                mixed ^= mixed >> np.uint64(33)
+                mixed *= factor
+            mixed ^= mixed >> np.uint64(33)
+            found[which] = mixed
+        return found
+
+    def same(self, other: Lines) -> NDArray[np.bool_]:
+        """Which docids equal the other's in the same place, bool (n,)."""
+        same: NDArray[np.bool_] = self.lengths == other.lengths
+        longest = int(self.lengths.max(initial=0))
+        which: NDArray[np.int64] | slice = slice(None)
+        for number in range(-(-longest // _WORD)):
+            if number:
+                which = np.flatnonzero(same & (self.lengths > number * _WORD))
+            same[which] &= self.words(number, which) == other.words(number, which)
+        return same
+
+    def some(self, which: NDArray[np.int64]) -> Lines:
+        """Some of the docids."""
+        return Lines(self.data, self.starts[which], self.lengths[which])
+
+
 class Directory:
     """Rows by docid over several columns, counted on from one to the next; the lowest of equal docids.
 
-    Making it reads and sorts the hashes of all docids (16 bytes a docid).
+    Making it reads all docids and sorts their hashes; a table says where those that begin with the same bits are, about
+    one of them. It costs 12 to 16 bytes a docid, and a look-up hardly takes longer in ten million docids than in
+    ten thousand.
     """
 
     def __init__(self, columns: Sequence[DocidColumn]) -> None:
         self._columns = list(columns)
         self._starts = np.cumsum([0, *map(len, self._columns)])
-        docids = itertools.chain.from_iterable(self._columns)
-        hashes = np.fromiter(map(hash, docids), dtype=np.int64, count=int(self._starts[-1]))
-        self._rows = np.argsort(hashes, kind='stable')
-        self._hashes = hashes[self._rows]
+        count = int(self._starts[-1])
+        hashes = _hashes(self._columns)
+        rows = np.argsort(hashes, kind='stable')
+        hashes = hashes[rows]
+        self._rows = rows.astype(np.uint32 if count <= np.iinfo(np.uint32).max else np.int64)
+        del rows
+        self._tags = hashes.astype(np.uint32)
+        bits = max(count, 1).bit_length()
+        self._shift = np.uint64(64 - bits)
+        hashes >>= self._shift
+        self._buckets: Array = np.empty((1 << bits) + 1, self._rows.dtype)
+        for start in range(0, len(self._buckets), _BUCKETS_TOGETHER):
+            end = min(start + _BUCKETS_TOGETHER, len(self._buckets))
+            self._buckets[start:end] = np.searchsorted(hashes, np.arange(start, end, dtype=np.uint64))
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
         """int64 (n,): the row of each docid, -1 for one that is in no column."""
         found = np.full(len(docids), -1, dtype=np.int64)
-        if not len(self._hashes) or not len(docids):
+        if not len(self._rows) or not len(docids):
             return found
-        wanted = np.fromiter(map(hash, docids), dtype=np.int64, count=len(docids))
-        places = np.searchsorted(self._hashes, wanted)
-        waiting = np.arange(len(docids))
+        wanted = Lines.of(docids)
+        hashes = wanted.hashes()
+        tags, buckets = hashes.astype(np.uint32), (hashes >> self._shift).astype(np.int64)
+        places, ends = self._buckets.take(buckets).astype(np.int64), self._buckets.take(buckets + 1)
+        waiting = np.flatnonzero(places < ends)
         while len(waiting):  # a second round only where different docids have one hash
-            waiting = waiting[places[waiting] < len(self._hashes)]
-            waiting = waiting[self._hashes[places[waiting]] == wanted[waiting]]
-            rows = self._rows[places[waiting]]
-            right = self._are(rows, [docids[i] for i in waiting.tolist()])
+            waiting = self._alike(waiting, places, ends, tags)
+            rows = self._rows.take(places[waiting]).astype(np.int64)
+            right = self._are(rows, wanted if len(waiting) == len(docids) else wanted.some(waiting))
             found[waiting[right]] = rows[right]
             waiting = waiting[~right]
             places[waiting] += 1
+            waiting = waiting[places[waiting] < ends[waiting]]
         return found
 
-    def _are(self, rows: NDArray[np.int64], docids: list[str]) -> NDArray[np.bool_]:
+    def _alike(
+        self, waiting: NDArray[np.int64], places: NDArray[np.int64], ends: Array, tags: NDArray[np.uint32]
+    ) -> NDArray[np.int64]:
+        """Move `places` on to where the tag is the wanted one; which of `waiting` have such a place."""
+        moving = waiting
+        while len(moving := moving[self._tags.take(places[moving]) != tags[moving]]):
+            places[moving] += 1
+            moving = moving[places[moving] < ends[moving]]
+        return waiting[places[waiting] < ends[waiting]]
+
+    def _are(self, rows: NDArray[np.int64], docids: Lines) -> NDArray[np.bool_]:
         """Whether the docid of each row is the one given."""
+        if len(self._columns) == 1:
+            return docids.same(self._columns[0].lines(rows))
         right = np.zeros(len(rows), dtype=bool)
         numbers = np.searchsorted(self._starts, rows, side='right') - 1
         for number in np.unique(numbers).tolist():
             places = np.flatnonzero(numbers == number)
-            own = self._columns[number].many(rows[places] - self._starts[number])
-            given = docids if len(places) == len(docids) else [docids[i] for i in places.tolist()]
-            right[places] = True if own == given else [one == other for one, other in zip(own, given, strict=True)]
+            right[places] = docids.some(places).same(self._columns[number].lines(rows[places] - self._starts[number]))
         return right
+
+
+def _words_at(data: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The bytes data[place : place + 8], the first one lowest, 0 beyond the end: uint64 (m,)."""
+    if len(data) < _WORD:
+        data = np.concatenate([data, np.zeros(_WORD - len(data), dtype=np.uint8)])
+    last = len(data) - _WORD
+    everywhere = np.ndarray((last + 1,), np.dtype('<u8'), data, 0, (1,))
+    beyond = np.minimum(np.maximum(places - last, 0), _WORD)
+    found: NDArray[np.uint64] = everywhere[np.minimum(places, last)]
+    if beyond.any():
+        half = (beyond * 4).view(np.uint64)  # in two halves: a number cannot be shifted by all of its 64 bits at once
+        found = found >> half >> half
+    return found
+
+
+def _hashes(columns: Sequence[DocidColumn]) -> NDArray[np.uint64]:
+    return np.concatenate([np.empty(0, np.uint64), *(column.hashes() for column in columns)])
 
 
 def same_docids(columns: Sequence[DocidColumn]) -> tuple[str, int, int] | None:
     """A docid that is in two rows, and the numbers of their columns; None where all differ (16 bytes a docid)."""
     starts = np.cumsum([0, *map(len, columns)])
-    hashes = np.fromiter(map(hash, itertools.chain.from_iterable(columns)), dtype=np.int64, count=int(starts[-1]))
+    hashes = _hashes(columns)
     order = np.argsort(hashes, kind='stable')
     ordered = hashes[order]
     alike = np.flatnonzero(ordered[1:] == ordered[:-1])

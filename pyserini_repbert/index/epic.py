@@ -79,12 +79,12 @@ class EpicShard(Shard):
                 found = found * step + least
             return found
         positions, exists = self._find(rows, terms)
-        owners, here = np.nonzero(exists)
-        stored = self.weights.take(positions[owners, here]).astype(np.float32)
+        here = np.flatnonzero(exists)
+        stored = self.weights.take(positions.reshape(-1)[here]).astype(np.float32)
         if len(self.scales):
-            least, step = self.scales[rows[here]].T
+            least, step = self.scales[rows[here % len(rows)]].T
             stored = stored * step + least
-        found[owners, here] = stored
+        found.reshape(-1)[here] = stored
         return found
 
     def _find(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

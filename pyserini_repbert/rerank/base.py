@@ -120,4 +120,5 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
     if not np.isfinite(scores).all():
         docid = ranking.docids[int(np.flatnonzero(~np.isfinite(scores))[0])]
         raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
-    return ranking.rescored(scores.tolist())
+    order = np.argsort(-scores, kind='stable')
+    return ranking.taken(order.tolist(), scores[order].tolist())

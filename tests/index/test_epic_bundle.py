@@ -115,12 +115,6 @@ def test_rows_by_docid(tmp_path):
     assert bundle.docid(13) == 'd13'
 
 
-def test_rows_of_docids_with_one_hash(tmp_path, monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.index.docids.hash', len, raising=False)
-    bundle = build(tmp_path / 'index', random_vectors(30, 300), settings(300))
-    assert bundle.rows(['d29', 'd0', 'x0', 'xyz', 'd10', 'd9']).tolist() == [29, 0, -1, -1, 10, 9]
-
-
 def test_texts_are_stored_when_asked_for(tmp_path):
     bundle = build(tmp_path / 'index', random_vectors(9, 300), settings(300, texts=True))
     assert bundle.texts(['d8', 'x', 'd0']) == ['text 8', None, 'text 0']
