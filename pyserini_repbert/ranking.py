@@ -106,7 +106,7 @@ class Ranking(Sequence[Candidate]):
         if len(first) == len(self.docids):
             return self
         order = sorted(first.values())
-        return self._taken(order, [self.scores[place] for place in order])
+        return self.taken(order, map(self.scores.__getitem__, order))
 
     def above(self, rest: Ranking) -> Ranking:
         """These hits as they are, above the `rest` in its order, whose scores become the last one here less 1, 2, …"""

@@ -12,7 +12,8 @@ from pyserini_repbert.explain.epic import explain_text
 from pyserini_repbert.explain.similarity import SimilarityModel
 from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.models.sentence.settings import is_reranker, reranker_settings
+from pyserini_repbert.models.sentence.reading import reranker_settings
+from pyserini_repbert.models.sentence.settings import is_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
 
 _WORDS = 5  # of a query, in a line
