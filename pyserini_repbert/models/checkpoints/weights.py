@@ -56,6 +56,6 @@ def read_weights(file: Path) -> dict[str, Tensor]:
             first, last = entry['data_offsets']
             raw = torch.empty(last - first, dtype=torch.uint8)
             stream.seek(8 + size + first)
-            stream.readinto(memoryview(raw.numpy()))
+            stream.readinto(raw.numpy().data)
             found[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(entry['shape'])
     return found
