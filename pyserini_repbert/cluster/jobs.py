@@ -43,11 +43,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of the last question to a worker: a value, an error that it raised, or that it was lost.
+    """The outcome of a worker's last job: a value, an error that it raised, or that the worker was lost.
 
     Attributes
     ----------
-    lost : why the worker is no more
+    lost : why the worker was lost
     """
 
     worker: str
@@ -69,13 +69,13 @@ class Fleet(Protocol):
         """Give an idle worker a job."""
 
     def answers(self, seconds: float) -> list[Answer]:
-        """What has come, after at most so long."""
+        """The answers that have arrived, waiting at most `seconds`."""
 
     def alive(self, worker: str) -> bool:
         """Whether a worker's machine is part of the cluster."""
 
     def place(self, worker: str) -> str:
-        """The machine that a worker is, or was, on."""
+        """The machine of a worker, lost or not."""
 
     def needs(self) -> str:
         """What a worker needs of a machine, '4 CPUs' say."""
@@ -184,7 +184,7 @@ class Crew:
             self.fleet.ask(worker, self.jobs[number])
 
     def _take(self, answer: Answer) -> int | None:
-        """Take note of an answer; the number of the job that it is the result of."""
+        """Note an answer; returns the number of its job."""
         worker, number = answer.worker, self.busy.pop(answer.worker, None)
         if number is None:
             self._started(answer)

@@ -55,7 +55,7 @@ class Host:
         self._answer: Callable[[Any], Any] | None = None
 
     def versions(self) -> dict[str, str]:
-        """Of the packages here."""
+        """The versions of this worker's packages."""
         return versions()
 
     def do(self, work: Work, argument: Any) -> Any:
@@ -132,7 +132,7 @@ class RayFleet:
         self._pending[self._actors[worker].handle.do.remote(job.work, job.argument)] = worker
 
     def answers(self, seconds: float) -> list[Answer]:
-        """What has come, after at most so long."""
+        """The answers that have arrived, waiting at most `seconds`."""
         import ray
 
         if not self._pending:
@@ -161,7 +161,7 @@ class RayFleet:
         return self._places[worker][0] in self._alive
 
     def place(self, worker: str) -> str:
-        """The machine that a worker is, or was, on."""
+        """The machine of a worker, lost or not."""
         return self._places[worker][1]
 
     def needs(self) -> str:

@@ -75,7 +75,7 @@ class ClusterRunner:
 
 
 def _absolute(spec: StageSpec) -> StageSpec:
-    """A stage whose folders are found from elsewhere, too."""
+    """A stage with absolute folders, which are found from elsewhere, too."""
 
     def path(name: str) -> str:
         return str(Path(name).absolute()) if Path(name).exists() else name

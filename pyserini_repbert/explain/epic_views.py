@@ -42,7 +42,7 @@ def as_text(explanation: Explanation, colours: bool) -> str:
 
 
 def as_html(query: str, explanation: Explanation) -> str:
-    """A page without links to anything."""
+    """A self-contained page."""
     sections = [(title, list(zip(terms, _shares(terms), strict=True))) for title, terms in _sections(explanation)]
     return page('epic', query=query, explanation=explanation, sections=sections)
 

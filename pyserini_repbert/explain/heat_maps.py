@@ -21,7 +21,7 @@ class Panel(NamedTuple):
 
 
 def scales(panels: Sequence[Panel]) -> dict[int, tuple[float, float]]:
-    """The least and the greatest similarity by layer: maps of one layer share their colours, so that they compare."""
+    """The least and greatest similarity of each layer: maps of one layer share a scale, to be compared."""
     found: dict[int, tuple[float, float]] = {}
     for panel in panels:
         layer, values = panel.map.layer, panel.map.values

@@ -23,7 +23,7 @@ Reason = Callable[[str, Candidate], str]
 
 @dataclass(frozen=True)
 class HitReasons:
-    """Of one hit.
+    """The reasons for one hit.
 
     Attributes
     ----------

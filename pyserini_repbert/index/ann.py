@@ -151,7 +151,7 @@ def candidate_rows(index: Any, kind: AnnKind, queries: NDArray[np.float32], effo
 
 @contextmanager
 def faiss_threads(threads: int) -> Iterator[None]:
-    """FAISS computes with so many threads meanwhile; 0 leaves its own setting."""
+    """A context in which FAISS uses `threads` threads; 0 leaves its own setting."""
     import faiss
 
     before = faiss.omp_get_max_threads()
@@ -166,7 +166,7 @@ def faiss_threads(threads: int) -> Iterator[None]:
 def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
     """Put a FAISS index and its record into the bundle `folder`, whole or not at all; the record as written.
 
-    One that was there gives way at the last moment. The caller holds the lock.
+    An index that was there is replaced at the last moment. The caller holds the lock.
     """
     import faiss
 
@@ -187,7 +187,7 @@ def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
 
 
 def remove_cleared(folder: Path) -> None:
-    """Remove a replaced index that a killed process left."""
+    """Remove a replaced index that a killed process left behind."""
     shutil.rmtree(folder / CLEARED, ignore_errors=True)
 
 

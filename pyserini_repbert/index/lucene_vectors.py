@@ -13,7 +13,7 @@ from pyserini_repbert.pyserini_bridge.vector_indexer import MAX_DIMENSION
 
 
 class VectorsByDocid:
-    """Gives the vectors of a bundle out by docid, and knows which it gave.
+    """Hands out a bundle's vectors by docid, and keeps track of those taken.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class VectorsByDocid:
         return self.bundle.vectors(rows)
 
     def check_all_taken(self) -> None:
-        """Raises MismatchError where a vector was not asked for."""
+        """Raises MismatchError if a vector was not taken."""
         if not self._taken.all():
             docid = self.bundle.docid(int(np.argmin(self._taken)))
             raise MismatchError(

@@ -56,7 +56,7 @@ def write_json(path: Path, record: Any) -> None:
 
 
 def write_signed(path: Path, record: Any) -> None:
-    """Write a record with the checksum of itself as its last entry, atomically where the file system can rename."""
+    """Write a record that ends with its own checksum, atomically where the file system can rename."""
     body = rendered(record).removesuffix('\n}\n')
     with atomic_file(path, in_place=True) as stream:
         stream.write(f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n')

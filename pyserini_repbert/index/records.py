@@ -134,7 +134,7 @@ class Manifest(Generic[_AnySettings]):
 
 
 def contradiction(manifest: Manifest[_AnySettings]) -> str | None:
-    """What in a manifest does not fit the rest of it, or None."""
+    """What is inconsistent in a manifest, or None."""
     settings, shards = manifest.settings, manifest.shards
     if isinstance(settings, EpicSettings) and (settings.layout == 'blocks') != bool(settings.prune):
         return f"layout '{settings.layout}' does not go with prune {settings.prune}"

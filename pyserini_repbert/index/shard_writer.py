@@ -41,8 +41,8 @@ class CorpusDigest:
 class ShardWriter(ABC, Generic[Vectors]):
     """A context in which passages and their vectors are appended to a shard; it appears when the context ends well.
 
-    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts, checksums and
-    the appearing of the folder.
+    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts and
+    checksums, and makes the folder appear.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Work done ahead in a thread, so that whoever needs the results waits less."""
+"""Work done ahead in a thread, so that its consumer waits less."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TICK = 0.1  # seconds after which a thread that nobody needs any more sees it
 def ahead(items: Iterable[_Item], depth: int = 1) -> Iterator[_Item]:
     """The same items, made in a thread: up to `depth` of them wait, and one more is being made.
 
-    An error of the thread comes where its item would. The thread ends when the iterator is closed.
+    An error in the thread is raised in place of its item. The thread ends when the iterator is closed.
     """
     made: queue.Queue[tuple[bool, _Item | BaseException | None]] = queue.Queue(depth)
     closed = threading.Event()

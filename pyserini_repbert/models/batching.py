@@ -59,7 +59,7 @@ def collate(
 
 
 def _sent(array: NDArray[np.generic], device: torch.device | str) -> Tensor:
-    """An array on its device; a GPU copies it by itself, while the host goes on."""
+    """An array on its device; a GPU copies it asynchronously."""
     tensor = torch.from_numpy(array)
     if torch.device(device).type == 'cuda':
         return tensor.pin_memory().to(device, non_blocking=True)
@@ -67,7 +67,7 @@ def _sent(array: NDArray[np.generic], device: torch.device | str) -> Tensor:
 
 
 def arriving(output: Tensor) -> Callable[[], NDArray[np.float32]]:
-    """A result on its way to the host; the call waits for it."""
+    """A result on its way to the host; calling it waits for the result."""
     if output.device.type != 'cuda':
         here: NDArray[np.float32] = output.float().cpu().numpy()
         return lambda: here

@@ -19,19 +19,19 @@ class Precision(Choice, what='precision'):
     AUTO = 'auto'
 
     def on(self, device: torch.device) -> Precision:
-        """What a model then runs in: 'auto' is bfloat16 where the device computes in it natively, else float32."""
+        """The precision for a device: 'auto' is bfloat16 where the device computes in it natively, else float32."""
         if self is not Precision.AUTO:
             return self
         return Precision.BFLOAT16 if has_native_bfloat16(device) else Precision.FLOAT32
 
     def dtype(self, device: torch.device) -> torch.dtype:
-        """The torch dtype that a model then runs in."""
+        """The torch dtype for a device."""
         found: torch.dtype = getattr(torch, self.on(device).value)
         return found
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32 there: AVX512-BF16 or AMX on a CPU, Ampere or later on an NVIDIA GPU.
+    """Whether bfloat16 is faster than float32: on CPUs with AVX512-BF16 or AMX, on NVIDIA GPUs from Ampere on.
 
     A CPU that has it does not count where `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using it.
     """
@@ -43,19 +43,19 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def used_precision(name: str, device: str) -> Precision:
-    """What a model runs in that is asked for as `name` on `device`: never 'auto'. InputError for unknown ones."""
+    """The precision that `name` asks for on `device`, never 'auto'. Raises InputError for an unknown name."""
     return Precision(name).on(usable_device(device))
 
 
 def bfloat16_gain(device: torch.device) -> str:
-    """How much faster than float32 models run there in bfloat16, in words: 'about 2x'; '' where they do not."""
+    """How much faster models run in bfloat16 than in float32, in words: 'about 2x'; '' if they do not."""
     if not has_native_bfloat16(device):
         return ''
     return 'about 2x' if device.type == 'cpu' else 'several times'
 
 
 def lacks_fused_attention(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether PyTorch's fused attention ends in an error there.
+    """Whether PyTorch's fused attention raises an error on `device` in `dtype`.
 
     On a CPU with AMX it packs what is not float32 for AMX; where `ATEN_CPU_CAPABILITY` forbids AVX-512, the kernel that
     packs is not there (seen in PyTorch 2.13: 'pack_vnni2 is only supported when avx512 is supported').

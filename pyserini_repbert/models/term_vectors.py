@@ -77,7 +77,7 @@ class TermVectors(Sequence[TermVector]):
 
     @classmethod
     def of(cls, vectors: Iterable[TermVector]) -> TermVectors:
-        """The vectors in one."""
+        """Join single vectors."""
         found = list(vectors)
         offsets = np.cumsum([0, *(len(vector) for vector in found)], dtype=np.int64)
         if not found:

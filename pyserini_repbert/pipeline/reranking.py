@@ -83,7 +83,7 @@ def run_stages(
         removes with `partial.finished` once the output is written; None notes nothing
     resume, overwrite : go on with a part file that is there, or begin anew
     about : what else decides the result (the corpus's name), compared on resuming
-    on_total : called with the number of model inputs to come; gives what is called with those done
+    on_total : called with the number of model inputs to come; returns a callback for those done
 
     Raises
     ------

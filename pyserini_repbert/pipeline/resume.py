@@ -27,7 +27,7 @@ SUFFIX = '.part'
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What became of a query batch: its rankings, what they cost, and the scores that are saved."""
+    """The result of a query batch: its rankings, their costs, and the saved scores."""
 
     rankings: tuple[tuple[str, Ranking], ...]
     costs: tuple[StageCost, ...]
@@ -158,7 +158,7 @@ def _checked(text: str) -> bytes:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove folders that were made for nothing, the deepest first."""
+    """Remove empty folders, the deepest first."""
     with contextlib.suppress(OSError):
         for folder in folders:
             folder.rmdir()

@@ -32,7 +32,7 @@ class Opening:
     token_budget: int | None = None
 
     def open(self, device: str) -> list[Stage]:
-        """The stages, ready."""
+        """The opened stages."""
         return [Stage(self._reranker(spec, device), spec.k, spec.label) for spec in self.specs]
 
     def _reranker(self, spec: StageSpec, device: str) -> Any:

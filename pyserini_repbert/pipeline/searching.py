@@ -1,4 +1,4 @@
-"""One search from what was asked to the hits: opened, searched, fused and reranked."""
+"""One search, from a request to its hits: opened, searched, fused and reranked."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ class Request:
 
 
 class Watcher(Protocol):
-    """Who is told what a search does meanwhile."""
+    """Is told of a search's progress."""
 
     def building(self, index: NamedIndex | Path) -> Progress:
-        """Called before an index is built, with its name or its folder; gives what is called with passages done."""
+        """Called before an index is built, with its name or folder; returns a callback for the passages done."""
 
     def begins(self, what: str, total: int, unit: str) -> Progress:
-        """Called before a step, 'search' or 'rerank'; gives what is called with the units done."""
+        """Called before a step, 'search' or 'rerank'; returns a callback for the units done."""
 
 
 class Found(NamedTuple):

@@ -40,7 +40,7 @@ def code_version() -> str:
 
 
 def cache_version(environment: dict[str, str]) -> str:
-    """What has to agree for a remembered result to stand: the code and the packages beneath it."""
+    """What must agree for a remembered result to be used: the code and the packages beneath it."""
     parts = [f'{name} {environment.get(name)}' for name in ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)]
     return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
@@ -76,7 +76,7 @@ def _blas() -> str:
 
 
 def _torch() -> dict[str, str]:
-    """How PyTorch computes here, with the threads that a command gets which asks for none."""
+    """How PyTorch computes here, with its default number of threads."""
     import torch
 
     from pyserini_repbert.models.precision import has_native_bfloat16

@@ -133,7 +133,7 @@ def grids(data: Mapping[str, Any]) -> list[tuple[Table, list[tuple[str, list[Cel
 
 
 def counts(data: Mapping[str, Any]) -> dict[Known, int]:
-    """How many cells of the papers' tables are how well known."""
+    """The number of cells of the papers' tables, by how well they are known."""
     cells = [cell for _, rows in grids(data) for _, own in rows for cell in own if cell.published]
     return {known: sum(cell.known is known for cell in cells) for known in Known}
 

@@ -75,7 +75,7 @@ class Outcome:
 
 
 def judge(expected: Expected, measured: float) -> Status:
-    """Compare a score: also a gain beyond the tolerance is a FAIL, since something else than expected was measured."""
+    """Compare a score: even a gain beyond the tolerance is a FAIL, since something unexpected was measured."""
     if math.isnan(measured):
         return Status.FAIL
     difference = abs(measured - expected.value)

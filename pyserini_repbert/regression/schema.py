@@ -71,7 +71,7 @@ class Expected:
 
 
 class Origin(StrEnum):
-    """How a resource is come by."""
+    """How a resource is obtained."""
 
     CATALOG = 'catalog'
     ADDRESS = 'address'
@@ -88,7 +88,7 @@ class Resource:
 
     Attributes
     ----------
-    origin : how it is come by, which of the YAML file's fields says it
+    origin : how it is obtained, named after the YAML file's field that says so
     get : what that field says: addresses, one a line; the name in the catalog, 'rerankers/epic'; the web page that
         links it; whom to ask; the recipe that trains it; why it is nowhere; or a sentence
     path : where it is expected; `{data}`, `{downloads}` and `{pyserini}` stand for folders

@@ -1,4 +1,4 @@
-"""Commands run, artefacts built once, and what they gave remembered by the hash of all that it depends on."""
+"""Runs commands, builds artefacts once, and remembers results by a hash of all that they depend on."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Workspace:
 
 
 def remembered(note: Path) -> Any:
-    """What a note holds; None where it is absent or no JSON."""
+    """The content of a note; None if it is absent or not JSON."""
     try:
         return json.loads(note.read_text(encoding='utf-8'))
     except (OSError, ValueError):

@@ -159,7 +159,7 @@ def _cheapest(
 
 
 def mean_recall(truth: list[exact.TopRows], found: list[exact.TopRows], hits: int) -> float:
-    """The mean share of the `hits` best rows that were found; of rows that tie with the last, any counts."""
+    """The mean share of the `hits` best rows that were found; any row that ties with the last counts."""
     shares = [
         np.isin(own.rows[:hits], best.rows).sum() / min(hits, len(best.rows))
         for best, own in zip(truth, found, strict=True)

@@ -163,7 +163,7 @@ class _Kept:
         return torch.topk(scores, rank, dim=1, sorted=False).values.min(dim=1).values
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """All that is held as (n_queries, widest) scores and rows, filled up with -inf and -1."""
+        """The scores and rows held, (n_queries, widest), padded with -inf and -1."""
         counts = np.zeros(self.n_queries, np.int64)
         placed = []
         for owners, _, _ in self.parts:  # each in the order of its owners
@@ -178,7 +178,7 @@ class _Kept:
         return score_table, row_table
 
     def _raise(self, thresholds: Tensor) -> None:
-        """The thresholds to each query's k-th best so far; what lies below is let go."""
+        """Raise each threshold to the query's k-th best score so far; lower scores are discarded."""
         score_table, row_table = self._table()
         if score_table.shape[1] > self.k:
             kth = torch.topk(torch.from_numpy(score_table), self.k, dim=1, sorted=False).values.min(dim=1).values

@@ -88,10 +88,10 @@ def open_sparse(
     k1: float | None = None,
     b: float | None = None,
 ) -> LuceneSparseSearcher | EpicImpactSearcher:
-    """A sparse searcher; see `names.sparse.find_sparse`, whose parameters and errors are these.
+    """A sparse searcher; parameters and errors are those of `names.sparse.find_sparse`.
 
     `device` is where the query encoder of an index of EPIC's impacts computes; `k1` and `b` are BM25's, if not those of
-    the technique or of the index's own record. InputError for them with what is no BM25.
+    the technique or of the index's own record. Raises InputError if they are given for anything but BM25.
     """
     found = find_sparse(spec, index, on_build, download)
     changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]

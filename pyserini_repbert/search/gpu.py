@@ -1,6 +1,6 @@
 """One GPU, as exact search sees it: its free memory, and vectors copied to it through pinned buffers.
 
-What is asked of CUDA is asked here; a test has a machine without one in its place.
+All calls to CUDA are made here, so that tests can stand in for it on a machine without a GPU.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Gpu:
         self._copies = self._new_stream()
 
     def free_memory(self) -> int:
-        """Bytes that can be had now: what is free, and what PyTorch keeps for its next tensors."""
+        """Bytes available: free memory, and what PyTorch keeps in reserve for its next tensors."""
         kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return int(torch.cuda.mem_get_info(self.device)[0]) + kept
 
@@ -94,7 +94,7 @@ class Gpu:
         return torch.isfinite(waiting[1].block[: waiting[2]]).all()
 
     def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Memory of the host that the device can read by itself."""
+        """Host memory that the device can read directly."""
         return torch.empty(shape, dtype=dtype, pin_memory=True)
 
     def copy(self, source: Tensor, target: Tensor, after: Any) -> Any:
@@ -105,15 +105,15 @@ class Gpu:
             return self._copies.record_event()
 
     def mark(self) -> Any:
-        """An event: what was asked of the device so far is done."""
+        """An event that occurs when the device has done all that it was asked so far."""
         return torch.cuda.current_stream(self.device).record_event()
 
     def wait(self, event: Any) -> None:
-        """What is asked of the device from now on waits for an event."""
+        """Make further work of the device wait for an event."""
         torch.cuda.current_stream(self.device).wait_event(event)
 
     def on_device(self) -> AbstractContextManager[Any]:
-        """The thread works with this device meanwhile."""
+        """A context in which the thread uses this device."""
         return torch.cuda.device(self.device)
 
     def _new_stream(self) -> Any:
@@ -134,18 +134,18 @@ class _Slot:
         self._copied: Any = None
 
     def fill(self, vectors: NDArray[np.floating]) -> None:
-        """Begin to copy vectors, once those before are copied, and used."""
+        """Begin to copy vectors, once the previous ones are copied and used."""
         if self._copied is not None:
             self._copied.synchronize()
         self._host[: len(vectors)].copy_(torch.from_numpy(vectors))
         self._copied = self._gpu.copy(self._host[: len(vectors)], self.block[: len(vectors)], self._used)
 
     def arrive(self) -> None:
-        """The device goes on when the copy is there."""
+        """Make the device wait for the copy."""
         self._gpu.wait(self._copied)
 
     def release(self) -> None:
-        """What was asked of the device so far is all that needs this block."""
+        """Free the block for the next copy, once the device has done what it was asked so far."""
         self._used = self._gpu.mark()
 
 

@@ -177,7 +177,7 @@ class _Best:
             self._compact()
 
     def _compact(self) -> Tensor:
-        """Order what is kept by query, best first, lower rows first among equals; let go what is below the k-th.
+        """Sort the scores kept of each query, best first, equal ones by row; discard those below the k-th.
 
         Returns how many are left of each query, int64 (n_queries,).
         """

@@ -131,7 +131,7 @@ class HybridSearcher:
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> Run:
-        """What `runs` gave made one run, k deep; for the other parameters see `search`."""
+        """The fusion of what `runs` gave, k deep; the other parameters are those of `search`."""
         weight = self.alpha if alpha is None else alpha
         if self.method == PYSERINI:
             dense, sparse = runs

@@ -59,7 +59,7 @@ class Keys:
         return bool(self._digests)
 
     def accepts(self, given: str) -> bool:
-        """Whether this is one of them."""
+        """Whether a key is accepted."""
         digest = hashlib.sha256(given.encode('utf-8', 'replace')).digest()
         return any([hmac.compare_digest(digest, own) for own in self._digests])  # noqa: C419 (all are compared)
 
@@ -80,7 +80,7 @@ def read_keys(path: str | Path) -> tuple[str, ...]:
 
 
 class Gate:
-    """The outermost part of the application; everything but HTTP goes through as it is."""
+    """The outermost part of the application; everything but HTTP passes unchanged."""
 
     def __init__(self, app: Any, settings: ServeSettings, metrics: Metrics) -> None:
         self.app, self._settings, self._metrics = app, settings, metrics

@@ -23,7 +23,7 @@ Tell = Callable[[str, int, int], object]  # stage, inputs done, inputs in all
 
 
 class GoneError(Exception):
-    """Nobody waits for this answer any more."""
+    """Raised in work whose answer nobody waits for any more."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Answerer:
     def _apply(
         self, spec: StageSpec, query: str, ranking: Ranking, gone: Sequence[bool], start: float, tell: Tell | None
     ) -> tuple[Ranking, Step]:
-        """One stage, in the lane that reranks; it ends early where nobody waits for it."""
+        """One stage, in the lane that reranks; it ends early if nobody waits for it."""
         stage: Stage = self._rerankers.stage(spec)
         total = stage.reranker.inferences(min(spec.k, len(ranking)))
         if tell is not None:
@@ -204,7 +204,7 @@ class Answerer:
 
 
 def stopping(gone: Sequence[bool], name: str, total: int, tell: Tell | None) -> Callable[[int], None]:
-    """A progress callback of a stage of `total` inputs, which ends the work where nobody waits for it."""
+    """A progress callback for a stage of `total` inputs, which ends the work if nobody waits for it."""
     done = 0
 
     def update(n: int) -> None:

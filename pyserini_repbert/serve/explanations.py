@@ -28,7 +28,7 @@ def explanation(
     options: Mapping[str, Any],
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """What a reranker has to say of these hits, whose texts are there. Only in the lane that reranks.
+    """How a reranker explains these hits, which have texts. Only in the lane that reranks.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ class Lanes:
 
 
 def _results(run: Callable[[list[Any]], Sequence[Any]], given: list[Any]) -> Sequence[Any]:
-    """`run(given)`, as many as were given; whatever fails, the lane hears of it."""
+    """The results of `run(given)`, one for each; raises RuntimeError for another number of them."""
     try:
         results = run(given)
     except StopIteration as error:  # no future takes one: the lane would wait for it for ever

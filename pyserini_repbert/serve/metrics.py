@@ -1,4 +1,4 @@
-"""What the service counts of itself, for Prometheus."""
+"""The service's counters, for Prometheus."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Metrics:
             self._inferences.labels(name).inc(step.inferences)
 
     def waiting(self, lane: str, length: int) -> None:
-        """Note a lane's queue."""
+        """Note the length of a lane's queue."""
         self._waiting.labels(lane).set(length)
 
     def text(self) -> bytes:
-        """All of it, in Prometheus's format."""
+        """All counters in Prometheus's format."""
         return bytes(generate_latest(self.registry))

@@ -1,4 +1,4 @@
-"""The files of the page: checked for news by browsers, of the right kind whatever the system's own table says."""
+"""The page's files: browsers check them for changes; their types do not depend on the system's table."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ASKED_AGAIN = 0.25  # seconds between looks whether a client is still there
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON answer; what is no character in a passage is escaped."""
+    """A JSON answer; lone surrogates are escaped."""
     try:
         body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode()
     except UnicodeEncodeError:
@@ -45,7 +45,7 @@ class Progress:
         self._now: dict[str, tuple[str, int, int]] = {}
 
     def teller(self, request_id: str) -> Any:
-        """What a stage tells of itself."""
+        """The callback for a request's stages."""
 
         def tell(stage: str, done: int, total: int) -> None:
             self._now[request_id] = (stage, done, total)

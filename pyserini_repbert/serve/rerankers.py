@@ -44,7 +44,7 @@ class PairMemory:
         return matrix
 
     def keep(self, key: str, matrix: Matrix) -> None:
-        """Keep one more, and let the oldest go."""
+        """Keep a matrix, and drop the oldest if there are too many."""
         self._kept[key] = matrix
         self._kept.move_to_end(key)
         while len(self._kept) > _MATRICES:
@@ -60,7 +60,7 @@ class RememberingDuoBert(Reranker):
 
     @property
     def work(self) -> Work:  # type: ignore[override]
-        """What it has really done."""
+        """The work really done: remembered pairs are not counted."""
         return self.reranker.work
 
     def with_options(self, options: Mapping[str, Any]) -> RememberingDuoBert:
@@ -71,7 +71,7 @@ class RememberingDuoBert(Reranker):
         return RememberingDuoBert(other, self.memory)
 
     def inferences(self, n: int) -> int:
-        """What a list of `n` candidates takes that has not been seen."""
+        """The model inputs of a new list of `n` candidates."""
         return self.reranker.inferences(n)
 
     def score_lists(
@@ -184,13 +184,13 @@ class Rerankers:
         return Stage(reranker, spec.k, str(spec))
 
     def note_speed(self, name: str, inferences: int, seconds: float) -> None:
-        """Keep in mind how fast a reranker was; the older, the less it counts."""
+        """Note how fast a reranker was; older measurements count less."""
         inputs, time = self._speeds.get(name, (0.0, 0.0))
         inputs, time = inputs / 2 + inferences, time / 2 + seconds
         self._speeds[name], self.rates[name] = (inputs, time), inputs / time
 
     def similarity_model(self, name: str) -> Any:
-        """What gives the similarity maps of a CEDR checkpoint. Only in the lane that reranks."""
+        """The model for the similarity maps of a CEDR checkpoint. Only in the lane that reranks."""
         from pyserini_repbert.explain.similarity import SimilarityModel
 
         if self.system(name) != 'cedr':

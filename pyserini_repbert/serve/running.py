@@ -26,12 +26,12 @@ class JsonH11Protocol(H11Protocol):
     """uvicorn's protocol, whose own refusals are JSON too; a connection that never asks is closed."""
 
     def connection_made(self, transport: Any) -> None:
-        """Close it later unless it asks for something."""
+        """Close the connection later unless it asks for something."""
         super().connection_made(transport)
         self._silent = self.loop.call_later(_FIRST_BYTES, self._close_if_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing has to be closed any more."""
+        """Cancel the closing."""
         self._silent.cancel()
         super().connection_lost(exc)
 
@@ -71,7 +71,7 @@ def log_config(file: str | None) -> dict[str, Any]:
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
-    """Sockets that listen, before anything is loaded. Raises InputError where the address is taken or is none."""
+    """Listening sockets, before anything is loaded. Raises InputError for an address that is taken or invalid."""
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
     # asyncio sends answers without Nagle's delay, 40 ms for one by one, only on sockets that say they are TCP's
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -89,7 +89,7 @@ def listening(host: str, port: int) -> list[socket.socket]:
 
 
 def raise_file_limit() -> None:
-    """Let this process open as many files as it may: each connection is one, and 1024 are soon taken."""
+    """Raise the limit of open files to the highest allowed: each connection is one, and 1024 are soon used."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

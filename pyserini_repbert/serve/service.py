@@ -130,7 +130,7 @@ class Service:
         options: Mapping[str, Any],
         tell: Tell | None = None,
     ) -> dict[str, Any]:
-        """What a reranker, or the first of a system, has to say of some passages; see `explanations.explanation`.
+        """How a reranker, or the first of a system, explains some passages; see `explanations.explanation`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a service is told when it starts: its indexes and rerankers, and the limits within which it answers."""
+"""The settings of a service: its indexes and rerankers, and the limits within which it answers."""
 
 from __future__ import annotations
 

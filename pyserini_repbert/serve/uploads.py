@@ -53,7 +53,7 @@ def _from_text(name: str, text: str) -> Run:
 
 
 def _read(text: str, name: str, read: Any) -> Any:
-    """What a reader of files makes of a text; its errors name `name` instead of a file."""
+    """A text read by a reader of files; its errors name `name` instead of a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'sent'
         path.write_bytes(text.encode('utf-8', 'surrogatepass'))

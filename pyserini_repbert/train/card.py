@@ -72,7 +72,7 @@ def model_card(recipe: Recipe, base: Checkpoint, done: Trained, notes: Sequence[
 
 
 def system_of(recipe: Recipe) -> str:
-    """The system, and of CEDR what turns similarities into a score."""
+    """The system and, for CEDR, its architecture."""
     if recipe.system is not System.CEDR:
         return str(recipe.system)
     settings = CedrSettings.from_ranking(recipe.ranking)

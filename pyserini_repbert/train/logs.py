@@ -25,26 +25,26 @@ _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUT
 class CsvLog(TrainerCallback):  # type: ignore[misc]
     """Writes losses, learning rates and validation results to a CSV file.
 
-    A resumed training begins with what the state that it goes on from has logged: the file may hold more, or less.
+    A resumed training begins with the log of the state that it resumes from: the file may hold more, or less.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """The lines of the steps that are done."""
+        """Read the lines of the steps already done."""
         if state.is_world_process_zero:
             self.write(state.log_history)
 
     def write(self, history: Iterable[Mapping[str, Any]]) -> None:
-        """The whole file, from what the Trainer logged."""
+        """Write the whole file from the Trainer's log."""
         with atomic_file(self.path) as stream:
             writer = csv.DictWriter(stream, _COLUMNS, lineterminator='\n')
             writer.writeheader()
             writer.writerows(filter(None, map(_line, history)))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """One line."""
+        """Write one line."""
         line = _line({**(logs or {}), 'step': state.global_step})
         if not state.is_world_process_zero or line is None:
             return
@@ -73,11 +73,11 @@ class LossMeter(TrainerCallback, ExportableState):  # type: ignore[misc]
         self.since, self.last, self.zero = since, last, zero
 
     def state(self) -> dict[str, Any]:
-        """What the Trainer writes, and makes a new one of."""
+        """What the Trainer saves, and restores this callback from."""
         return {'args': {'since': self.since, 'last': self.last, 'zero': self.zero}, 'attributes': {}}
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """The last step is logged in any case: a short training has no other line."""
+        """Log the last step in any case: a short training has no other line."""
         if state.global_step >= state.max_steps:
             control.should_log = True
         if self.zero and state.is_world_process_zero and state.global_step == min(FIRST_STEPS, state.max_steps):
@@ -116,7 +116,7 @@ class EventLog(TrainerCallback):  # type: ignore[misc]
             self.writer = SummaryWriter(str(self.folder), purge_step=done + 1 if done else None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """One point for each value."""
+        """Write one point for each value."""
         if self.writer is None:
             return
         for name in _COLUMNS:
@@ -125,6 +125,6 @@ class EventLog(TrainerCallback):  # type: ignore[misc]
         self.writer.flush()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Close it."""
+        """Close the file."""
         if self.writer is not None:
             self.writer.close()

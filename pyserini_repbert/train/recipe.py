@@ -98,7 +98,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Teacher:
-    """Whose scores the scores of a query's candidates are to follow; needs `training.group`.
+    """A teacher, whose scores those of a query's candidates should follow; needs `training.group`.
 
     Attributes
     ----------

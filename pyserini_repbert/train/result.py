@@ -1,4 +1,4 @@
-"""What a training gives back."""
+"""The result of a training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # of a model that is the be
 
 
 class Trained(NamedTuple):
-    """What came of a training.
+    """The result of a training.
 
     Attributes
     ----------

@@ -168,7 +168,7 @@ def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str
 
 
 def _unshared(value: Any) -> Any:
-    """A copy in which what an alias repeats is there each time."""
+    """A copy in which every alias is expanded."""
     if isinstance(value, dict):
         return {key: _unshared(inside) for key, inside in value.items()}
     return [_unshared(inside) for inside in value] if isinstance(value, list) else value

@@ -67,7 +67,7 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
 
 
 def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> list[str]:
-    """Copy into `module` what a base has for it, and name the weights that stay new: heads, and a missing pooler.
+    """Copy a base's weights into `module`, and name those that stay new: heads, and a missing pooler.
 
     A body with fewer token types has zeros for the others, see `DuoBert.with_three_segments`.
 
@@ -111,9 +111,9 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
 
 @torch.no_grad()
 def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint) -> None:
-    """Copy a trained adapter, its heads and what else it trained; token types that it lacks keep the base's.
+    """Copy a trained adapter, its heads and its other weights; token types that it lacks keep the base's.
 
-    Raises InputError for a checkpoint that is no adapter, or not one of this kind over this base.
+    Raises InputError for a checkpoint that is not an adapter of this kind over this base.
     """
     from safetensors.torch import load_file
 

@@ -91,9 +91,9 @@ def standing(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Sta
 
 @contextmanager
 def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Iterator[Path | None]:
-    """Make the state's folder ready, and keep other processes from it; gives the checkpoint to go on from, if any.
+    """Prepare the state's folder, and lock it; yields the checkpoint to resume from, if any.
 
-    Of several processes, the first one makes ready. Where an error comes before the first checkpoint, nothing is left.
+    Of several processes, the first one prepares it. An error before the first checkpoint leaves nothing behind.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
 
 
 def _ready(recipe: Recipe, work: Path) -> Path | None:
-    """Tidy the folder and note what begins there; the checkpoint to go on from."""
+    """Tidy the folder and note what begins there; the checkpoint to resume from."""
     for leftover in work.glob('.*'):
         leftover.unlink()
     if _recipe_in(work) is None:
@@ -147,7 +147,7 @@ def _ready(recipe: Recipe, work: Path) -> Path | None:
 
 @contextmanager
 def finished_output(target: Path) -> Iterator[Path]:
-    """A temporary folder that becomes the output, in place of an earlier one, which goes; then the state goes too."""
+    """A temporary folder that replaces the output at the end; then the state is removed too."""
     work, earlier = work_folder(target), None
     with atomic_folder(target) as made:
         yield made
@@ -159,7 +159,7 @@ def finished_output(target: Path) -> Iterator[Path]:
 
 
 def clear(target: Path) -> None:
-    """Remove what a process that was killed left beside an output that it had finished."""
+    """Remove what a killed process left beside its finished output."""
     work = work_folder(target)
     if owner(_lock(work)) is None:
         discard(work)
@@ -170,7 +170,7 @@ def _lock(work: Path) -> Path:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder, which is gone at once or not at all for who finds it under its name."""
+    """Remove a folder; under its name it is gone at once or not at all."""
     if folder.exists():
         shutil.rmtree(_set_aside(folder), ignore_errors=True)
     remove_leftovers(folder.parent, folder.name)

@@ -1,4 +1,4 @@
-"""Teachers: whose scores a query's candidates get. From a file, or from a checkpoint, when they are asked for."""
+"""Teachers: scores of a query's candidates, from a file or, on demand, from a checkpoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ScoreFile:
         }
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
-        """Those of the file. Raises InputError for a candidate that is not in it."""
+        """The file's scores. Raises InputError for a candidate that is not in it."""
         known = self._scores.get(qid, {})
         if missing := next((docid for docid in docids if docid not in known), None):
             raise InputError(f"{self.where}: {self.path} has no score of '{missing}' for topic '{qid}'")
@@ -70,7 +70,7 @@ class BiEncoderTeacher:
 
 
 class CrossEncoderTeacher:
-    """The log-odds of a monoBERT that is done with its training. Parameters are those of `BiEncoderTeacher`."""
+    """The log-odds of a trained monoBERT. Parameters are those of `BiEncoderTeacher`."""
 
     def __init__(self, model: Checkpoint, device: str = 'cpu') -> None:
         from pyserini_repbert.rerank import MonoBertReranker

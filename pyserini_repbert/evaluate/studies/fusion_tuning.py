@@ -42,7 +42,7 @@ class FusionSetting:
         return f'{self.method} {names}{own.get(FusionMethod(self.method), "")}'
 
     def fused(self, runs: Mapping[str, Run], k: int | None) -> Run:
-        """The runs, fused so."""
+        """The runs, fused by this setting."""
         return fuse([runs[name] for name in self.order], self.method, k, self.alpha, self.rrf_k)
 
 
@@ -58,7 +58,7 @@ class FoldChoice:
 
 @dataclass(frozen=True)
 class Against:
-    """The held-out values against those of something fixed, over all topics; a paired t-test, two-sided."""
+    """The held-out values against those of a fixed choice, over all topics, by a two-sided paired t-test."""
 
     name: str
     mean: float

@@ -47,7 +47,7 @@ class Setting:
         return mono + duo
 
     def compared(self, n: int) -> int:
-        """duoBERT's share of them."""
+        """duoBERT's share of the inferences."""
         head = min(self.k1, n)
         return head * max(0, head - 1 if self.samples is None else min(self.samples, head - 1))
 

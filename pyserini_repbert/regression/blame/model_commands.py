@@ -1,4 +1,4 @@
-"""A command that has run, set otherwise: another precision, batches of one, other threads, other checkpoints.
+"""A recorded command with other settings: another precision, batches of one, other threads, other checkpoints.
 
 What it ran is in its record. Commands are lists of words, as a shell splits them: 'python', '-m', ….
 """

@@ -1,4 +1,4 @@
-"""The tables of `regression blame --probe`: factors by how far they move a score, and what share of a difference."""
+"""The tables of `regression blame --probe`: factors by how far they move a score, and by how much of a difference."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def probe_all(
     conditions: Sequence[tuple[tuple[str, str], Sequence[dict[str, float]]]],
     environment: Sequence[tuple[str, str, str]],
 ) -> None:
-    """Probe conditions, and print what came of each.
+    """Probe conditions, and print the results.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def probe_all(
 
 
 def report_of(probe: Probe, values: Sequence[dict[str, float]], names: Sequence[str]) -> str:
-    """What came of probing a condition, as Markdown."""
+    """The result of probing a condition, as Markdown."""
     if not probe.base:
         return f'It could not be run here: {probe.why}'
     moved = [measure for measure in probe.base if values[0].get(measure) != values[1].get(measure)]

@@ -23,7 +23,7 @@ _FILES = ('config.json', 'tokenizer.json', 'vocab.txt', 'tokenizer_config.json',
 
 
 class SameTokenizerError(PyseriniRepbertError):
-    """Another reading gives the tokenizer that the checkpoint has already."""
+    """The other reading gives the same tokenizer."""
 
 
 def other_case(checkpoint: Checkpoint) -> Tokenizer:

@@ -43,7 +43,7 @@ class Variant:
     own_cache: bool = False
 
     def affects(self, words: Words) -> bool:
-        """Whether a command that has run is another one, or computes under other variables."""
+        """Whether the variant changes a recorded command, or its environment variables."""
         record = recorded(words)
         if record is None:
             return False

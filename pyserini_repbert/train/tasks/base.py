@@ -54,7 +54,7 @@ class Task(nn.Module, ABC):
     @property
     @abstractmethod
     def inputs_per_instance(self) -> int:
-        """How many of the inputs that `batch_size` counts an instance makes."""
+        """How many inputs, as `batch_size` counts them, an instance makes."""
 
     @abstractmethod
     def collate(self, instances: Sequence[Any]) -> Batch:
@@ -72,14 +72,14 @@ class Task(nn.Module, ABC):
         """Called once the model has what it takes of the base's weights by their names, before it has an adapter."""
 
     def look_at(self, instances: Iterator[Any]) -> None:
-        """Called with the instances to come before training begins, or goes on; those that are drawn come again."""
+        """Called with the coming instances before training begins or resumes; those drawn come again."""
 
     def notes(self) -> list[str]:
         """Lines for the model card, on what the recipe left open."""
         return []
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The weights as they are kept, from those in training."""
+        """The weights to keep, from those in training."""
         return tensors
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:

@@ -85,7 +85,7 @@ class PreTrainingTask(Task):
         return 1
 
     def ranking(self) -> dict[str, Any]:
-        """Nothing: what comes out is a base."""
+        """Empty: the result is a base."""
         return {}
 
     def collate(self, instances: Sequence[Any]) -> Batch:
