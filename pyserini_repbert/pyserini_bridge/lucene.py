@@ -14,10 +14,10 @@ from typing import Any
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_java
-from pyserini_repbert.pyserini_bridge.lucene_calls import calling
+from pyserini_repbert.pyserini_bridge.lucene_calls import calling, unanswered
 from pyserini_repbert.pyserini_bridge.prebuilt import prebuilt_index
 from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings, default_settings
-from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score, hits_of
+from pyserini_repbert.ranking import Candidate, Ranking, Run, by_score, hits_of
 
 HITS_AT_ONCE = 100_000  # Anserini keeps the stored passage of every hit: bounds the Java heap of a batch
 PASSAGE_FIELD = 'passage'  # in the raw JSON of an expanded or reweighted document: the text as it was
@@ -115,14 +115,7 @@ class LuceneSparseSearcher:
 
     def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
         """What `batch_search` finds, as a run."""
-        if len(queries) != len(qids):
-            raise InputError(f'{len(queries)} queries and {len(qids)} qids were given: expected as many of each')
-        if k < 1 or threads < 1:
-            raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
-        results: Run = dict.fromkeys(qids, NO_HITS)
-        if len(results) != len(qids):
-            twice = next(qid for i, qid in enumerate(qids) if qid in qids[:i])
-            raise InputError(f"qid '{twice}' was given twice: give every query a qid of its own")
+        results = unanswered(queries, qids, k, threads)
         with java_calls():
             self._fill(results, queries, min(k, self.size), threads)
         return results

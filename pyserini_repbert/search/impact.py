@@ -11,9 +11,9 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_java
 from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
-from pyserini_repbert.pyserini_bridge.lucene_calls import calling
+from pyserini_repbert.pyserini_bridge.lucene_calls import calling, unanswered
 from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
-from pyserini_repbert.ranking import NO_HITS, Candidate, Run, by_score, hits_of
+from pyserini_repbert.ranking import Candidate, Run, by_score, hits_of
 
 QUERY_UNIT = 100  # a query weight becomes a whole number of hundredths: Anserini's query weights are whole numbers
 
@@ -102,11 +102,7 @@ class EpicImpactSearcher:
 
     def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
         """What `batch_search` finds, as a run."""
-        if len(queries) != len(qids) or len(set(qids)) != len(qids):
-            raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
-        if k < 1 or threads < 1:
-            raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
-        results: Run = dict.fromkeys(qids, NO_HITS)
+        results = unanswered(queries, qids, k, threads)
         encoded = [(qid, self.query_encoder.encode(query)) for qid, query in zip(qids, queries, strict=True)]
         with java_calls():
             self._fill(results, [(qid, weights) for qid, weights in encoded if weights], min(k, self.size), threads)

@@ -15,12 +15,7 @@ _SETTINGS_KEPT = 4  # opened Lucene searchers with k1 and b of a client's choice
 
 
 class SparseSystems:
-    """Searchers of Lucene indexes, to be opened and used in the lane of Java.
-
-    Attributes
-    ----------
-    names : in their order
-    """
+    """Searchers of Lucene indexes, to be opened and used in the lane of Java."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -30,6 +25,7 @@ class SparseSystems:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Their names, in the order in which they were added."""
         return tuple(self._specs)
 
     def add_epic(self, place: str) -> None:

@@ -48,7 +48,7 @@ def layer_curve(
 
     Parameters
     ----------
-    reranker_of : gives the reranker that runs so many layers
+    reranker_of : the reranker that runs a given number of layers
     queries, lists : topics, and the candidates of each with their texts
     on_progress : called with the number of documents done since the last call
     """
