@@ -14,7 +14,7 @@ from pyserini_repbert.errors import DiskFullError
 
 @contextmanager
 def disk_space(path: str | os.PathLike[str], needed: str = '') -> Iterator[None]:
-    """An error for want of space becomes a DiskFullError that names `path` and what is free there.
+    """Turn an error for lack of space into a DiskFullError that names `path` and what is free there.
 
     Parameters
     ----------

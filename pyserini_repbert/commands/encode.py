@@ -21,7 +21,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def stored(options: argparse.Namespace) -> dict[str, Any]:
-    """How a dense and an EPIC bundle are stored alike."""
+    """Settings of how a bundle is stored, dense or EPIC."""
     return {
         'store_text': options.store_text,
         'shard_size': options.shard_size,
@@ -30,7 +30,7 @@ def stored(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def going(options: argparse.Namespace, part: Part, update: Callable[[int], object]) -> dict[str, Any]:
-    """How the encoding of either goes."""
+    """Settings of how its encoding proceeds."""
     return {
         'part': part,
         'resume': options.resume,

@@ -132,7 +132,7 @@ class _Builder:
             self._now = None
 
     def taken(self) -> Cut:
-        """What was gathered; another cut begins."""
+        """The cut gathered so far; the next one begins empty."""
         self._close()
         found = Cut(self._size - self.room, self._sum.hexdigest(), tuple(self._spans))
         self._begin()

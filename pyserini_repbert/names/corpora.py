@@ -26,7 +26,7 @@ def open_corpus(
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
 ) -> Corpus:
-    """What a user calls a corpus.
+    """The corpus that a path or a name means.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class NamedIndex:
 
     @property
     def is_built(self) -> bool:
-        """Whether it is there, whole."""
+        """Whether the whole index is there."""
         return (self.folder / MANIFEST).is_file()
 
     @property

@@ -36,7 +36,7 @@ def find_sparse(
     on_build: Callable[[Path], object] | None = None,
     download: bool = False,
 ) -> SparseIndex:
-    """What a sparse technique is.
+    """The index and the settings that a sparse technique means.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def texts_opener(
     fields: Iterable[str] = (),
     download: bool = False,
 ) -> Callable[[Iterable[str]], PassageTexts]:
-    """What gives the texts of the docids that are wanted (a corpus is read then, and keeps only those).
+    """A function from docids to their texts (a corpus is read when it is called, and keeps only those).
 
     The place is opened now: one that is not there is noticed before a model is loaded.
 

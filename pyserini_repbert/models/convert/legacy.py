@@ -26,7 +26,7 @@ def check_absent(target: Path) -> None:
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """`folder` with what is needed of a .zip. Raises DamagedFileError for another file."""
+    """Unpack what is needed of a .zip into `folder`, and return it. Raises DamagedFileError for another file."""
     try:
         with zipfile.ZipFile(archive) as stream:
             for member in stream.infolist():
