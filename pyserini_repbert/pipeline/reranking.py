@@ -134,17 +134,26 @@ def run_stages(
     )
 
 
+def opened_stages(stages: Sequence[StageSpec], settings: Settings) -> Sequence[StageSpec] | Sequence[Stage]:
+    """The stages, opened if they run in this process: `run_stages` takes them for one run after another."""
+    if settings.spread is not None or len(settings.devices) > 1:
+        return stages
+    return _opening(stages, settings).open(settings.devices[0])
+
+
+def _opening(stages: Sequence[StageSpec], settings: Settings) -> Opening:
+    return Opening(tuple(stages), settings.precision, settings.backend, settings.token_budget)
+
+
 def _runner(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> Runner:
-    opened = [stage for stage in stages if isinstance(stage, Stage)]
+    specs = [stage for stage in stages if isinstance(stage, StageSpec)]
+    here = opened_stages(specs, settings) if specs else stages
+    opened = [stage for stage in here if isinstance(stage, Stage)]
     if opened:
         return LocalRunner(opened)
-    specs = tuple(stage for stage in stages if isinstance(stage, StageSpec))
-    opening = Opening(specs, settings.precision, settings.backend, settings.token_budget)
     if settings.spread is not None:
-        return settings.spread(opening, settings.devices[0])
-    if len(settings.devices) > 1:
-        return PoolRunner(opening, settings.devices)
-    return LocalRunner(opening.open(settings.devices[0]))
+        return settings.spread(_opening(specs, settings), settings.devices[0])
+    return PoolRunner(_opening(specs, settings), settings.devices)
 
 
 def _common(topics: Sequence[Query], run: Run) -> list[Query]:

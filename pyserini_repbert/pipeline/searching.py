@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from pyserini_repbert.encode.opening import query_encoder
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.reranking import Reranked, Settings, run_stages
+from pyserini_repbert.pipeline.reranking import Reranked, Settings, opened_stages, run_stages
 from pyserini_repbert.pipeline.specs import StageSpec
+from pyserini_repbert.pipeline.stages import Stage
 from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.record import Input, Model, checksum
@@ -113,9 +115,18 @@ class Found(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What a request names, opened; `indexes` and `models` are for records."""
+    """What a request names, opened.
 
-    stage: FirstStage
+    Attributes
+    ----------
+    first, stages : the first stage and the rerankers; those of several devices open theirs themselves
+    texts : gives the passages to rerank, where the first stage does not
+    indexes, models : for records
+    """
+
+    first: FirstStage
+    stages: Sequence[StageSpec] | Sequence[Stage]
+    texts: Callable[[Iterable[str]], PassageTexts] | None
     indexes: tuple[Input, ...]
     models: tuple[Model, ...]
 
@@ -133,10 +144,7 @@ def search(
     `already` is what `opened` gave for the request, for one search after another.
     What cannot be had is refused before anything is searched; raises what its parts raise.
     """
-    combiner(len(request.sparse) + request.is_dense, request.method, None, request.alpha, request.rrf_k)
-    apart = request.corpus if request.stages and not request.build else None
-    texts = texts_opener(apart, None) if apart else None
-    stage, indexes, models = already or opened(request, watcher)
+    stage, stages, texts, indexes, models = already or opened(request, watcher)
     depth = max(hits, request.stages[0].k) if request.stages else hits
     run: Run = {}
     parts: list[Run] = [{} for _ in stage.names]
@@ -155,7 +163,7 @@ def search(
         reranked = run_stages(
             topics,
             run,
-            request.stages,
+            stages,
             texts or stage,
             request.settings,
             on_total=lambda total: watcher.begins('rerank', total, 'inputs'),
@@ -169,7 +177,10 @@ def search(
 
 
 def opened(request: Request, watcher: Watcher) -> Opened:
-    """The searchers that a request names, in the order in which their rankings are fused."""
+    """What a request names; its searchers are in the order in which their rankings are fused."""
+    combiner(len(request.sparse) + request.is_dense, request.method, None, request.alpha, request.rrf_k)
+    apart = request.corpus if request.stages and not request.build else None
+    texts = texts_opener(apart, None) if apart else None
     device = request.settings.devices[0]
     named: list[tuple[str, Any]] = []
     for spec in request.sparse:
@@ -186,7 +197,8 @@ def opened(request: Request, watcher: Watcher) -> Opened:
     names, searchers = zip(*named, strict=True)
     formula = (request.method, request.alpha, request.rrf_k, request.depth)
     stage = FirstStage(names, searchers, *formula, request.remove_duplicates)
-    return Opened(stage, tuple(indexes), used_models(stage.encoders()))
+    stages = opened_stages(request.stages, request.settings)
+    return Opened(stage, stages, texts, tuple(indexes), used_models(stage.encoders()))
 
 
 def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSearcher | LuceneVectorSearcher, Path]:

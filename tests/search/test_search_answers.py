@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,10 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.pipeline import runners, searching
+from pyserini_repbert.pipeline.searching import Request
+from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.ranking import Candidate, Query, Ranking
 
 
 @pytest.fixture
@@ -79,6 +83,24 @@ def test_explain_is_for_questions(bundle, tmp_path, capsys):
     flags = ['--topics', str(tmp_path / 't.tsv'), '--index', str(bundle), '--output', str(tmp_path / 'o'), '--explain']
     assert run(main, flags) == 2
     assert '--explain is for --query' in capsys.readouterr().err and not (tmp_path / 'o').exists()
+
+
+def test_a_reranker_is_opened_once_and_refused_before_anything_is_searched(
+    bundle, cross_encoder_folder, monkeypatch, capsys
+):
+    opened, mono = [], str(cross_encoder_folder('monobert'))
+    really = runners.open_reranker
+    monkeypatch.setattr(runners, 'open_reranker', lambda *given, **own: opened.append(1) or really(*given, **own))
+    request = Request(str(bundle), stages=(parse_stage(f'{mono}@2'),))
+    watcher = SimpleNamespace(begins=lambda what, total, unit: int, building=lambda index: int)
+    already = searching.opened(request, watcher)
+    for text in ('red cat', 'a dog'):
+        found = searching.search(request, [Query('q', text)], 3, watcher, already=already)
+        assert len(found.run['q']) == 3 and len(found.models) == 2
+    assert opened == [1]
+    monkeypatch.setattr(searching.FirstStage, 'run', lambda *given: pytest.fail('searched'))
+    assert run(main, ['--index', str(bundle), '--query', 'red cat', '--rerank', 'nobody@2', '--quiet']) == 2
+    assert "'nobody'" in capsys.readouterr().err
 
 
 def test_a_prompt_answers_until_it_ends(bundle, monkeypatch):
