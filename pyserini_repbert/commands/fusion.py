@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import finite_number, parser, positive_int, progress, usage, zero_or_more
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.garbage import no_collection
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Ranking, Run
@@ -65,7 +66,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
             n_queries += 1
             yield queries[0][0], combine([ranking for _, ranking in queries])
 
-    with progress(None, 'fusion', 'query', options.quiet) as bar:
+    with progress(None, 'fusion', 'query', options.quiet) as bar, no_collection():
         try:
             write_run(options.output, fused(), options.output_format, options.tag)
         except (OutOfStep, ScatteredQueryError):

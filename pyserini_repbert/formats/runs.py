@@ -16,6 +16,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.formats.run_parser import MSMARCO_COLUMNS, TREC_COLUMNS, Array, line_blocks, stretches
 from pyserini_repbert.formats.run_scores import SCORE_DIGITS, strictly_decreasing
+from pyserini_repbert.garbage import no_collection
 from pyserini_repbert.ranking import Ranking, Run
 
 __all__ = [
@@ -46,6 +47,7 @@ class RunFormat(StrEnum):
     MSMARCO = 'msmarco'
 
 
+@no_collection()
 def read_run(path: StrPath, depth: int | None = None) -> Run:
     """A run file in either format, told apart by its number of columns; lines may come in any order.
 
@@ -221,7 +223,9 @@ def _woven(*columns: str | Sequence[str]) -> str:
 
 def _check_names(qid: str, docids: Sequence[str]) -> None:
     for what, names in (('qid', [qid]), ('docid', docids)):
-        if '' in names or _FORBIDDEN.search(''.join(names)):
+        text = ''.join(names)
+        fine = text.isprintable() and ' ' not in text  # which nothing forbidden is: quicker than the pattern
+        if '' in names or not (fine or _FORBIDDEN.search(text) is None):
             bad = next(name for name in names if not name or _FORBIDDEN.search(name))
             raise InputError(
                 f'{what} {bad!r} of query {qid!r} is empty or has white space, or what is no character: '

@@ -167,6 +167,15 @@ def test_the_common_forms_take_the_fast_way(tmp_path, monkeypatch):
         assert read_run(written(tmp_path, content))
 
 
+@pytest.mark.parametrize('longest', [1, 6, 7, 8, 15, 16, 17, 63, 64, 65, 200])
+@pytest.mark.parametrize('line', ['q\t{}\t{}\n', 'q Q0 {} {} -1.5 t\n'])
+def test_docids_of_any_length_take_the_fast_way(tmp_path, monkeypatch, longest, line):
+    monkeypatch.setattr(run_blocks, '_line_by_line', None)
+    docids = [('é' * longest)[: n // 2] + 'x' * (n % 2) + 'y' * (n // 2) for n in range(1, longest + 1)]
+    content = ''.join(line.format(docid, rank) for rank, docid in enumerate(docids, 1))
+    assert sorted(read_run(written(tmp_path, content))['q'].docids) == sorted(docids)
+
+
 GOOD = {3: 'q\tdoc{}\t{}\n', 6: 'q Q0 doc{} {} 0.{:03d} t\n'}
 
 

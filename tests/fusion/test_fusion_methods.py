@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -42,6 +44,40 @@ def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
     assert fused.docids[:3] == ('p', 'q', 'r')
     assert len(set(fused.scores[:3])) == 1
     assert fuse(runs[::-1], 'rrf')['1'] == fused
+
+
+@pytest.mark.parametrize('k', [1, 2, 3, 4, 5, 6, 7, 8, None])
+def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
+    """b, d, e 3 each, after z 4 and before the pair a, c 2 each, and y 1 alone."""
+    first = {'q': Ranking(['z', 'd', 'c', 'y'], [8.0, 6.0, 4.0, 2.0])}
+    second = {'q': Ranking(['e', 'b', 'a'], [6.0, 6.0, 4.0])}
+    fused = fuse([first, second], 'interpolation', k=k)['q']
+    assert fused == Ranking(['z', 'b', 'd', 'e', 'a', 'c', 'y'], [4.0, 3.0, 3.0, 3.0, 2.0, 2.0, 1.0])[:k]
+
+
+def test_scores_keep_their_sign_at_zero():
+    """0 times -3 is -0.0, and stays so where the other run lacks the document."""
+    fused = fuse([{'q': Ranking(['b'], [-3.0])}, {'q': Ranking([], [])}], 'interpolation', alpha=0)['q']
+    assert repr(fused.scores) == '(-0.0,)'
+
+
+def test_one_rrf_after_another_with_other_constants():
+    """What ranks count is kept between calls, for its own constant only."""
+    for rrf_k, expected in ((1, [1 / 2, 1 / 3]), (60, [1 / 61, 1 / 62]), (1, [1 / 2, 1 / 3])):
+        assert list(fuse([{'q': Ranking(['a', 'b'], [2, 1])}], 'rrf', rrf_k=rrf_k)['q'].scores) == expected
+
+
+def test_the_collector_of_garbage_is_as_before():
+    for turn in (gc.enable, gc.disable):
+        turn()
+        try:
+            before = gc.isenabled()
+            fuse([A, B])
+            with pytest.raises(AttributeError):
+                fuse([{'q': None}, B])
+            assert gc.isenabled() is before
+        finally:
+            gc.enable()
 
 
 def test_interpolation():
