@@ -161,11 +161,10 @@ def _column(codes: Array, ends: Array, column: int) -> bytes:
 def _words(codes: Array, starts: Array, lengths: Array, offset: int) -> Array:
     """The eight bytes from `offset` of each value, uint64; NUL behind its end."""
     words = np.ndarray(len(codes) - _WORD + 1, dtype='<u8', buffer=codes.data, strides=(1,))
-    if offset == 0 and lengths.min() >= _WORD:
-        return words[starts]
     if offset:
         starts = np.minimum(starts + offset, len(words) - 1)
-    return words[starts] & _MASKS[np.clip(lengths - offset, 0, _WORD)]
+    found: Array = words[starts] & _MASKS[np.clip(lengths - offset, 0, _WORD)]
+    return found
 
 
 def _decoded(values: bytes) -> list[str]:
