@@ -1,4 +1,5 @@
 """Fusing two runs of MS MARCO's size: in memory against Pyserini's and ranx's RRF, and from file to file on one core.
+And reading one of them, in TREC's format, against pandas (which neither sorts nor groups it), Pyserini and ranx.
 
     python benchmarks/fusion.py [--queries 6980] [--hits 1000]
 
@@ -92,6 +93,44 @@ def ranx_task(runs: tuple[Run, Run], n_hits: int) -> Callable[[], object]:
     return lambda: ranx.fuse(runs=theirs, method='rrf', params={'k': 60})
 
 
+# Each reader by name: what it imports, and its expression for the run in the file `path`.
+READERS = {
+    'pyserini_repbert': ('from pyserini_repbert.formats.runs import read_run', 'read_run(path)'),
+    'pandas': ('import pandas', "pandas.read_csv(path, sep=' ', header=None, dtype={0: str, 2: str})"),
+    'Pyserini': ('from pyserini.trectools import TrecRun', 'TrecRun(path)'),
+    'ranx': ('import ranx', "ranx.Run.from_file(path, kind='trec')"),
+}
+_READ = """
+import sys, time
+path = sys.argv[1]
+{imports}
+before = time.process_time()
+run = {call}
+taken = time.process_time() - before
+peak = next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))
+print(taken, int(peak) / 1024)
+"""
+
+
+def reading(run: Run) -> dict[str, tuple[float, float]]:
+    """Reader -> its processor seconds for a TREC run file, and the peak memory of its process in MB (on Linux)."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / 'run.trec')
+        write_run(path, run, 'trec')
+        print(f'reading a TREC run of {sum(map(len, run.values()))} lines, {Path(path).stat().st_size / 1e6:.0f} MB:')
+        for name, (imports, call) in READERS.items():
+            command = [sys.executable, '-W', 'ignore', '-c', _READ.format(imports=imports, call=call), path]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                print(f'{name:<16} not measured: {done.stderr.strip().splitlines()[-1]}')
+                continue
+            taken, peak = map(float, done.stdout.split()[-2:])
+            found[name] = taken, peak
+            print(f'{name:<16} {taken:7.2f} s, {peak:6.0f} MB')
+    return found
+
+
 def file_to_file(runs: tuple[Run, Run]) -> tuple[float, float, float]:
     """Processor and wall-clock seconds of the fusion command on one core, and the megabytes that it reads."""
     with tempfile.TemporaryDirectory() as folder:
@@ -136,6 +175,10 @@ def main() -> None:
         theirs = seconds(make(runs, options.hits))
         print(f'{name:<16} rrf            {theirs:7.2f} s')
         told += [Figure(f'{method}: RRF of {name}', theirs / ours[method], 'x', GOAL_RATIO) for method in ours]
+    read = reading(runs[0])
+    taken, peak = read.pop('pyserini_repbert')
+    told += [Figure('reading one TREC run', taken, 's'), Figure('reading one TREC run, peak memory', peak, 'MB')]
+    told += [Figure(f'reading one TREC run: {name}', theirs / taken) for name, (theirs, _) in read.items()]
     taken, wall, size = file_to_file(runs)
     print(f'file to file, one core, {size:.0f} MB in: {taken:.1f} s, {wall:.1f} s by the clock')
     full = (options.queries, options.hits) == (6980, 1000)
