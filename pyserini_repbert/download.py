@@ -108,10 +108,15 @@ def fetch(
 
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
-        known = {401: 'it wants a login', 403: 'it wants a login, or refuses', 404: 'moved or removed'}
-        known |= {410: 'removed', 429: 'too many requests'}
-        return f'status {error.code}, {known.get(error.code, error.reason)}'
+        return status_text(error.code)
     return ' '.join(str(getattr(error, 'reason', None) or error).split()) or type(error).__name__
+
+
+def status_text(code: int) -> str:
+    """What an answer's status says of a file that was asked for: 'status 404, moved or removed'."""
+    known = {401: 'it wants a login', 403: 'it wants a login, or refuses', 404: 'moved or removed'}
+    known |= {410: 'removed', 429: 'too many requests'}
+    return f'status {code}, {known.get(code) or http.client.responses.get(code, "unknown")}'
 
 
 def _page(start: bytes, content_type: str, address: str) -> str:
@@ -140,6 +145,10 @@ def _receive(address: str, part: Path, on_progress: Callable[[int], object] | No
     except urllib.error.HTTPError as error:
         if error.code != 416:  # "range not satisfiable": all bytes are here already
             raise
+        size = error.headers.get('Content-Range', '').rpartition('/')[2]
+        if size.isascii() and size.isdigit() and int(size[:20]) != done:  # of another file, which was there before
+            part.unlink()
+            return _receive(address, part, on_progress)
         return ''
     with response:
         first = response.read(_PAGE)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
 import pytest
 import torch
+from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.errors import DamagedFileError, DiskFullError, MissingResourceError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
 
@@ -54,3 +56,41 @@ def test_a_repository_without_weights_is_refused(tmp_path, monkeypatch):
     with pytest.raises(DamagedFileError, match='it is no checkpoint'):
         open_checkpoint('monobert-large', 'rerankers')
     assert not (Path(catalog.cache_folder()) / 'checkpoints').exists()
+
+
+def refused(status):
+    response = type('Response', (), {'status_code': status, 'headers': {}, 'request': None})()
+    error = HfHubHTTPError('Client error', response=response)
+    wrapped = LocalEntryNotFoundError('not in the cache')
+    wrapped.__cause__ = error
+    return wrapped
+
+
+@pytest.mark.parametrize(
+    ('error', 'message'),
+    [
+        (refused(401), 'status 401, it wants a login'),
+        (refused(503), 'status 503, Service Unavailable'),
+        (json.JSONDecodeError('Expecting value', '<html>', 0), 'what answers there is not the hub, a page'),
+        (RuntimeError('Server disconnected'), 'Server disconnected'),
+        (ConnectionResetError(), 'ConnectionResetError'),
+    ],
+)
+def test_what_the_hub_may_answer_is_one_line(monkeypatch, error, message):
+    def snapshot_download(repository, **_):
+        raise error
+
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setattr('huggingface_hub.snapshot_download', snapshot_download)
+    with pytest.raises(MissingResourceError, match=rf"^'monobert-large' .* could not be fetched from .* \({message}"):
+        open_checkpoint('monobert-large', 'rerankers')
+
+
+def test_a_full_disk(monkeypatch):
+    def snapshot_download(repository, **_):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setattr('huggingface_hub.snapshot_download', snapshot_download)
+    with pytest.raises(DiskFullError, match='the disk is full'):
+        open_checkpoint('monobert-large', 'rerankers')

@@ -58,6 +58,13 @@ def zipped(**members: bytes) -> bytes:
     return made.getvalue()
 
 
+def marked(content: bytes, local: int, central: int, value: int) -> bytes:
+    """A zip file with a byte changed in its only member's header, and in the directory's copy of it."""
+    made = bytearray(content)
+    made[made.index(b'PK\x03\x04') + local] = made[made.index(b'PK\x01\x02') + central] = value
+    return bytes(made)
+
+
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Web]:
     """All three resources as they should be, below a mirror; an empty cache."""
@@ -138,6 +145,9 @@ LOGIN = b'<html><form><input type="password"></form></html>'
         ({'content': b'<html>Moved', 'content_type': 'text/html; charset=utf-8'}, 'a web page came instead'),
         ({'content': zipped(other=RUN)}, 'holds folder/other.tsv, expected run*.tsv: its layout has changed'),
         ({'content': zipped(run=RUN)[:-30]}, 'zipped.zip is not a whole archive'),
+        ({'content': zipped(run=RUN).replace(RUN, RUN[::-1])}, 'is not a whole archive (Bad CRC-32'),
+        ({'content': marked(zipped(run=RUN), 6, 8, 1)}, 'password required for extraction: its packing has changed'),
+        ({'content': marked(zipped(run=RUN), 8, 10, 97)}, 'is not supported: its packing has changed'),
         ({'content': b'x' * 90, 'cut': 40}, 'the connection ended after 40 of 90 bytes): try again'),
     ],
 )
@@ -162,6 +172,14 @@ def test_an_interrupted_download_goes_on(web: Web, tmp_path: Path) -> None:
     assert fetch(tmp_path) == 0
     assert web.asked[-1] == ('a.example/zipped.zip', 200)
     assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN * 3000
+
+
+def test_what_is_left_of_a_longer_file_is_not_taken_for_the_whole(web: Web, tmp_path: Path) -> None:
+    downloads(tmp_path).mkdir(parents=True)
+    (downloads(tmp_path) / 'zipped.zip.part').write_bytes(b'x' * 5000)
+    assert fetch(tmp_path) == 0
+    assert [first for path, first in web.asked if 'zipped' in path] == [5000, 0]
+    assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
 
 
 def test_another_file_than_published_or_than_fetched_before(

@@ -52,6 +52,10 @@ def running(web: Web) -> Iterator[Web]:
         def _send(self, answer: Answer, first: int) -> None:
             if answer.status != 200:
                 return self.send_error(answer.status)
+            if first >= len(answer.content) > 0:
+                self.send_response(416)
+                self.send_header('Content-Range', f'bytes */{len(answer.content)}')
+                return self.end_headers()
             self.send_response(206 if first else 200)
             self.send_header('Content-Type', answer.content_type)
             self.send_header('Content-Length', str(len(answer.content) - first))

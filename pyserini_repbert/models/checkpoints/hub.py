@@ -8,9 +8,9 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.download import is_offline
+from pyserini_repbert.download import is_offline, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
-from pyserini_repbert.files import atomic_folder
+from pyserini_repbert.files import atomic_folder, disk_full
 from pyserini_repbert.mirror import mirrored
 
 _FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
@@ -44,7 +44,6 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
 
 def _snapshot(name: str, repository: str, revision: str | None, size: str, address: str) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     offline = is_offline()
     endpoint = mirrored(_HUB)
@@ -54,13 +53,28 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
         found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _WEIGHTS], **hub))
         if not (found / _WEIGHTS).is_file():
             found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        reason = 'downloads are off' if offline else f'{str(error).splitlines()[0]}'
+    except Exception as error:  # the client raises what its HTTP library met, or its parser in a page that is no answer
+        if isinstance(error, OSError) and (full := disk_full(error, None, size)):
+            raise full from error
+        reason = 'downloads are off' if offline else _reason(error)
         raise MissingResourceError(
             f"'{name}' ({size}) is not here and could not be fetched from {address} ({reason}): fetch its files "
             'and give their folder instead of the name'
         ) from error
     return found
+
+
+def _reason(error: BaseException) -> str:
+    from huggingface_hub.errors import HfHubHTTPError
+
+    cause: BaseException | None = error
+    while cause is not None:  # a refusal is wrapped in 'not in the cache, and could not be reached'
+        if isinstance(cause, HfHubHTTPError):
+            return status_text(cause.response.status_code)
+        cause = cause.__cause__
+    if isinstance(error, (ValueError, TypeError, LookupError)):
+        return 'what answers there is not the hub, a page that wants a login say'
+    return next(iter(str(error).splitlines()), '') or type(error).__name__
 
 
 def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) -> None:

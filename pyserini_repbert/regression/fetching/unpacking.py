@@ -89,13 +89,24 @@ def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[byt
                 found = [name for name in names if fnmatch.fnmatchcase(Path(name).name, pattern)]
                 if not found:
                     raise _other_layout(archive, pattern, names)
-                yield ((name, packed.open(name)) for name in found)
+                yield ((name, _opened(packed, name, archive)) for name in found)
         else:
             with tarfile.open(archive) as tar:
                 yield _tar_members(tar, archive, pattern)
     except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
-        why = '; '.join(str(error).splitlines())
+        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(
+            ':'
+        )  # tarfile's other lines: each kind tried
         raise DamagedFileError(f'{damaged} ({why}): delete it and fetch it again') from error
+
+
+def _opened(packed: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
+    try:
+        return packed.open(name)
+    except RuntimeError as error:  # a password is wanted, or it is packed in a way that Python does not know
+        raise DamagedFileError(
+            f'{archive}: {error}: its packing has changed; unpack it by hand, see its source'
+        ) from error
 
 
 def _tar_members(tar: tarfile.TarFile, archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
