@@ -19,9 +19,12 @@ from mteb.models import CrossEncoderProtocol, EncoderProtocol, SearchProtocol
 from mteb.types import PromptType
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
+from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.fusion import interleave
 from pyserini_repbert.interop.mteb import DenseSearch, HybridSearch, RepBertEncoder, RerankerCrossEncoder, SparseSearch
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.search import RepBertSearcher
 
@@ -107,6 +110,33 @@ def test_dense(tiny_checkpoint, tmp_path):
     assert found == {qid: _scores(hits) for qid, hits in own.items()}
     first = [RELEVANT[qid].get(hits[0].docid, 0) for qid, hits in own.items()]
     assert measures['ndcg_at_1'] == pytest.approx(np.mean(first), abs=1e-5)
+
+
+class WholeDemo(_Task):
+    metadata = _metadata('WholeDemo', 'Retrieval')
+
+    def load_data(self, *args, **kwargs):
+        passages, topics = list(open_corpus('demo')), load_topics('demo')
+        texts = {'id': [own.docid for own in passages], 'text': [own.text for own in passages]}
+        corpus = Dataset.from_dict({**texts, 'title': [''] * len(passages)})
+        queries = Dataset.from_dict({'id': [own.qid for own in topics], 'text': [own.text for own in topics]})
+        data = RetrievalSplitData(corpus=corpus, queries=queries, relevant_docs=load_qrels('demo'), top_ranked=None)
+        self.dataset = {'default': {'test': data}}
+        self.data_loaded = True
+
+
+@pytest.mark.slow
+def test_dense_on_the_demo_has_the_figures_of_evaluate(tmp_path):
+    measures, _ = _evaluated(DenseSearch('repbert-demo'), WholeDemo(), tmp_path / 'predictions')
+    encode_corpus(open_corpus('demo'), RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
+    topics = load_topics('demo')
+    texts, qids = [own.text for own in topics], [own.qid for own in topics]
+    run = RepBertSearcher(tmp_path / 'dense').rankings(texts, qids, 1000)
+    own = evaluate(run, load_qrels('demo'), parse_measures(['nDCG@10', 'RR@10', 'R@100'])).means
+    print(own)
+    assert list(own.values()) == pytest.approx(
+        [measures[name] for name in ('ndcg_at_10', 'mrr_at_10', 'recall_at_100')], abs=1e-5
+    )
 
 
 def test_dense_among_candidates(tiny_checkpoint, tmp_path):
