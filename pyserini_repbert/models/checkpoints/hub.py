@@ -8,9 +8,10 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.disk import disk_full
 from pyserini_repbert.download import is_offline, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
-from pyserini_repbert.files import atomic_folder, disk_full
+from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.mirror import mirrored
 
 _FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
