@@ -104,6 +104,19 @@ class Bundle(Generic[_Settings, _Shard]):
         shard = int(np.searchsorted(self._starts, row, side='right')) - 1
         return self.shards[shard].docids[row - int(self._starts[shard])]
 
+    def docids(self, rows: NDArray[np.int64]) -> list[str]:
+        """The docids of many rows: less work than one by one."""
+        numbers = np.searchsorted(self._starts, rows, side='right') - 1
+        found = [''] * len(rows)
+        for number in np.unique(numbers).tolist():
+            places = np.flatnonzero(numbers == number)
+            own: list[str] = self.shards[number].docids.many(rows[places] - self._starts[number])
+            if len(places) == len(rows):
+                return own
+            for place, docid in zip(places.tolist(), own, strict=True):
+                found[place] = docid
+        return found
+
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
         """int64 (n,): the row of each docid, counted over all shards; -1 for a docid that is not here.
 

@@ -67,6 +67,10 @@ class FaissFolder:
         """The docid of a row."""
         return self._docids[row]
 
+    def docids(self, rows: NDArray[np.int64]) -> list[str]:
+        """The docids of many rows."""
+        return [self._docids[row] for row in rows.tolist()]
+
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Scores and rows of one query's k best, and of all that tie with the last of them."""
         wanted = min(k, len(self))

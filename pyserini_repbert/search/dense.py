@@ -205,7 +205,7 @@ class RepBertSearcher:
             found = self._on_gpus.search(vectors, k, on_progress)
         else:
             found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
-        return [_ranking(top, self.index.docid, k) for top in found]
+        return [_ranking(top, self.index.docids(top.rows), k) for top in found]
 
 
 def check_encoder(
@@ -229,10 +229,9 @@ def encoded(encoder: QueryEncoder, queries: Sequence[str], dimension: int) -> ND
     return np.asarray(vectors, dtype=np.float32).reshape(len(queries), dimension)
 
 
-def _ranking(top: exact.TopRows, docid: Callable[[int], str], k: int) -> Ranking:
+def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:
     """The k best by (-score, docid); `top` is by score already, and holds all that tie with the k-th."""
     scores = top.scores.tolist()
-    docids = [docid(row) for row in top.rows.tolist()]
     start = 0
     for end in range(1, len(scores) + 1):
         if end == len(scores) or scores[end] != scores[start]:
