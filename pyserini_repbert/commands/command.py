@@ -41,6 +41,7 @@ _Number = TypeVar('_Number', int, float)
 
 def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
     """Run a command; an error on purpose, or a file that cannot be opened, becomes one line on stderr and status 2."""
+    os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')  # read when PyTorch or FAISS is loaded, see docs/environment.md
     logging.basicConfig(format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr)
     try:
         return main(sys.argv[1:] if arguments is None else arguments) or 0
@@ -182,6 +183,25 @@ def threads(text: str) -> int:
     if value > MAX_THREADS:
         raise argparse.ArgumentTypeError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
     return value
+
+
+def add_threads(parser: argparse._ActionsContainer) -> None:
+    """--threads, for `use_threads`."""
+    parser.add_argument('--threads', type=threads, help='CPU threads at most; by default as OMP_NUM_THREADS says')
+
+
+def use_threads(number: int | None) -> None:
+    """Models, FAISS and tokenizers compute with so many threads from now on; None leaves it to the environment.
+
+    Libraries that are not loaded yet read it from the environment when they are, here and in processes started later.
+    """
+    if number is None:
+        return
+    os.environ |= {'OMP_NUM_THREADS': str(number), 'RAYON_NUM_THREADS': str(number)}
+    if torch := sys.modules.get('torch'):
+        torch.set_num_threads(number)
+    if faiss := sys.modules.get('faiss'):
+        faiss.omp_set_num_threads(number)
 
 
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:

@@ -52,7 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--shard', default='0/1', metavar='I/N', help='encode the I-th of N parts, I from 0')
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    parser.add_argument('--threads', type=command.threads, help="CPU threads; by default PyTorch's own number")
+    command.add_threads(parser)
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
     planned.add_arguments(parser)
     begun = parser.add_mutually_exclusive_group()
@@ -75,10 +75,7 @@ def main(arguments: list[str]) -> int | None:
     from pyserini_repbert.names.corpora import open_corpus
 
     forbid_downloads(options.offline)
-    if options.threads:
-        import torch
-
-        torch.set_num_threads(options.threads)
+    command.use_threads(options.threads)
     if about_a_plan:
         manifest = planned.run(options, 'dense')
         return _report(options.output, manifest) if manifest is not None else 0

@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Sequence
 
 from pyserini_repbert.commands import planned, recording
-from pyserini_repbert.commands.command import add_corpus_form, positive_int, precision, progress, zero_or_more
+from pyserini_repbert.commands.command import (
+    add_corpus_form,
+    add_threads,
+    positive_int,
+    precision,
+    progress,
+    use_threads,
+    zero_or_more,
+)
 from pyserini_repbert.commands.encode import add_model_arguments, going, stored
 
 _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
@@ -25,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--shard', default='0/1', metavar='I/N', help='encode the I-th of N parts, I from 0')
     parser.add_argument('--shard-size', type=positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=positive_int, help='padded tokens in a batch')
+    add_threads(parser)
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
     planned.add_arguments(parser)
     _add_begun_arguments(parser)
@@ -40,6 +49,7 @@ def _add_begun_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     """Build the bundle and say what it takes; `arguments` are the command's, as given."""
     about_a_plan = planned.check(options, arguments)
+    use_threads(options.threads)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, epic_encoding

@@ -67,6 +67,8 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
         command.add_precision_arguments(parser)
     parser.add_argument('--backend', default='torch', choices=('torch', 'onnx', 'onnx-int8'), help='what runs models')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    if precision_too:
+        command.add_threads(parser)
     parser.add_argument('--drop-rest', action='store_true', help='drop candidates that a stage does not take')
     parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, for other settings without a model')
     parser.add_argument(
@@ -83,6 +85,7 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
+    command.use_threads(options.threads)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.formats.runs import check_format, default_tag
 

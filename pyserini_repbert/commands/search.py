@@ -75,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
-    parser.add_argument('--threads', type=command.threads, default=1, help="1 leaves PyTorch's own setting")
+    command.add_threads(parser)
     parser.add_argument('--batch-size', type=command.positive_int, default=512, help='topics searched together')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a query')
     parser.add_argument('--build', action='store_true', help="build a catalog index that isn't there")
@@ -96,6 +96,7 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
+    command.use_threads(options.threads)
     if (options.topics is None) != (options.output is None):
         raise command.usage('--output is for --topics: give both, or ask a --query')
     if options.topics_format != 'default' and options.topics is None:
@@ -131,8 +132,7 @@ def _cluster(options: argparse.Namespace) -> Iterator[Callable[[DenseBundle], Se
     from pyserini_repbert.cluster.ray_fleet import connected
     from pyserini_repbert.cluster.searching import ClusterSearch
 
-    threads = options.threads if options.threads > 1 else None
-    with connected(options.ray, threads, options.device != 'cpu') as fleet:
+    with connected(options.ray, options.threads, options.device != 'cpu') as fleet:
         yield lambda bundle: ClusterSearch(fleet, bundle, options.device)
 
 
@@ -255,7 +255,7 @@ def _request(options: argparse.Namespace) -> Request:
         options.build,
         options.download,
         options.max_length,
-        options.threads,
+        options.threads or 1,
         options.batch_size,
         options.k1,
         options.b,

@@ -25,7 +25,7 @@ def make_parser() -> command.Parser:
     )
     parser.add_argument('--output', help='the checkpoint folder; default: runs/NAME')
     parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
-    parser.add_argument('--threads', type=command.threads, help="CPU threads; by default PyTorch's own number")
+    command.add_threads(parser)
     parser.add_argument(
         '--logs', default='csv', choices=('csv', 'tensorboard'), help='event files too, in tensorboard/ beside log.csv'
     )
@@ -44,10 +44,7 @@ def main(arguments: list[str]) -> int | None:
 
     forbid_downloads(options.offline)
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
-    if options.threads:
-        import torch
-
-        torch.set_num_threads(options.threads)
+    command.use_threads(options.threads)
     from pyserini_repbert.train.training import train
 
     done = train(

@@ -1,5 +1,10 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
+from pyserini_repbert.__main__ import _dispatch as dispatch
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.errors import InputError, MismatchError
 
@@ -23,3 +28,30 @@ def test_parameters_that_help_are_shown_as_flags(error, line, capsys):
 
     assert run(main, []) == 2
     assert capsys.readouterr().err == line
+
+
+def test_threads_wait_asleep_and_are_as_many_as_asked_for():
+    """In a process of its own: OpenMP's settings are read once, when PyTorch is loaded."""
+    script = (
+        'from pyserini_repbert.commands.command import run, use_threads\n'
+        'def main(arguments):\n'
+        '    use_threads(1)\n'
+        '    import os, torch, faiss\n'
+        "    print(torch.get_num_threads(), faiss.omp_get_max_threads(), os.environ['OMP_WAIT_POLICY'])\n"
+        '    use_threads(2)\n'
+        '    print(torch.get_num_threads(), faiss.omp_get_max_threads())\n'
+        'run(main, [])\n'
+    )
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith('OMP_')}
+    for given, policy in (({}, 'PASSIVE'), ({'OMP_WAIT_POLICY': 'ACTIVE'}, 'ACTIVE')):
+        done = subprocess.run(
+            [sys.executable, '-c', script], env=inherited | given, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split('\n')[:2] == [f'1 1 {policy}', '2 2']
+
+
+@pytest.mark.parametrize('words', [['encode'], ['index', 'epic'], ['search'], ['rerank'], ['train']])
+def test_threads_are_said_alike(words, capsys):
+    with pytest.raises(SystemExit):
+        dispatch([*words, '--help'])
+    assert 'CPU threads at most; by default as OMP_NUM_THREADS says' in ' '.join(capsys.readouterr().out.split())
