@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import recording
-from pyserini_repbert.commands.command import finite_number, parser, positive_int, progress, usage, zero_or_more
+from pyserini_repbert.commands.command import parser, progress, zero_or_more
+from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.garbage import no_collection
 
@@ -116,33 +117,3 @@ def _parser() -> argparse.ArgumentParser:
         '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
     )
     return made
-
-
-def add_formula_arguments(made: argparse._ActionsContainer) -> None:
-    """--alpha, --rrf-k and --depth, of every command that fuses."""
-    made.add_argument('--alpha', type=finite_number, help="interpolation: the first ranking's weight, default 0.5")
-    made.add_argument(
-        '--rrf-k', '--rrf.k', type=finite_number, help='rrf: the constant that is added to ranks, default 60'
-    )
-    made.add_argument('--depth', type=positive_int, help='fuse only the best hits of each ranking')
-
-
-def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:
-    """The alpha and rrf_k that the flags give. Raises InputError where the method has no use for one."""
-    from pyserini_repbert.fusion.methods import ALPHA, RRF_K
-
-    for flag, value, needed in (('--alpha', options.alpha, 'interpolation'), ('--rrf-k', options.rrf_k, 'rrf')):
-        if value is not None and method != needed:
-            raise usage(f"{flag} is for '{needed}', fusion here is by '{method}'")
-    alpha, rrf_k = options.alpha, options.rrf_k
-    return ALPHA if alpha is None else alpha, RRF_K if rrf_k is None else rrf_k
-
-
-def check_scores(method: str, paths: Iterable[str]) -> None:
-    """Raises InputError for a run file without scores, where they are to be interpolated."""
-    from pyserini_repbert.formats.runs import RunFormat, run_format
-    from pyserini_repbert.fusion.methods import FusionMethod
-
-    for path in paths if method == FusionMethod.INTERPOLATION else ():
-        if run_format(path) is RunFormat.MSMARCO:
-            raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')

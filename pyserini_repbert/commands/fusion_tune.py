@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--output', metavar='RUN', help='write the held-out run, each topic under its fold’s choice')
     options = made.parse_args(arguments)
     from pyserini_repbert.commands.evaluate_measures import named_paths, read_named
-    from pyserini_repbert.commands.fusion import check_scores
+    from pyserini_repbert.commands.fusion_flags import check_scores
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.studies.fusion_tuning import tune_fusion
     from pyserini_repbert.evaluate.tables import markdown

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.fusion import add_formula_arguments, formula
+from pyserini_repbert.commands.fusion_flags import add_formula_arguments, formula
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update, stage_settings
 
 if TYPE_CHECKING:
