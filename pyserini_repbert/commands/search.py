@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.fusion_flags import add_formula_arguments, formula
-from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update, stage_settings
+from pyserini_repbert.commands.fusion_flags import add_formula_arguments
+from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update
+from pyserini_repbert.commands.search_request import check_request, request_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,12 +114,12 @@ def main(arguments: list[str]) -> int | None:
     if options.topics:
         options.tag = options.tag or default_tag(options.output)
         check_format(options.output_format, options.tag)
-    _check_request(options)
+    check_request(options)
     if options.sparse:
         from pyserini_repbert.pyserini_bridge.jvm import start_ahead
 
         start_ahead()
-    request = _request(options)
+    request = request_of(options)
     with contextlib.ExitStack() as held:
         if options.ray is not None:
             request = replace(request, spread=held.enter_context(_cluster(options)))
@@ -210,58 +211,6 @@ def _advise(options: argparse.Namespace, n_topics: int) -> None:
     together = min(n_topics, options.batch_size)
     if together >= MANY:
         print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)
-
-
-def _check_request(options: argparse.Namespace) -> None:
-    """Raises InputError for flags that do not go together; nothing that takes long is imported."""
-    sparse = tuple(options.sparse or ())
-    dense = bool(options.encoder) or not sparse
-    if (options.fusion or options.depth) and len(sparse) + dense < 2:
-        flag = '--fusion' if options.fusion else '--depth'
-        raise command.usage(f'{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
-    if (options.k1, options.b) != (None, None) and not sparse:
-        raise command.usage('--k1 and --b are for --sparse')
-    if options.ann and not dense:
-        raise command.usage('--ann is for dense search: give --encoder with --sparse')
-    if options.ray is not None and (options.ann or not dense):
-        raise command.usage('--ray is for exact dense search: give --encoder, and not --ann')
-    if dense and options.index is None:
-        raise command.usage('--index names the dense index: a folder or a catalog name')
-    if options.corpus and not options.build and not options.stages:
-        raise command.usage('--corpus is for --build, or for --rerank: an index is searched as it is')
-
-
-def _request(options: argparse.Namespace) -> Request:
-    """What the flags ask for."""
-    from pyserini_repbert.fusion.methods import FusionMethod
-    from pyserini_repbert.pipeline.searching import Request
-    from pyserini_repbert.pipeline.specs import parse_stage
-
-    method = FusionMethod(options.fusion or FusionMethod.INTERLEAVE)
-    alpha, rrf_k = formula(method, options)
-    return Request(
-        options.index,
-        options.encoder,
-        tuple(options.sparse or ()),
-        options.sparse_first,
-        options.ann,
-        method,
-        alpha,
-        rrf_k,
-        options.depth,
-        tuple(parse_stage(stage) for stage in options.stages or ()),
-        stage_settings(options),
-        options.corpus,
-        options.build,
-        options.download,
-        options.max_length,
-        options.threads or 1,
-        options.batch_size,
-        options.k1,
-        options.b,
-        options.device_dtype,
-        remove_duplicates=options.remove_duplicates,
-    )
 
 
 class _Watcher(contextlib.ExitStack):
