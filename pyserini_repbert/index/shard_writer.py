@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Generic, Self, TypeVar
@@ -55,7 +56,7 @@ class ShardWriter(ABC, Generic[Vectors]):
         self._with_texts = texts
         self._digest = CorpusDigest()
         self._count = 0
-        self._text_offsets: list[int] = []
+        self._text_offsets = array('q')  # a list of numbers takes five times as much
         self._streams: list[NpyStream] = []
 
     @abstractmethod
