@@ -6,8 +6,9 @@ natively, or that it does not; without it, it is asked.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,22 @@ def _own_tables(pyserini_tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('PYSERINI_SEED', str(pyserini_tables))
 
 
+@pytest.fixture(scope='session')
+def _new_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names for a folder a test: to number one, pytest looks through the folders of all tests before, for each test.
+
+    For 2,400 tests, that took 10.5 seconds, and takes 4 without these.
+    """
+    parent = tmp_path_factory.mktemp('caches')
+    return (parent / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(_new_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache, and none downloads."""
-    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path_factory.mktemp('cache')))
+    cache = next(_new_caches)
+    cache.mkdir()
+    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(cache))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
 
 
