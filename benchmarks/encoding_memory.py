@@ -1,4 +1,4 @@
-"""Peak memory of the encode command on corpora of 1,000 and 100,000 passages: it should not grow with the corpus.
+"""Peak memory of the encode command on corpora of 10,000 and 100,000 passages: it should not grow with the corpus.
 
     python benchmarks/encoding_memory.py [--large 100000]
 
@@ -54,7 +54,7 @@ def peak_megabytes(arguments: list[str]) -> float:
 def main() -> None:
     """Encode both corpora and print the ratio of their peaks."""
     parser = figures.parser(__doc__)
-    parser.add_argument('--small', type=int, default=1000)
+    parser.add_argument('--small', type=int, default=10_000)
     parser.add_argument('--large', type=int, default=100_000)
     options = parser.parse_args()
     texts = texts_of_msmarco_lengths(2000)

@@ -76,6 +76,7 @@ def main(arguments: list[str]) -> int | None:
 
     forbid_downloads(options.offline)
     command.use_threads(options.threads)
+    command.keep_memory_flat()
     if about_a_plan:
         manifest = planned.run(options, 'dense')
         return _report(options.output, manifest) if manifest is not None else 0

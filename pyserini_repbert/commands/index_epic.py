@@ -9,6 +9,7 @@ from pyserini_repbert.commands import planned, recording
 from pyserini_repbert.commands.command import (
     add_corpus_form,
     add_threads,
+    keep_memory_flat,
     positive_int,
     precision,
     progress,
@@ -50,6 +51,7 @@ def run(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     """Build the bundle and say what it takes; `arguments` are the command's, as given."""
     about_a_plan = planned.check(options, arguments)
     use_threads(options.threads)
+    keep_memory_flat()
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, epic_encoding

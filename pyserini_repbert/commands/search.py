@@ -115,12 +115,12 @@ def main(arguments: list[str]) -> int | None:
         options.tag = options.tag or default_tag(options.output)
         check_format(options.output_format, options.tag)
     check_request(options)
-    if options.sparse:
-        from pyserini_repbert.pyserini_bridge.jvm import start_ahead
-
-        start_ahead()
-    request = request_of(options)
     with contextlib.ExitStack() as held:
+        if options.sparse:
+            from pyserini_repbert.pyserini_bridge.jvm import started_ahead
+
+            held.enter_context(started_ahead())
+        request = request_of(options)
         if options.ray is not None:
             request = replace(request, spread=held.enter_context(_cluster(options)))
         _write_run(options, request) if options.topics else _answer(options, request)

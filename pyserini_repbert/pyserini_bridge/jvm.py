@@ -35,7 +35,7 @@ def jvm_runs() -> bool:
 
 
 def start_jvm(extra_options: Sequence[str] = ()) -> None:
-    """Start the virtual machine with Anserini's jar; do nothing when one runs already. Waits for `start_ahead`.
+    """Start the virtual machine with Anserini's jar; do nothing when one runs already. Waits for `started_ahead`.
 
     `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished files. The heap is
     Java's own choice unless the environment variable PYSERINI_REPBERT_JAVA_HEAP names a size ('4g').
@@ -75,11 +75,12 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
                 print(line, file=sys.stderr)
 
 
-def start_ahead() -> None:
-    """Start the virtual machine in a thread, and load the classes of every search with Lucene.
+@contextmanager
+def started_ahead() -> Iterator[None]:
+    """Start the virtual machine in a thread meanwhile, and load the classes of every search with Lucene.
 
-    It takes as long as importing PyTorch does, which can go on meanwhile. Whoever needs Java next waits for it, and is
-    told of what went wrong.
+    It takes as long as importing PyTorch does. Whoever needs Java waits for the thread, and is told of what went wrong;
+    at the latest it is waited for at the end.
     """
 
     def load() -> None:
@@ -89,9 +90,12 @@ def start_ahead() -> None:
         _detach()
 
     global _ahead
-    if _ahead is None:
-        _ahead = threading.Thread(target=load, name='java')
-        _ahead.start()
+    _ahead = thread = threading.Thread(target=load, name='java')
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _options(java: Java) -> list[str]:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -143,14 +144,13 @@ def test_whoever_needs_java_waits_for_the_thread_that_starts_it(monkeypatch, not
     monkeypatch.setattr(jvm, 'quiet_java', lambda: may_end.wait(10) and done.append('quiet'))
     monkeypatch.setattr(jvm, 'java_class', done.append)
     monkeypatch.setattr(jvm, '_detach', lambda: done.append('detached'))
-    jvm.start_ahead()
-    jvm.start_ahead()  # the same thread
-    assert done == []
-    threading.Timer(0.05, may_end.set).start()
     monkeypatch.setattr(jvm, 'find_java', lambda: pytest.fail('started Java twice'))
     monkeypatch.setattr(jvm, 'jvm_runs', lambda: True)
-    jvm.start_jvm()
-    assert done == ['quiet', 'io.anserini.search.SimpleSearcher', 'detached']
+    with jvm.started_ahead():
+        assert done == []
+        threading.Timer(0.05, may_end.set).start()
+        jvm.start_jvm()
+        assert done == ['quiet', 'io.anserini.search.SimpleSearcher', 'detached']
 
 
 def test_what_the_thread_cannot_do_is_told_to_whoever_needs_java(monkeypatch, nothing_ahead):
@@ -159,9 +159,19 @@ def test_what_the_thread_cannot_do_is_told_to_whoever_needs_java(monkeypatch, no
 
     monkeypatch.setattr(jvm, 'find_java', no_java)
     monkeypatch.setattr(jvm, 'jvm_runs', lambda: False)
-    jvm.start_ahead()
-    with pytest.raises(JavaError, match='there is no Java'):
+    with jvm.started_ahead(), pytest.raises(JavaError, match='there is no Java'):
         jvm.start_jvm()
+
+
+def test_the_thread_ends_before_its_command_does(monkeypatch, nothing_ahead):
+    """It turns stderr round while Java starts, which nobody else may be doing then."""
+    done = []
+    monkeypatch.setattr(jvm, 'quiet_java', lambda: time.sleep(0.05))
+    monkeypatch.setattr(jvm, 'java_class', done.append)
+    monkeypatch.setattr(jvm, '_detach', lambda: done.append('detached'))
+    with pytest.raises(JavaError, match='of the command'), jvm.started_ahead():
+        raise JavaError('of the command')
+    assert done == ['io.anserini.search.SimpleSearcher', 'detached']
 
 
 @pytest.mark.jvm
@@ -169,8 +179,8 @@ def test_a_machine_that_a_thread_started_serves_all_threads():
     code = """
 import threading
 from pyserini_repbert.pyserini_bridge import jvm
-jvm.start_ahead()
-jvm._ahead.join()
+with jvm.started_ahead():
+    pass
 assert jvm.jvm_runs() and threading.active_count() == 1
 found = []
 def ask():
