@@ -13,7 +13,7 @@ MONO, DUO, VANILLA = 'monobert-demo', 'duobert-demo', 'vanilla-demo'
 RERANKERS = ('epic-demo', MONO, VANILLA, 'cedr-knrm-demo', 'cedr-pacrr-demo', 'cedr-drmm-demo')
 APART = '-apart'  # CEDR without [CLS]
 METHODS = ('sum', 'binary', 'min', 'max')  # Multi-Stage eq. 3-6
-DUO_DEPTH = 3  # k (k - 1) inputs for each topic, each as long as two passages
+DUO_DEPTH = 10  # k (k - 1) inputs for each topic, each as long as two passages
 DENSE_DEPTH = 20  # of the reranker behind a dense first stage
 
 
