@@ -87,7 +87,7 @@ def ranx_task(runs: tuple[Run, Run], n_hits: int) -> Callable[[], object]:
     import ranx
 
     theirs = [
-        ranx.Run({qid: dict(zip(*ranking, strict=True)) for qid, ranking in run.items()}, name=str(i))
+        ranx.Run({qid: dict(zip(own.docids, own.scores, strict=True)) for qid, own in run.items()}, name=str(i))
         for i, run in enumerate(runs)
     ]
     return lambda: ranx.fuse(runs=theirs, method='rrf', params={'k': 60})
