@@ -103,14 +103,12 @@ def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
 
 
 def summary(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
-    """Markdown rows, a script each: its medians, with the goals that were missed."""
-    rows = ['| script | what, and against whom: median |', '|---|---|']
-    for name, told in results.items():
-        cells = []
-        for figure, _, _ in told:
-            missed = f' (goal {figure.told_goal})' if figure.verdict == 'missed' else ''
-            cells.append(f'{figure.name} **{number(figure.value, figure.unit)}**{missed}')
-        rows.append(f'| `{name}.py` | {"; ".join(cells)} |')
+    """Markdown rows, a headline each: its median, with its goal if that was missed."""
+    rows = ['| what, and against whom | median | |', '|---|---:|---|']
+    for told in results.values():
+        for figure in (figure for figure, _, _ in told if figure.headline):
+            missed = f'goal: {figure.told_goal}' if figure.verdict == 'missed' else ''
+            rows.append(f'| {figure.name} | {number(figure.value, figure.unit)} | {missed} |')
     return rows
 
 

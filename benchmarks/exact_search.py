@@ -96,13 +96,8 @@ def main() -> None:
     figures.tell(
         options,
         [
-            Figure(f'exact search, {size}, {options.queries} queries: FAISS flat', many, 'x', 1),
-            Figure(
-                f'exact search, {size}, one query: FAISS flat',
-                one,
-                'x',
-                1,
-            ),
+            Figure(f'exact search, {size}, {options.queries} queries: FAISS flat', many, 'x', 1, headline=True),
+            Figure(f'exact search, {size}, one query: FAISS flat', one, 'x', 1, headline=True),
             Figure(f'exact search, {size}: a priority queue a query', times['loop'] / times['ours']),
         ],
     )

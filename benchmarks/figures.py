@@ -22,6 +22,7 @@ class Figure:
     unit : of `value`; 'x' is a ratio, how many times faster than the peer that `name` ends with
     goal : what it should reach, if anything
     at_most : `goal` is an upper limit
+    headline : it stands in README's table, too
     """
 
     name: str
@@ -29,6 +30,7 @@ class Figure:
     unit: str = 'x'
     goal: float | None = None
     at_most: bool = False
+    headline: bool = False
 
     @property
     def verdict(self) -> str:

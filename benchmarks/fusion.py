@@ -174,7 +174,10 @@ def main() -> None:
             continue
         theirs = seconds(make(runs, options.hits))
         print(f'{name:<16} rrf            {theirs:7.2f} s')
-        told += [Figure(f'{method}: RRF of {name}', theirs / ours[method], 'x', GOAL_RATIO) for method in ours]
+        told += [
+            Figure(f'fusing by {method}: RRF of {name}', theirs / ours[method], 'x', GOAL_RATIO, headline=True)
+            for method in ours
+        ]
     read = reading(runs[0])
     taken, peak = read.pop('pyserini_repbert')
     told += [Figure('reading one TREC run', taken, 's'), Figure('reading one TREC run, peak memory', peak, 'MB')]

@@ -199,7 +199,9 @@ def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
     print(f'wrong answers {wrong}, lost {lost} of {n + lost:,}')
     at_once = f'{options.clients} clients at once'
     return [
-        Figure(f'dense search over HTTP, {at_once}: one client', rates[1] / rates[0], goal=GOAL_TOGETHER),
+        Figure(
+            f'dense search over HTTP, {at_once}: one client', rates[1] / rates[0], goal=GOAL_TOGETHER, headline=True
+        ),
         Figure(f'its p99 at {options.many} clients, of the median alone', p99 / median, 'times', GOAL_P99, True),
         Figure(f'wrong or lost answers of {n + lost:,}', wrong + lost, '', 0, True),
         Figure(
@@ -255,7 +257,9 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
     ours, other = (max(own) for own in rates.values())
     if not other:
         raise SystemExit(f"Pyserini {version}'s server answered nothing: there is no ratio")
-    return [Figure("BM25 over HTTP, 8 clients: Pyserini's REST server", ours / other, goal=GOAL_PYSERINI)]
+    return [
+        Figure("BM25 over HTTP, 8 clients: Pyserini's REST server", ours / other, goal=GOAL_PYSERINI, headline=True)
+    ]
 
 
 def main() -> None:

@@ -170,7 +170,7 @@ def main() -> None:
         print(f'  {name:22s} {1 / median(seconds):6.3f} steps/s (median)')
     ratios = [peer / own for peer, own in zip(*times.values(), strict=True)]
     print(f'  ratios of rounds: from {min(ratios):.2f} to {max(ratios):.2f}')
-    figures.tell(options, [Figure(f'training RepBERT, {kind}: sentence-transformers', median(ratios))])
+    figures.tell(options, [Figure(f'training RepBERT, {kind}: sentence-transformers', median(ratios), headline=True)])
 
 
 if __name__ == '__main__':
