@@ -1,9 +1,9 @@
 """Exact maximum inner-product search over blocks of vectors: a matrix product per block, a filter, one final sort.
 
-The first block's scores suggest a threshold for each query; only scores above it are kept. Whenever too many are, each
-query's threshold rises to its k-th best score so far. A query whose first threshold proves too high is searched again
-with a safe one. A score depends on its block and its group of queries only, never on other blocks. Memory: one block,
-and a few times k scores a query, whatever the size of the index.
+Only scores above a threshold are kept, one for each query: at first its k-th best of the first block or, for many
+queries, what a sample of the whole index suggests. Whenever too many are kept, it rises to the k-th best so far. A
+query for which the sample proves too high is searched again without it. A score depends on its block and its group of
+queries only, never on other blocks. Memory: one block, and a few times k scores a query, whatever the index's size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from torch import Tensor
 
 BLOCK_ROWS = 16384
 QUERY_GROUP = 1024  # queries multiplied with a block together
-_SAMPLE = 4096  # scores of the first block that a threshold is guessed from
+_SAMPLE = 2048  # rows that thresholds are guessed from
+_SAMPLED_FROM = 16  # queries, which share the cost of the sample
+_DEVIATIONS = 5  # the guess is lower than a sample in row order makes likely by so many standard deviations
 _BUFFER = 4  # times k scores a query are kept before the thresholds rise
 
 
@@ -103,13 +105,16 @@ def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
 def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[TopRows]:
     if k == 0:
         return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in range(len(queries))]
-    kept = _Kept(len(queries), k, len(index), optimistic=True)
+    thresholds = None
+    if len(queries) >= _SAMPLED_FROM and len(index) > 2 * _SAMPLE:
+        thresholds = _guessed(_products(queries, _sample(index, size)), k / len(index))
+    kept = _Kept(len(queries), k, thresholds)
     for first, vectors in index.blocks(size):
         kept.add(_products(queries, vectors), first)
     found = kept.results()
     short = [number for number, top in enumerate(found) if len(top.scores) < k]
     if short:
-        again = _Kept(len(short), k, len(index), optimistic=False)
+        again = _Kept(len(short), k)
         for first, vectors in index.blocks(size):
             again.add(_products(queries, vectors)[short], first)  # as above: other shapes may round otherwise
         for number, top in zip(short, again.results(), strict=True):
@@ -118,17 +123,29 @@ def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[Top
 
 
 def _products(queries: Tensor, vectors: NDArray[np.floating]) -> Tensor:
-    """float32 (n queries, n rows)"""
-    return queries @ torch.from_numpy(vectors).to(queries.device).float().T
+    """float32 (n queries, n rows), rows first in memory: that product is the faster one for BLAS"""
+    return (torch.from_numpy(vectors).to(queries.device).float() @ queries.T).T
+
+
+def _sample(index: Blocks, size: int) -> NDArray[np.floating]:
+    """About `_SAMPLE` rows, evenly spaced: a corpus may have its topics one after the other."""
+    step = len(index) // _SAMPLE
+    return np.concatenate([vectors[-first % step :: step] for first, vectors in index.blocks(size)])
+
+
+def _guessed(scores: Tensor, share: float) -> Tensor:
+    """(n queries,): scores that somewhat more than this share of all rows reach, from those of the sample."""
+    expected = share * scores.shape[1]
+    rank = min(scores.shape[1], math.ceil(expected + _DEVIATIONS * math.sqrt(expected)) + 1)
+    return torch.topk(scores, rank, dim=1, sorted=False).values.amin(dim=1)
 
 
 class _Kept:
     """Scores above the thresholds, of a group of queries, gathered block by block."""
 
-    def __init__(self, n_queries: int, k: int, n_rows: int, optimistic: bool) -> None:
-        self.k, self.n_queries, self.n_rows = k, n_queries, n_rows
-        self.optimistic = optimistic
-        self.thresholds: Tensor | None = None
+    def __init__(self, n_queries: int, k: int, thresholds: Tensor | None = None) -> None:
+        self.k, self.n_queries = k, n_queries
+        self.thresholds = thresholds
         self.parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
         self.held = 0
 
@@ -136,31 +153,26 @@ class _Kept:
         """Take a block's scores, float32 (n_queries, n); its first row is `first`."""
         if self.thresholds is None:
             self.thresholds = self._first_thresholds(scores)
-        width = scores.shape[1]
         mask = scores >= self.thresholds[:, None]
         if scores.device.type == 'cpu':
-            flat = np.flatnonzero(mask.numpy())
-            values = scores.numpy().reshape(-1)[flat]
+            flat = np.flatnonzero(mask.T.numpy())
+            values = scores.T.reshape(-1).numpy()[flat]
         else:
-            positions = mask.reshape(-1).nonzero().squeeze(1)
-            values = scores.reshape(-1)[positions].cpu().numpy()
+            positions = mask.T.reshape(-1).nonzero().squeeze(1)
+            values = scores.T.reshape(-1)[positions].cpu().numpy()
             flat = positions.cpu().numpy()
-        owners = flat // width
-        self.parts.append((owners, flat - owners * width + first, values))
+        rows, owners = np.divmod(flat, self.n_queries)
+        order = np.argsort(owners.astype(np.uint16), kind='stable')
+        self.parts.append((owners[order], rows[order] + first, values[order]))
         self.held += len(flat)
         if self.held > _BUFFER * self.k * self.n_queries:
             self._raise(self.thresholds)
 
     def _first_thresholds(self, scores: Tensor) -> Tensor:
-        """From a first block: a score that about k rows of the whole index reach, or (not optimistic) at least k do."""
-        rank = self.k
-        if self.optimistic:
-            scores = scores[:, :: max(1, scores.shape[1] // _SAMPLE)]
-            expected = self.k * scores.shape[1] / self.n_rows
-            rank = min(self.k, math.ceil(expected + 3 * math.sqrt(expected)) + 1)
-        if rank >= scores.shape[1]:
+        """What at least k scores of the first block reach."""
+        if self.k >= scores.shape[1]:
             return torch.full((len(scores),), -math.inf, device=scores.device)
-        return torch.topk(scores, rank, dim=1, sorted=False).values.min(dim=1).values
+        return torch.topk(scores, self.k, dim=1, sorted=False).values.amin(dim=1)
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """The scores and rows held, (n_queries, widest), padded with -inf and -1."""

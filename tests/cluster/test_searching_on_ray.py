@@ -70,36 +70,6 @@ def test_the_same_rows_and_bits(bundle, fleet, k, loses):
     assert seen == [9, 9] and len(workers.asked) == 8 + len(loses)
 
 
-def test_scores_do_not_depend_on_which_queries_are_searched_again():
-    """Rows that fall in score make a first threshold too high for some queries: these are searched a second time."""
-    random = np.random.default_rng(0)
-    vectors = random.standard_normal((4000, 384)).astype(np.float32)
-    queries = random.standard_normal((37, 384)).astype(np.float32)
-    vectors = vectors[np.argsort(-(vectors @ queries[0]))]
-
-    class Blocks:
-        passes = 0
-
-        def __len__(self):
-            return len(vectors)
-
-        def blocks(self, size):
-            self.passes += 1
-            for first in range(0, len(vectors), size):
-                yield first, vectors[first : first + size]
-
-    index = Blocks()
-    found = exact.search(index, queries, 60, block_rows=250)
-    assert index.passes == 2
-    products = np.concatenate([
-        (exact.torch.from_numpy(queries) @ exact.torch.from_numpy(vectors[first : first + 250]).T).numpy()
-        for first in range(0, 4000, 250)
-    ], axis=1)  # fmt: skip
-    for query, top in enumerate(found):
-        assert top.scores.tobytes() == products[query, top.rows].tobytes()
-        assert top.scores.tobytes() == np.sort(products[query])[::-1][:60].tobytes()
-
-
 def test_a_part_without_an_answer_is_an_error(bundle, fleet):
     queries = np.ones((1, 16), np.float32)
     with pytest.raises(ClusterError, match=r'shard-0000\d.* of .*bundle was tried 5 times'):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.search import exact
@@ -56,6 +57,38 @@ def test_the_order_of_the_vectors_does_not_matter(order):
     scores = vectors @ query
     assert found.rows.tolist() == np.argsort(-scores)[:100].tolist()
     np.testing.assert_allclose(found.scores, np.sort(scores)[::-1][:100], rtol=1e-5)
+
+
+def test_topics_one_after_the_other_do_not_cost_a_second_pass(monkeypatch):
+    """The queries' own topics fill the first block, or the last: its scores say nothing about the other blocks."""
+    random = np.random.default_rng(0)
+    centres = random.standard_normal((60, 16)).astype(np.float32)
+    vectors = np.repeat(centres, 100, axis=0) + 0.7 * random.standard_normal((6000, 16)).astype(np.float32)
+    products, multiplied = exact._products, []
+    monkeypatch.setattr(exact, '_products', lambda *a: multiplied.append(len(a[1])) or products(*a))
+    for own in (centres[:20], centres[-20:]):
+        multiplied.clear()
+        found = exact.search(Vectors(vectors), own, 50, block_rows=1000)
+        assert [set(top.rows.tolist()) for top in found] == [
+            set(np.argsort(-row)[:50].tolist()) for row in own @ vectors.T
+        ]
+        assert sum(multiplied) < 1.6 * len(vectors)  # all of them once, and the sample
+
+
+def test_scores_do_not_depend_on_which_queries_are_searched_again(monkeypatch):
+    """A sample that misleads about some queries costs a second pass, and no hit."""
+    random = np.random.default_rng(0)
+    vectors, queries = (random.standard_normal((n, 384)).astype(np.float32) for n in (5000, 37))
+    guessed, products, multiplied = exact._guessed, exact._products, []
+    too_high = torch.arange(37) % 3 == 0
+    monkeypatch.setattr(exact, '_guessed', lambda *a: guessed(*a) + 1000 * too_high)
+    monkeypatch.setattr(exact, '_products', lambda *a: multiplied.append(len(a[1])) or products(*a))
+    found = exact.search(Vectors(vectors), queries, 60, block_rows=250)
+    assert sum(multiplied) > 2 * len(vectors)
+    blocks = [products(torch.from_numpy(queries), vectors[first : first + 250]) for first in range(0, 5000, 250)]
+    for scores, top in zip(torch.cat(blocks, dim=1).numpy(), found, strict=True):
+        assert top.scores.tobytes() == scores[top.rows].tobytes()
+        assert top.scores.tobytes() == np.sort(scores)[::-1][:60].tobytes()
 
 
 def test_many_queries_are_searched_in_groups(monkeypatch):
