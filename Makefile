@@ -1,6 +1,6 @@
 # make demo    install everything and search the demo collection
-# make test    install everything and run the quick tests (make test-all: the slow ones too); FLAGS=--native-bf16=yes
-#              or =no: as on a CPU that computes in bfloat16, or on one that does not
+# make test    install everything and run the quick tests, two at a time or JOBS=1 (make test-all: the slow ones too);
+#              FLAGS=--native-bf16=yes or =no: as on a CPU that computes in bfloat16, or on one that does not
 # make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make test-web    the search page in Chromium, which it does not install (apt install chromium)
@@ -17,6 +17,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
+JOBS ?= 2
 INSTALLED = $(VENV)/.installed
 DOCS_INSTALLED = $(VENV)/.installed-docs
 WEB_INSTALLED = $(VENV)/.installed-web
@@ -62,7 +63,7 @@ demo: $(INSTALLED)
 		--query 'how many episodes are there in dragon ball z'
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -m 'not slow' $(FLAGS)
+	$(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(FLAGS)
 
 test-all: $(INSTALLED)
 	$(RUN) -m pytest $(FLAGS)
