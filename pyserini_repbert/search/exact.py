@@ -106,7 +106,7 @@ def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[Top
     if k == 0:
         return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in range(len(queries))]
     thresholds = None
-    if len(queries) >= _SAMPLED_FROM and len(index) > 2 * _SAMPLE:
+    if len(queries) >= _SAMPLED_FROM and len(index) > max(2 * _SAMPLE, 4 * k):
         thresholds = _guessed(_products(queries, _sample(index, size)), k / len(index))
     kept = _Kept(len(queries), k, thresholds)
     for first, vectors in index.blocks(size):

@@ -75,6 +75,16 @@ def test_topics_one_after_the_other_do_not_cost_a_second_pass(monkeypatch):
         assert sum(multiplied) < 1.6 * len(vectors)  # all of them once, and the sample
 
 
+def test_nearly_all_hits_of_many_queries_take_one_pass(monkeypatch):
+    random = np.random.default_rng(0)
+    vectors, queries = (random.standard_normal((n, 8)).astype(np.float32) for n in (5000, 20))
+    products, multiplied = exact._products, []
+    monkeypatch.setattr(exact, '_products', lambda *a: multiplied.append(len(a[1])) or products(*a))
+    found = exact.search(Vectors(vectors), queries, 4990, block_rows=1000)
+    assert sum(multiplied) == len(vectors)
+    assert all(len(top.rows) == 4990 for top in found)
+
+
 def test_scores_do_not_depend_on_which_queries_are_searched_again(monkeypatch):
     """A sample that misleads about some queries costs a second pass, and no hit."""
     random = np.random.default_rng(0)
