@@ -94,12 +94,6 @@ class Ranking(Sequence[Candidate]):
         filled = (texts.get(docid) if text is None else text for docid, text in zip(self.docids, own, strict=False))
         return Ranking(self.docids, self.scores, filled)
 
-    def rescored(self, scores: Sequence[float]) -> Ranking:
-        """The same hits ordered by other scores, one for each: descending, equal ones in the order that they have."""
-        negative = [-score for score in scores]
-        order = sorted(range(len(self.docids)), key=negative.__getitem__)
-        return self.taken(order, map(scores.__getitem__, order))
-
     def distinct(self) -> Ranking:
         """The same hits, of each docid only the best."""
         first = {docid: place for place, docid in reversed(list(enumerate(self.docids)))}

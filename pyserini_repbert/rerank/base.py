@@ -120,5 +120,10 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
     if not np.isfinite(scores).all():
         docid = ranking.docids[int(np.flatnonzero(~np.isfinite(scores))[0])]
         raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
+    return ordered(ranking, scores)
+
+
+def ordered(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
+    """The candidates by other scores, one for each: descending, equal ones in the order that they have."""
     order = np.argsort(-scores, kind='stable')
     return ranking.taken(order.tolist(), scores[order].tolist())

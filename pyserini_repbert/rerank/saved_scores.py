@@ -20,6 +20,7 @@ from pyserini_repbert.files import StrPath, atomic_file, existing_file
 from pyserini_repbert.formats.json_values import checked, parse_json
 from pyserini_repbert.ranking import NO_HITS, Ranking
 from pyserini_repbert.rerank.aggregation import aggregate_differences
+from pyserini_repbert.rerank.base import ordered
 from pyserini_repbert.rerank.duobert import sample_seed
 
 _FORMAT = 1
@@ -123,7 +124,7 @@ def replay(
     if min(k0, len(saved.docids)) > len(saved.scores):
         raise InputError(f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores")
     incoming = Ranking(saved.docids, (-float(place) for place in range(1, len(saved.docids) + 1)))
-    scored = incoming[:k0].rescored(saved.scores[:k0].tolist())
+    scored = ordered(incoming[:k0], saved.scores[:k0])
     ranking = scored.above(NO_HITS if drop_rest and k0 else incoming[k0:])
     if not k1:
         return ranking
@@ -137,7 +138,7 @@ def replay(
             parameters=('replay_k0',),
         )
     new = aggregate_differences(differences, method, samples, sample_seed(seed, saved.query))
-    return head.rescored(new.tolist()).above(NO_HITS if drop_rest else ranking[k1:])
+    return ordered(head, new).above(NO_HITS if drop_rest else ranking[k1:])
 
 
 def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation
+from pyserini_repbert.rerank.base import ordered
 from pyserini_repbert.serve.rerankers import RememberingDuoBert, Rerankers
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _pairs(
     for method in Aggregation:
         chosen = {'method': method} | ({'samples': samples, 'seed': seed} if method is Aggregation.SAMPLE else {})
         scores = reranker.with_options(chosen).reranker.aggregated(query, differences)
-        order = hits.rescored(scores.tolist())
+        order = ordered(hits, scores)
         methods[str(method)] = {'scores': _rounded(scores), 'order': list(order.docids)}
     return {
         'docids': list(hits.docids),

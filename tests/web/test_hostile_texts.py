@@ -58,6 +58,7 @@ def test_run_files(opened, tmp_path):
         page.get_by_label(label).set_input_files(tmp_path / name)
     page.get_by_role('button', name='Evaluate').click()
     page.wait_for_selector('.runs-found .figures')
+    assert '<img src=x onerror=window.hacked=1>' in page.locator('.runs-found').text_content()
     page.goto(page.url)
     clean(page)
 

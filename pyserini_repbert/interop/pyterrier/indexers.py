@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ class _Documents(Corpus):
         return 'an earlier document'  # a stream cannot be read again
 
 
-class Indexer(pt.Indexer):  # type: ignore[misc]
+class Indexer(pt.Indexer, ABC):  # type: ignore[misc]
     """Base of the indexers; subclasses say how passages are encoded.
 
     Parameters
@@ -79,8 +80,9 @@ class Indexer(pt.Indexer):  # type: ignore[misc]
         self._encode(_Documents(iter, self.fields, self.on_error))
         return self.output
 
+    @abstractmethod
     def _encode(self, corpus: Corpus) -> None:
-        raise NotImplementedError
+        """Write the index folder."""
 
 
 class RepBertIndexer(Indexer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pyserini_repbert.search.hybrid import DEPTH
 HITS = 1000  # of a query, as PyTerrier's own retrievers give
 
 
-class Retriever(pt.Transformer):  # type: ignore[misc]
+class Retriever(pt.Transformer, ABC):  # type: ignore[misc]
     """Base of the retrievers: a query frame in, its hits out, all queries searched together.
 
     Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has no rows.
@@ -58,8 +59,9 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         """The retriever that looks for k hits only: PyTerrier's compiler asks for it."""
         return self if k >= self.num_results else self._cut(k)
 
+    @abstractmethod
     def _cut(self, k: int) -> Retriever:
-        raise NotImplementedError
+        """The same with k hits."""
 
 
 class RepBertRetriever(Retriever):

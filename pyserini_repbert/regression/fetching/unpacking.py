@@ -94,9 +94,8 @@ def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[byt
             with tarfile.open(archive) as tar:
                 yield _tar_members(tar, archive, pattern)
     except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(
-            ':'
-        )  # tarfile's other lines: each kind tried
+        told = str(error).splitlines() or [type(error).__name__]  # tarfile's other lines: each kind tried
+        why = told[0].rstrip(':')
         raise DamagedFileError(f'{damaged} ({why}): delete it and fetch it again') from error
 
 
