@@ -10,6 +10,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.plugin.registration import register as register
     from pyserini_repbert.ranking import Candidate as Candidate, Query as Query, Ranking as Ranking
 
-__getattr__, __dir__, __all__ = exports(
-    __name__, {'.plugin.registration': 'register', '.ranking': 'Candidate Query Ranking'}
-)
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
 
 
-def exports(package: str, where: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` for `package`.
-
-    Parameters
-    ----------
-    package : the package's `__name__`
-    where : the module that defines names, relative to `package` ('.searcher') -> the names, with a space between
-    """
-    modules = {name: module for module, names in where.items() for name in names.split()}
+def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` for `package`: what its source imports under `if TYPE_CHECKING`."""
+    blocks = [node for node in ast.parse(inspect.getsource(sys.modules[package])).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    modules = {name.name: str(node.module) for node in imports for name in node.names}
 
     def __getattr__(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f'module {package!r} has no attribute {name!r}')
-        value = getattr(importlib.import_module(modules[name], package), name)
+        value = getattr(importlib.import_module(modules[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -11,6 +11,4 @@ if TYPE_CHECKING:
         RepBertQueryEncoder as RepBertQueryEncoder,
     )
 
-__getattr__, __dir__, __all__ = exports(
-    __name__, {'.corpus': 'encode_corpus', '.encoders': 'RepBertDocumentEncoder RepBertQueryEncoder'}
-)
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -16,14 +16,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.recall_depth import recall_at_depths as recall_at_depths
     from pyserini_repbert.evaluate.studies.rerank_depth import rerank_at_depths as rerank_at_depths
 
-__getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        '.studies.consistency': 'consistency_factors',
-        '.studies.fusion_tables': 'fusion_table',
-        '.measures': 'Evaluation evaluate parse_measures',
-        '.studies.recall_depth': 'recall_at_depths',
-        '.studies.rerank_depth': 'rerank_at_depths',
-        '.significance': 'compare paired_t_test',
-    },
-)
+__getattr__, __dir__, __all__ = exports(__name__)

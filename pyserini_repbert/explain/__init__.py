@@ -12,6 +12,4 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.explain.similarity import SimilarityModel as SimilarityModel
 
-__getattr__, __dir__, __all__ = exports(
-    __name__, {'.epic': 'Explanation explain_indexed explain_text', '.similarity': 'SimilarityModel'}
-)
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -8,6 +8,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.fusion.interleaving import interleave as interleave, provenance as provenance
     from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod, fuse as fuse
 
-__getattr__, __dir__, __all__ = exports(
-    __name__, {'.interleaving': 'interleave provenance', '.methods': 'FusionMethod fuse'}
-)
+__getattr__, __dir__, __all__ = exports(__name__)

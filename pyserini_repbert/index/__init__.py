@@ -8,6 +8,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.index.dense import DenseBundle as DenseBundle
     from pyserini_repbert.index.faiss_layout import FaissFolder as FaissFolder, export_faiss as export_faiss
 
-__getattr__, __dir__, __all__ = exports(
-    __name__, {'.dense': 'DenseBundle', '.faiss_layout': 'FaissFolder export_faiss'}
-)
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -8,4 +8,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.models.bert import Bert as Bert, BertConfig as BertConfig
     from pyserini_repbert.models.repbert import RepBert as RepBert
 
-__getattr__, __dir__, __all__ = exports(__name__, {'.bert': 'Bert BertConfig', '.repbert': 'RepBert'})
+__getattr__, __dir__, __all__ = exports(__name__)

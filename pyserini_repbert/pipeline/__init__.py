@@ -16,14 +16,4 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.pipeline.stages import Stage as Stage
 
-__getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        '.costs': 'StageCost',
-        '.reranking': 'Reranked run_stages',
-        '.specs': 'StageSpec open_reranker parse_stage',
-        '.pipeline': 'Pipeline',
-        '.stages': 'Stage',
-        'pyserini_repbert.names.texts': 'open_texts',
-    },
-)
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -11,13 +11,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher as LuceneSparseSearcher
     from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings as SparseSettings
 
-__getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        '.compat': 'import_pyserini',
-        '.java_home': 'find_java',
-        '.jvm': 'start_jvm',
-        '.lucene': 'LuceneSparseSearcher',
-        '.sparse_settings': 'SparseSettings',
-    },
-)
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -12,14 +12,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.epic import EpicReranker as EpicReranker
     from pyserini_repbert.rerank.monobert import MonoBertReranker as MonoBertReranker
 
-__getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        '.aggregation': 'aggregate',
-        '.base': 'Reranker',
-        '.cedr': 'CedrReranker',
-        '.duobert': 'DuoBertReranker',
-        '.epic': 'EpicReranker',
-        '.monobert': 'MonoBertReranker',
-    },
-)
+__getattr__, __dir__, __all__ = exports(__name__)

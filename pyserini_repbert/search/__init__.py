@@ -8,4 +8,4 @@ if TYPE_CHECKING:
     from pyserini_repbert.search.dense import RepBertSearcher as RepBertSearcher
     from pyserini_repbert.search.hybrid import HybridSearcher as HybridSearcher
 
-__getattr__, __dir__, __all__ = exports(__name__, {'.dense': 'RepBertSearcher', '.hybrid': 'HybridSearcher'})
+__getattr__, __dir__, __all__ = exports(__name__)

@@ -29,15 +29,4 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.interop.pyterrier.texts import PassageText as PassageText
 
-__getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        '.artifacts': 'DenseArtifact EpicArtifact',
-        '.flex': 'export_flex import_flex',
-        '.indexers': 'EpicIndexer RepBertIndexer',
-        '.interleaving': 'Interleave',
-        '.rerankers': 'Cedr DuoBert Epic MonoBert',
-        '.retrievers': 'HybridRetriever LuceneRetriever RepBertRetriever',
-        '.texts': 'PassageText',
-    },
-)
+__getattr__, __dir__, __all__ = exports(__name__)

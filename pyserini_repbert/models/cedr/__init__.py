@@ -15,6 +15,4 @@ if TYPE_CHECKING:
         CedrSettings as CedrSettings,
     )
 
-__getattr__, __dir__, __all__ = exports(
-    __name__, {'.loading': 'load_ranker new_ranker', '.settings': 'Architecture CedrSettings FIRST_STAGES'}
-)
+__getattr__, __dir__, __all__ = exports(__name__)
