@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 
 
@@ -68,3 +69,13 @@ class MissingDependencyError(PyseriniRepbertError):
     def of(cls, package: str, purpose: str, install: str | None = None) -> MissingDependencyError:
         """An error for `package`, needed for `purpose`; `install` is what pip has to be given, if not `package`."""
         return cls(f"{purpose} needs the package '{package}': pip install {install or package}")
+
+
+@contextmanager
+def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
+    """Around imports: where one fails, MissingDependencyError names `package`, or our `extra` as what to install."""
+    try:
+        yield
+    except ImportError as error:
+        install = f"'pyserini-repbert[{extra}]'" if extra else None
+        raise MissingDependencyError.of(package, purpose, install) from error

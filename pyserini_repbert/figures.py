@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import needs
 from pyserini_repbert.files import StrPath, atomic_file
 
 
 def require_matplotlib(purpose: str = 'a plot') -> None:
     """Raises MissingDependencyError, before any work is done, where matplotlib is not installed."""
-    try:
+    with needs('matplotlib', purpose, 'plots'):
         import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError.of('matplotlib', purpose, "'pyserini-repbert[plots]'") from error
 
 
 def new_figure(width: float, height: float) -> Any:

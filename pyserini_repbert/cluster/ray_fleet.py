@@ -14,7 +14,7 @@ from typing import Any
 from pyserini_repbert import __version__
 from pyserini_repbert.cluster.addresses import check_answers, known_address
 from pyserini_repbert.cluster.jobs import Answer, Job, Work
-from pyserini_repbert.errors import ClusterError, MissingDependencyError
+from pyserini_repbert.errors import ClusterError, needs
 
 CORES = 8  # of a worker, where a machine has as many
 _PACKAGES = ('torch', 'transformers')
@@ -201,10 +201,8 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
         check_answers(known)
     if known.startswith(('127.', 'localhost')):
         os.environ.setdefault(_LOOPBACK, '0')
-    try:
+    with needs('ray', 'work over Ray', 'ray'):
         import ray
-    except ImportError as error:
-        raise MissingDependencyError.of('ray', 'work over Ray', "'pyserini-repbert[ray]'") from error
     if ours := not ray.is_initialized():
         try:
             ray.init(address=address, logging_level='ERROR', log_to_driver=False)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.errors import InputError, needs
 
 ASKED = '_ARGCOMPLETE'  # argcomplete's own variable: the words of the line before the parser's arguments
 SHELLS = ('bash', 'zsh', 'fish')
@@ -37,10 +37,8 @@ def script(arguments: Sequence[str]) -> str:
     """
     if len(arguments) != 1 or arguments[0] not in SHELLS:
         raise InputError(f'--completion takes one shell, one of {", ".join(SHELLS)}')
-    try:
+    with needs('argcomplete', 'completion', 'terminal'):
         from argcomplete import shellcode
-    except ImportError as error:
-        raise MissingDependencyError.of('argcomplete', 'completion', "'pyserini-repbert[terminal]'") from error
     return str(shellcode([_PROGRAM], shell=arguments[0]))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.terminal import said_reasons
-from pyserini_repbert.errors import MissingDependencyError, PyseriniRepbertError
+from pyserini_repbert.errors import PyseriniRepbertError, needs
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.hits import HitReasons
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 Answer = Callable[[str], 'tuple[Ranking, Sequence[HitReasons]]']
 _PURPOSE = 'search --interactive'
-_INSTALL = "'pyserini-repbert[terminal]'"
 
 
 def ask(answer: Answer, session: Any = None, console: Any = None) -> None:
@@ -61,11 +60,9 @@ def _table(hits: Ranking, reasons: Sequence[HitReasons]) -> Any:
 
 
 def _session() -> Any:
-    try:
+    with needs('prompt_toolkit', _PURPOSE, 'terminal'):
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory
-    except ImportError as error:
-        raise MissingDependencyError.of('prompt_toolkit', _PURPOSE, _INSTALL) from error
     from pyserini_repbert.catalog import cache_folder
 
     cache_folder().mkdir(parents=True, exist_ok=True)
@@ -73,8 +70,6 @@ def _session() -> Any:
 
 
 def _console() -> Any:
-    try:
+    with needs('rich', _PURPOSE, 'terminal'):
         from rich.console import Console
-    except ImportError as error:
-        raise MissingDependencyError.of('rich', _PURPOSE, _INSTALL) from error
     return Console()

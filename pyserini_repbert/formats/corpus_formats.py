@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
 from pyserini_repbert.formats.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.formats.json_values import identifier_of, parse_json
@@ -167,12 +167,8 @@ class IrDatasetsCorpus(Corpus):
     """The documents of an ir_datasets id ('beir/scifact'); their default text."""
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        try:
+        with needs('ir_datasets', f"corpus '{self.name}'", 'datasets'):
             import ir_datasets
-        except ImportError as error:
-            raise MissingDependencyError.of(
-                'ir_datasets', f"corpus '{self.name}'", "'pyserini-repbert[datasets]'"
-            ) from error
         try:
             documents = ir_datasets.load(self.name).docs_iter()
         except KeyError as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes
 from pyserini_repbert.formats.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.formats.trec_text import TAG, read_documents
@@ -95,12 +95,8 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _decompressed(raw: bytes, path: Path) -> bytes:
-    try:
+    with needs('ncompress', f'{path}, packed by compress,', 'trec'):
         import ncompress
-    except ImportError as error:
-        raise MissingDependencyError.of(
-            'ncompress', f'{path}, packed by compress,', "'pyserini-repbert[trec]'"
-        ) from error
     # A thread of its own: ncompress needs more stack than Java leaves the main thread, and would end the process
     with ThreadPoolExecutor(1) as thread:
         return bytes(thread.submit(ncompress.decompress, raw).result())
@@ -117,11 +113,9 @@ class ClueWebCorpus(Corpus):
         self.paths = list(paths)
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        try:
+        with needs('warcio', f"corpus '{self.name}'", 'trec'):
             from warcio.archiveiterator import ArchiveIterator
             from warcio.exceptions import ArchiveLoadFailed
-        except ImportError as error:
-            raise MissingDependencyError.of('warcio', f"corpus '{self.name}'", "'pyserini-repbert[trec]'") from error
         for path in self.paths:
             with open(path, 'rb') as stream:
                 try:

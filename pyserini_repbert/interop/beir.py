@@ -9,14 +9,12 @@ from typing import Any
 
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder, query_encoder
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.search.dense import RepBertSearcher
 
-try:
+with needs('beir', __name__, 'beir'):
     from beir.retrieval.search import BaseSearch
-except ImportError as error:
-    raise MissingDependencyError.of('beir', __name__, "'pyserini-repbert[beir]'") from error
 
 
 class DenseSearch(BaseSearch):  # type: ignore[misc]

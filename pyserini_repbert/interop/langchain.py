@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import needs
 from pyserini_repbert.interop.hits import hits_with_text, reranked
 from pyserini_repbert.rerank.base import Reranker
 
-try:
+with needs('langchain-core', __name__, 'langchain'):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.retrievers import BaseRetriever
     from pydantic import ConfigDict
-except ModuleNotFoundError as error:
-    raise MissingDependencyError.of('langchain-core', __name__, "'pyserini-repbert[langchain]'") from error
 
 DOCID = 'docid'  # keys of a document's metadata
 SCORE = 'score'

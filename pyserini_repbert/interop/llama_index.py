@@ -8,18 +8,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.interop.hits import hits_with_text, reranked
 from pyserini_repbert.rerank.base import Reranker
 
-try:
+with needs('llama-index-core', __name__, 'llama-index'):
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.bridge.pydantic import Field
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-except ModuleNotFoundError as error:
-    raise MissingDependencyError.of('llama-index-core', __name__, "'pyserini-repbert[llama-index]'") from error
 
 
 class SearcherRetriever(BaseRetriever):  # type: ignore[misc]

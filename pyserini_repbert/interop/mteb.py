@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder, query_encoder
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import needs
 from pyserini_repbert.formats.corpus import Corpus, Passage
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.lucene import build_lucene_index
@@ -34,14 +34,12 @@ from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.hybrid import HybridSearcher, run_of
 
-try:
+with needs('mteb', __name__, 'mteb'):
     from mteb._create_dataloaders import create_dataloader
     from mteb.models import ModelMeta
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ScoringFunction
     from mteb.types import PromptType
-except ModuleNotFoundError as error:
-    raise MissingDependencyError.of('mteb', __name__, "'pyserini-repbert[mteb]'") from error
 
 
 def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import needs
 from pyserini_repbert.interop.hits import reranked
 from pyserini_repbert.rerank.base import Reranker
 
-try:
+with needs('rerankers', __name__, 'rerankers'):
     from rerankers.documents import Document
     from rerankers.models.ranker import BaseRanker
     from rerankers.results import RankedResults, Result
     from rerankers.utils import prep_docs
-except ModuleNotFoundError as error:
-    raise MissingDependencyError.of('rerankers', __name__, "'pyserini-repbert[rerankers]'") from error
 
 
 class RerankerRanker(BaseRanker):  # type: ignore[misc]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
+from pyserini_repbert.errors import InputError, UnknownNameError, needs
 from pyserini_repbert.formats.topics import Qrels, TopicsFormat, read_qrels, read_topics
 from pyserini_repbert.ranking import Query
 
@@ -68,10 +68,8 @@ def _file(kind: str, spec: str) -> Path | None:
 
 def dataset(spec: str) -> Any:
     """The data set of `ir_datasets:ID`. Raises UnknownNameError for an id that ir_datasets does not have."""
-    try:
+    with needs('ir_datasets', spec, 'datasets'):
         import ir_datasets
-    except ImportError as error:
-        raise MissingDependencyError.of('ir_datasets', spec, "'pyserini-repbert[datasets]'") from error
     load: Callable[[str], Any] = ir_datasets.load
     name = spec.removeprefix(IR_DATASETS)
     try:

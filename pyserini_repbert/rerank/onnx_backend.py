@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.catalog import cache_folder
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import MissingDependencyError, needs
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
@@ -43,10 +43,8 @@ class OnnxForward:
     """
 
     def __init__(self, model: CrossEncoder, weights_sha256: str, int8: bool = False) -> None:
-        try:
+        with needs('onnxruntime', 'the backend onnx'):
             import onnxruntime
-        except ImportError as error:
-            raise MissingDependencyError.of('onnxruntime', 'the backend onnx') from error
         kind = 'int8' if int8 else 'float32'
         name = f'{type(model).__name__.lower()}-{weights_sha256[:16]}-{_FORMAT}-{kind}.onnx'
         path = cache_folder() / 'onnx' / name

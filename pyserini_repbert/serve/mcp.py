@@ -11,7 +11,7 @@ from pydantic import Field
 
 from pyserini_repbert import __version__
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.errors import InputError, MissingDependencyError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion.methods import FusionMethod, fuse
 from pyserini_repbert.pipeline.specs import parse_stage
@@ -24,11 +24,9 @@ from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
-try:
+with needs('fastmcp', __name__, 'serve'):
     from fastmcp import FastMCP
     from fastmcp.exceptions import ToolError
-except ModuleNotFoundError as error:
-    raise MissingDependencyError.of('fastmcp', __name__, "'pyserini-repbert[serve]'") from error
 
 METRICS = {'ndcg': 'nDCG@{}', 'recall': 'R@{}', 'map': 'AP@{}', 'recip_rank': 'RR@{}'}  # Pyserini's names for ours
 _Given = ParamSpec('_Given')

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import needs
 from pyserini_repbert.serve.answers import Step
 
-try:
+with needs('prometheus_client', __name__, 'serve'):
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-except ModuleNotFoundError as error:
-    raise MissingDependencyError.of('prometheus_client', __name__, "'pyserini-repbert[serve]'") from error
 
 CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.corpus import dense_encoding
 from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.encode.sharding import build_bundle
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingDependencyError
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, needs
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
@@ -129,8 +129,6 @@ def _described(folder: Path) -> tuple[int, int]:
 
 def _lookup() -> Any:
     """The class that reads and writes docnos."""
-    try:
+    with needs('npids', 'a FLEX index', 'pyterrier'):
         from npids import Lookup
-    except ImportError as error:
-        raise MissingDependencyError.of('npids', 'a FLEX index', "'pyserini-repbert[pyterrier]'") from error
     return Lookup

@@ -7,17 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyserini_repbert.errors import MissingDependencyError
+from pyserini_repbert.errors import needs
 from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.ranking import Ranking
 
-try:
+with needs('python-terrier', 'pyserini_repbert.interop.pyterrier', 'pyterrier'):
     import pandas as pd
     import pyterrier as pt
-except ImportError as error:
-    raise MissingDependencyError.of(
-        'python-terrier', 'pyserini_repbert.interop.pyterrier', "'pyserini-repbert[pyterrier]'"
-    ) from error
 
 __all__ = ['Candidates', 'candidates_of', 'hits_frame', 'pd', 'pt', 'rank_columns', 'ranked_frame', 'ranked_rows']
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from pyserini_repbert.errors import DamagedFileError, MissingDependencyError
+from pyserini_repbert.errors import DamagedFileError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, atomic_folder
 
 _SHOWN = 5  # members that an error lists
@@ -142,10 +142,8 @@ def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
 
 def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
     """JSON lines (`id`, `contents`) of TREC CAR's paragraphs, read by its own library."""
-    try:
+    with needs('trec-car-tools', "TREC CAR's paragraphs", 'car'):
         from trec_car.read_data import iter_paragraphs
-    except ImportError as error:
-        raise MissingDependencyError.of('trec-car-tools', "TREC CAR's paragraphs", "'pyserini-repbert[car]'") from error
     try:
         for paragraph in iter_paragraphs(stream):
             record = {'id': paragraph.para_id, 'contents': ' '.join(paragraph.get_text().split())}
