@@ -92,7 +92,7 @@ def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shar
     build_bundle(
         (Passage(f'D{row * 7919 % 10_000_019}', '') for row in range(n)),
         folder,
-        Encoding(settings, lambda target: EpicShardWriter(target, settings), encode, 4096),
+        Encoding(settings, EpicShardWriter, encode, 4096),
     )
     return time.perf_counter() - start
 

@@ -29,12 +29,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One argument for a work.
-
-    Attributes
-    ----------
-    name : for messages, 'shard 7'
-    """
+    """One argument for a work, and a name for messages: 'shard 7'."""
 
     name: str
     work: Work
@@ -43,12 +38,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of a worker's last job: a value, an error that it raised, or that the worker was lost.
-
-    Attributes
-    ----------
-    lost : why the worker was lost
-    """
+    """The outcome of a worker's last job: a value, an error that it raised, or why the worker was lost."""
 
     worker: str
     value: Any = None

@@ -103,4 +103,4 @@ def dense_encoding(
         texts = [passage.text for passage in passages]
         return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
 
-    return Encoding(settings, lambda target: DenseShardWriter(target, settings), encode, WINDOW)
+    return Encoding(settings, DenseShardWriter, encode, WINDOW)

@@ -96,7 +96,7 @@ def epic_encoding(
 
     least, most = _WINDOW
     window = max(least, min(most, _WINDOW_WEIGHTS // (prune or encoder.vocabulary)))
-    return Encoding(settings, lambda target: EpicShardWriter(target, settings), encode, window)
+    return Encoding(settings, EpicShardWriter, encode, window)
 
 
 def prune_epic_bundle(
@@ -157,7 +157,7 @@ def prune_epic_bundle(
     build_bundle(
         bundle.passages() if before.texts else without_text,
         output,
-        Encoding(settings, lambda target: EpicShardWriter(target, settings), encode, window),
+        Encoding(settings, EpicShardWriter, encode, window),
         resume=resume,
         overwrite=overwrite,
         on_progress=on_progress,

@@ -29,20 +29,20 @@ class Encoding(Generic[_Settings]):
     Attributes
     ----------
     settings : of the bundle
-    open_writer : a shard's folder to the context that writes it
+    writer : the context that writes a shard, of its folder and the settings
     encode : passages to their vectors, in the writer's form
     window : passages encoded together
     """
 
     settings: _Settings
-    open_writer: Callable[[Path], ShardWriter[Any]]
+    writer: Callable[[Path, _Settings], ShardWriter[Any, Any]]
     encode: Callable[[Sequence[Passage]], Any]
     window: int
 
     def write(self, target: Path, passages: Iterator[Passage]) -> int:
         """Encode passages into the shard `target`; how many there were."""
         count = 0
-        with self.open_writer(target) as writer:
+        with self.writer(target, self.settings) as writer:
             while together := list(itertools.islice(passages, self.window)):
                 writer.append(together, self.encode(together))
                 count += len(together)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +13,8 @@ from pyserini_repbert.index.records import VECTORS, Settings
 from pyserini_repbert.index.shard_writer import ShardWriter
 
 
-class DenseShardWriter(ShardWriter[NDArray[np.float32]]):
-    """A context in which passages and their vectors, float32 (n, d), are appended to a shard of a dense bundle.
-
-    Parameters
-    ----------
-    target : the shard's folder, which must not exist
-    settings : of the bundle
-    """
-
-    def __init__(self, target: Path, settings: Settings) -> None:
-        super().__init__(target, settings.texts)
-        self._settings = settings
+class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
+    """A context in which passages and their vectors, float32 (n, d), are appended to a shard of a dense bundle."""
 
     def begin(self) -> None:
         """Open the file of vectors."""

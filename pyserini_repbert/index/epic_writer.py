@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,11 @@ def check_storage(prune: int, weights: str) -> None:
         raise InputError(f"weights '{weights}' were given, expected {' or '.join(WEIGHT_DTYPES)}")
 
 
-class EpicShardWriter(ShardWriter[TermVectors]):
+class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
     """A context in which passages and their vectors are appended to a shard of an EPIC bundle.
 
     Layout 'all' takes vectors that hold each term of the vocabulary.
-
-    Parameters
-    ----------
-    target : the shard's folder, which must not exist
-    settings : of the bundle
     """
-
-    def __init__(self, target: Path, settings: EpicSettings) -> None:
-        super().__init__(target, settings.texts)
-        self._settings = settings
 
     def begin(self) -> None:
         """Open the streams."""

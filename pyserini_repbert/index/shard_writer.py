@@ -17,10 +17,11 @@ from pyserini_repbert.files import atomic_folder, digest
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.manifest import SHARD, write_json
 from pyserini_repbert.index.npy_stream import NpyStream
-from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, ShardRecord
+from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, ShardRecord
 
 SHARD_SIZE = 65536  # passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000; a kill loses at most one shard's work
 
+Settings = TypeVar('Settings', bound=BundleSettings)
 Vectors = TypeVar('Vectors')
 
 
@@ -39,7 +40,7 @@ class CorpusDigest:
         return self._sum.hexdigest()
 
 
-class ShardWriter(ABC, Generic[Vectors]):
+class ShardWriter(ABC, Generic[Settings, Vectors]):
     """A context in which passages and their vectors are appended to a shard; it appears when the context ends well.
 
     Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts and
@@ -48,12 +49,11 @@ class ShardWriter(ABC, Generic[Vectors]):
     Parameters
     ----------
     target : the shard's folder, which must not exist
-    texts : store the passages
+    settings : of the bundle
     """
 
-    def __init__(self, target: Path, texts: bool) -> None:
-        self._target = target
-        self._with_texts = texts
+    def __init__(self, target: Path, settings: Settings) -> None:
+        self._target, self._settings = target, settings
         self._digest = CorpusDigest()
         self._count = 0
         self._text_offsets = array('q')  # a list of numbers takes five times as much
@@ -76,7 +76,7 @@ class ShardWriter(ABC, Generic[Vectors]):
         self._context = atomic_folder(self._target, last=SHARD)
         self._folder = self._context.__enter__()
         self._docids: IO[str] = open(self._folder / DOCIDS, 'w', encoding='utf-8', newline='\n')
-        self._texts: IO[bytes] | None = open(self._folder / TEXTS, 'wb') if self._with_texts else None
+        self._texts: IO[bytes] | None = open(self._folder / TEXTS, 'wb') if self._settings.texts else None
         self.begin()
         return self
 

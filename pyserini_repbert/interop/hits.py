@@ -19,6 +19,7 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
     Parameters
     ----------
     searcher : any of ours or Pyserini's, or a `Pipeline`
+    k : hits
     texts : gives passage text by docid; default: what the searcher or the pipeline itself stores
 
     Raises

@@ -26,16 +26,7 @@ RELEVANCE = 'relevance_score'  # as LangChain's own compressors have it
 class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`: documents are passages, with `docid` and `score` in their metadata.
 
-    Parameters
-    ----------
-    searcher : any of ours or Pyserini's, or a `Pipeline`
-    k : hits
-    texts : gives passage text by docid; default: what the searcher itself stores
-
-    Raises
-    ------
-    InputError
-        by `invoke`, for a hit whose text is not to be found
+    `searcher`, `k` and `texts` are those of `hits_with_text`, whose InputError is raised.
     """
 
     searcher: Any

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.encode import opening
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
@@ -21,13 +21,7 @@ from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.ranking import Candidate, Ranking, Run, hits_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.gpu_index import GpuIndex
-
-
-class QueryEncoder(Protocol):
-    """What Pyserini asks of a query encoder."""
-
-    def encode(self, query: str) -> NDArray[np.float32]:
-        """One query's vector, float32 (d,)."""
+from pyserini_repbert.search.query_vectors import QueryEncoder, check_encoder, check_qids, encoded
 
 
 class RepBertSearcher:
@@ -171,8 +165,7 @@ class RepBertSearcher:
         on_progress: Callable[[int], object] | None = None,
     ) -> Run:
         """What `batch_search` finds, as a run."""
-        if len(queries) != len(qids) or len(set(qids)) != len(qids):
-            raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
+        check_qids(queries, qids)
         with _threads(threads), faiss_threads(threads) if self.ann and threads > 1 else contextlib.nullcontext():
             vectors = queries if isinstance(queries, np.ndarray) else self.encode(queries)
             return dict(zip(qids, self._search_vectors(vectors, k, on_progress), strict=True))
@@ -206,27 +199,6 @@ class RepBertSearcher:
         else:
             found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
         return [_ranking(top, self.index.docids(top.rows), k) for top in found]
-
-
-def check_encoder(
-    encoder: QueryEncoder, index: Path, dimension: int, built_with: str | None, weights_sha256: str | None
-) -> None:
-    """Raises MismatchError for an encoder of another dimension, or of other weights where both sides name theirs."""
-    name = getattr(encoder, 'name', type(encoder).__name__)
-    advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
-    given = getattr(encoder, 'dimension', dimension)
-    if given != dimension:
-        raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
-    weights = getattr(encoder, 'weights_sha256', None)
-    if weights_sha256 is not None and weights not in (None, weights_sha256):
-        raise MismatchError(f"index {index} was built with other weights than encoder '{name}': {advice}")
-
-
-def encoded(encoder: QueryEncoder, queries: Sequence[str], dimension: int) -> NDArray[np.float32]:
-    """The queries' vectors, float32 (n, d), as one batch where the encoder takes batches."""
-    batch = getattr(encoder, 'encode_batch', None)
-    vectors = batch(queries) if batch else [encoder.encode(query) for query in queries]
-    return np.asarray(vectors, dtype=np.float32).reshape(len(queries), dimension)
 
 
 def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:

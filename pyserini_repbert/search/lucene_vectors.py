@@ -16,7 +16,7 @@ from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_
 from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
 from pyserini_repbert.pyserini_bridge.vector_search import LuceneVectors
 from pyserini_repbert.ranking import NO_HITS, Candidate, Run, hits_of
-from pyserini_repbert.search.dense import QueryEncoder, check_encoder, encoded
+from pyserini_repbert.search.query_vectors import QueryEncoder, check_encoder, check_qids, encoded
 
 
 class LuceneVectorSearcher:
@@ -98,8 +98,7 @@ class LuceneVectorSearcher:
         self, queries: Sequence[str] | NDArray[np.float32], qids: Sequence[str], k: int, threads: int = 1
     ) -> Run:
         """What `batch_search` finds, as a run."""
-        if len(queries) != len(qids) or len(set(qids)) != len(qids):
-            raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')
+        check_qids(queries, qids)
         if k < 1 or threads < 1:
             raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
         results: Run = dict.fromkeys(qids, NO_HITS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,15 +35,13 @@ def term_vectors(passages: Sequence[Passage]) -> TermVectors:
 
 def dense(folder: Path, settings: Settings = DENSE, **options: object) -> Path:
     """A dense bundle in three shards."""
-    writer = partial(DenseShardWriter, settings=settings)
-    build_bundle(PASSAGES, folder, Encoding(settings, writer, vectors, 2), **options)
+    build_bundle(PASSAGES, folder, Encoding(settings, DenseShardWriter, vectors, 2), **options)
     return folder
 
 
 def epic(folder: Path, settings: EpicSettings = EPIC, **options: object) -> Path:
     """An EPIC bundle in three shards."""
-    writer = partial(EpicShardWriter, settings=settings)
-    build_bundle(PASSAGES, folder, Encoding(settings, writer, term_vectors, 2), **options)
+    build_bundle(PASSAGES, folder, Encoding(settings, EpicShardWriter, term_vectors, 2), **options)
     return folder
 
 

@@ -20,8 +20,8 @@ from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.names.corpora import open_corpus
 
-DENSE = Encoding(indexes.DENSE, partial(DenseShardWriter, settings=indexes.DENSE), indexes.vectors, 2)
-EPIC = Encoding(indexes.EPIC, partial(EpicShardWriter, settings=indexes.EPIC), indexes.term_vectors, 2)
+DENSE = Encoding(indexes.DENSE, DenseShardWriter, indexes.vectors, 2)
+EPIC = Encoding(indexes.EPIC, EpicShardWriter, indexes.term_vectors, 2)
 KINDS = {'dense': (indexes.dense, DENSE), 'epic': (indexes.epic, EPIC)}
 QUICK = 29  # each so many kill points in the quick test
 

@@ -29,8 +29,7 @@ def build(folder, corpus=PASSAGES, settings=SETTINGS, encode=None, **options):
     def ones(passages):
         return np.ones((len(passages), 1), np.float32)
 
-    writer = lambda target: DenseShardWriter(target, settings)  # noqa: E731
-    return build_bundle(corpus, folder, Encoding(settings, writer, encode or ones, 2), **options)
+    return build_bundle(corpus, folder, Encoding(settings, DenseShardWriter, encode or ones, 2), **options)
 
 
 def failing_after(count):

@@ -49,7 +49,7 @@ def build(folder, vectors, made: EpicSettings) -> EpicBundle:
             return TermVectors.of(some)
         return complete(np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some]))
 
-    build_bundle(passages, folder, Encoding(made, lambda target: EpicShardWriter(target, made), encode, 4))
+    build_bundle(passages, folder, Encoding(made, EpicShardWriter, encode, 4))
     return EpicBundle(folder)
 
 

@@ -12,12 +12,7 @@ MODULES = 'modules.json'
 
 @dataclass(frozen=True)
 class DenseStep:
-    """A linear layer and an activation after pooling.
-
-    Attributes
-    ----------
-    weights : its file
-    """
+    """A linear layer, whose file is `weights`, and an activation after pooling."""
 
     weights: Path
     size_in: int
