@@ -14,7 +14,7 @@ import pytest
 import torch
 from folders import tree
 
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import advice, command
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
@@ -217,7 +217,7 @@ def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
     monkeypatch.setattr(NamedIndex, 'check', lambda *_: None)
     monkeypatch.setattr(NamedIndex, 'check_corpus', lambda *_: None)
     monkeypatch.setattr(named_index, 'locate', lambda index, encoder: found)
-    monkeypatch.setattr(command, 'LONG', 0.0)
+    monkeypatch.setattr(advice, 'LONG', 0.0)
     native_bfloat16(True)
     for flags in ([], ['--bf16']):
         assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', *flags) == 0
@@ -234,7 +234,7 @@ class TestAdvice:
 
     @pytest.fixture(autouse=True)
     def _at_once(self, monkeypatch: pytest.MonkeyPatch, native_bfloat16: Force) -> None:
-        monkeypatch.setattr(command, 'LONG', 0.0)
+        monkeypatch.setattr(advice, 'LONG', 0.0)
         native_bfloat16(True)
 
     @pytest.fixture
@@ -272,7 +272,7 @@ class TestAdvice:
         assert capsys.readouterr().err == self.TEXT
 
     def test_is_not_given_for_short_work(self, work, monkeypatch, capsys):
-        monkeypatch.setattr(command, 'LONG', 10.0)
+        monkeypatch.setattr(advice, 'LONG', 10.0)
         assert run('rerank', *work['rerank']) == 0
         assert capsys.readouterr().err == ''
 

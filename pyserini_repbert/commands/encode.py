@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command, planned, recording
+from pyserini_repbert.commands.advice import model_update
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.sharding import Part
@@ -35,7 +36,7 @@ def going(options: argparse.Namespace, part: Part, update: Callable[[int], objec
         'part': part,
         'resume': options.resume,
         'overwrite': options.overwrite,
-        'on_progress': command.model_update(update, options),
+        'on_progress': model_update(update, options),
     }
 
 

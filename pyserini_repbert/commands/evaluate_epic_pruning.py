@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 
 from pyserini_repbert.commands import recording
+from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.command import (
     add_corpus_form,
-    model_update,
     parser,
     positive_int,
     precision,

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.command import (
     add_precision_arguments,
     finite_number,
-    model_update,
     parser,
     positive_int,
     precision,

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from pyserini_repbert.commands import command, recording
+from pyserini_repbert.commands.advice import model_update
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -122,8 +123,8 @@ def stage_settings(options: argparse.Namespace) -> Any:
 
 
 def rerank_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
-    """`command.model_update`, where PyTorch runs the models: ONNX Runtime's are not run in bfloat16."""
-    return command.model_update(update, options) if options.backend == 'torch' else update
+    """`model_update`, where PyTorch runs the models: ONNX Runtime's are not run in bfloat16."""
+    return model_update(update, options) if options.backend == 'torch' else update
 
 
 def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) -> None:

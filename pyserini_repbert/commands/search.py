@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command, recording
+from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update
@@ -229,7 +230,7 @@ class _Watcher(contextlib.ExitStack):
         print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
         total = None if self._options.corpus else index.collection.values['passages']
         update = self.begins('encode', total, 'passages')
-        return update if index.builds_itself else command.model_update(update, self._options)
+        return update if index.builds_itself else model_update(update, self._options)
 
     def begins(self, what: str, total: int | None, unit: str) -> Callable[[int], object]:
         self.close()

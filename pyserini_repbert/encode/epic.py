@@ -13,20 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import collate, in_batches, length_batches, usual_budget
+from pyserini_repbert.models import epic
+from pyserini_repbert.models.batching import collate_chunks, in_batches, length_batches, usual_budget
 from pyserini_repbert.models.bert import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.epic import (
-    MAX_PASSAGE_TOKENS,
-    MAX_QUERY_TOKENS,
-    PASSAGE_TYPE,
-    QUERY_TYPE,
-    SYSTEM,
-    TIED,
-    Epic,
-    Variant,
-)
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.models.tokenizer import TokenChunk
@@ -89,20 +80,20 @@ class EpicEncoder:
         max_length: int | None = None,
     ) -> None:
         opened = open_checkpoint(checkpoint, 'rerankers')
-        ranking = opened.system(SYSTEM)
+        ranking = opened.system(epic.SYSTEM)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
-        self.variant = Variant(ranking.get('variant', Variant.OFFICIAL))
+        self.variant = epic.Variant(ranking.get('variant', epic.Variant.OFFICIAL))
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)
         self.chunk_size = config.max_position_embeddings - 2
-        self.limit = int(ranking.get('max_doc_length', MAX_PASSAGE_TOKENS)) if max_length is None else max_length
-        self.query_limit = min(int(ranking.get('max_query_length', MAX_QUERY_TOKENS)), self.chunk_size)
+        self.limit = int(ranking.get('max_doc_length', epic.MAX_PASSAGE_TOKENS)) if max_length is None else max_length
+        self.query_limit = min(int(ranking.get('max_query_length', epic.MAX_QUERY_TOKENS)), self.chunk_size)
         if min(self.limit, self.query_limit) < 1:
             raise InputError(f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more')
         self.word_pieces = opened.word_pieces()
         self.vocabulary = config.vocab_size
-        model = load_model(lambda: Epic(config, self.variant), opened, TIED)
+        model = load_model(lambda: epic.Epic(config, self.variant), opened, epic.TIED)
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
 
@@ -128,7 +119,7 @@ class EpicEncoder:
     @torch.inference_mode()
     def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
         """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
-        texts = self._chunked(queries, self.query_limit, QUERY_TYPE)
+        texts = self._chunks(self.word_pieces.ids(queries), self.query_limit, epic.QUERY_TYPE)
         found = [TokenWeights([], np.empty(0, np.float32))] * len(queries)
 
         def work(batch: list[int]) -> None:
@@ -143,7 +134,7 @@ class EpicEncoder:
     @torch.inference_mode()
     def passage_weights(self, passages: Sequence[str], token_budget: int | None = None) -> list[PassageWeights]:
         """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq. 2-3)."""
-        texts = self._chunked(passages, self.limit, PASSAGE_TYPE)
+        texts = self._chunks(self.word_pieces.ids(passages), self.limit, epic.PASSAGE_TYPE)
         found = [PassageWeights([], np.empty(0, np.float32), 0.0)] * len(passages)
 
         def work(batch: list[int]) -> None:
@@ -213,7 +204,7 @@ class EpicEncoder:
         ids = self.word_pieces.ids(passages)
         if on_lengths is not None:
             on_lengths([len(own) for own in ids])
-        texts = self._chunks(ids, self.limit, PASSAGE_TYPE)
+        texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
         wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
 
         def work(batch: list[int]) -> None:
@@ -221,9 +212,6 @@ class EpicEncoder:
             keep(batch, vectors.cpu().numpy())
 
         self._over(texts, work, token_budget, on_progress)
-
-    def _chunked(self, texts: Sequence[str], limit: int, token_type: int) -> list[list[TokenChunk]]:
-        return self._chunks(self.word_pieces.ids(texts), limit, token_type)
 
     def _chunks(self, ids: Sequence[list[int]], limit: int, token_type: int) -> list[list[TokenChunk]]:
         return [self.word_pieces.chunks(own[:limit], self.chunk_size, token_type) for own in ids]
@@ -246,17 +234,9 @@ class EpicEncoder:
     def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
         """The texts' tokens (total, h) one after the other, how many each text has, and its mean [CLS] (n, h)."""
         chunks = [chunk for own in texts for chunk in own]
-        ids, types, mask = collate([chunk.sequence for chunk in chunks], self.word_pieces.pad, self.device)
-        starts = range(1, ids.numel(), ids.shape[1])  # of the wordpieces, in the flattened output
-        places = [np.arange(start, start + chunk.n_pieces) for start, chunk in zip(starts, chunks, strict=True)]
-        positions = torch.from_numpy(np.concatenate(places)).to(self.device)
-        for row, chunk in enumerate(chunks):
-            end = len(chunk.sequence.input_ids) - 1
-            if chunk.n_pieces + 1 < end:
-                mask = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
-                mask[row, chunk.n_pieces + 1 : end] = False
+        ids, types, mask, places = collate_chunks(chunks, self.word_pieces.pad, self.device)
         hidden = self.model(ids, types, mask)
-        tokens = hidden.reshape(-1, hidden.shape[-1])[positions]
+        tokens = hidden.reshape(-1, hidden.shape[-1])[places]
         cls_vectors = torch.stack([part.mean(dim=0) for part in torch.split(hidden[:, 0], [len(own) for own in texts])])
         return tokens, [sum(chunk.n_pieces for chunk in own) for own in texts], cls_vectors
 

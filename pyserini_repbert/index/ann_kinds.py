@@ -31,13 +31,7 @@ class AnnKind(Choice, what='kind of approximate index'):
 
 @dataclass(frozen=True)
 class Effort:
-    """A setting of the search.
-
-    Attributes
-    ----------
-    candidates : rows asked of the index, whose exact scores are computed
-    parameter : `nprobe` of an IVF, `efSearch` of an HNSW; None for the others
-    """
+    """A setting of the search: how many rows get exact scores, and `nprobe` of an IVF or `efSearch` of an HNSW."""
 
     candidates: int
     parameter: int | None = None

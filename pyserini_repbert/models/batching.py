@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.models.tokenizer import TokenSequence
+from pyserini_repbert.models.tokenizer import TokenChunk, TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
 IN_FLIGHT = {'cuda': 2}  # batches whose results are on their way to the host, by device; elsewhere none is
@@ -56,6 +56,21 @@ def collate(
     if min(lengths) < longest:
         mask = _sent(np.arange(longest)[None, :] < np.asarray(lengths)[:, None], device)
     return _sent(ids, device), _sent(types, device), mask
+
+
+def collate_chunks(
+    chunks: Sequence[TokenChunk], pad: int, device: torch.device | str
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    """What `collate` gives, with chunks' own padding masked, and the places of their wordpieces in flattened ids."""
+    ids, types, mask = collate([chunk.sequence for chunk in chunks], pad, device)
+    starts = range(1, ids.numel(), ids.shape[1])
+    places = [np.arange(start, start + chunk.n_pieces) for start, chunk in zip(starts, chunks, strict=True)]
+    for row, chunk in enumerate(chunks):
+        end = len(chunk.sequence.input_ids) - 1
+        if chunk.n_pieces + 1 < end:
+            mask = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
+            mask[row, chunk.n_pieces + 1 : end] = False
+    return ids, types, mask, torch.from_numpy(np.concatenate(places)).to(device)
 
 
 def _sent(array: NDArray[np.generic], device: torch.device | str) -> Tensor:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.choices import Choice
-from pyserini_repbert.models.bert import ACTIVATIONS, Bert, BertConfig
+from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert_layer import ACTIVATIONS
 
 SYSTEM = 'epic'
 MAX_QUERY_TOKENS = 500  # wordpieces: the authors' setting, whatever their configuration says

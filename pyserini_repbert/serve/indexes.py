@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
@@ -232,32 +231,3 @@ def _searched(searcher: Any, asked: Sequence[tuple[str, int]], threads: int) -> 
     deepest = max(k for _, k in asked)
     run = searcher.rankings([query for query, _ in asked], qids, deepest, threads)
     return [run[qid][:k] for qid, (_, k) in zip(qids, asked, strict=True)]
-
-
-async def opened(settings: ServeSettings, lanes: Lanes) -> dict[str, ServedIndex]:
-    """The indexes of a service by alias, all opened; those that others name as their base first.
-
-    Raises
-    ------
-    UnknownNameError, InputError
-        for a base_index that is not there, or is not a Lucene index; and what `ServedIndex.open` raises
-    """
-    known = {own.alias: own for own in settings.indexes}
-    spread = [own.alias for own in settings.indexes if own.ray]
-    if len(spread) > 1:  # workers hold their machines, and each keeps one thing open
-        raise InputError(f"indexes '{spread[0]}' and '{spread[1]}' name a Ray cluster: a service searches one on Ray")
-    found: dict[str, ServedIndex] = {}
-    for own in sorted(settings.indexes, key=lambda own: own.base_index is not None):
-        base = None
-        if own.base_index is not None:
-            if own.base_index not in known:
-                near = catalog.did_you_mean(own.base_index, known)
-                raise UnknownNameError(f"index '{own.alias}' names '{own.base_index}' as its base_index{near}")
-            base = found.get(own.base_index)
-            if base is None or base.index_type != 'tf':
-                raise InputError(f"index '{own.alias}': its base_index '{own.base_index}' has to be a Lucene index")
-        index = ServedIndex(own, settings, lanes)
-        await index.open(base)
-        found[own.alias] = index
-        await asyncio.sleep(0)
-    return {alias: found[alias] for alias in known}

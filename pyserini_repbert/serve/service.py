@@ -15,8 +15,9 @@ from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Step, Tell, checked, stopping
 from pyserini_repbert.serve.explanations import explanation
-from pyserini_repbert.serve.indexes import ServedIndex, opened
+from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.lanes import Lanes
+from pyserini_repbert.serve.opening import opened
 from pyserini_repbert.serve.refusals import NotFoundError, TooLateError
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
 from pyserini_repbert.serve.settings import ServeSettings
@@ -58,7 +59,7 @@ class Service:
         return bool(self.indexes)
 
     async def open(self) -> None:
-        """Start the lanes and open the indexes. Raises what `indexes.opened` raises, and notes it in `failure`."""
+        """Start the lanes and open the indexes. Raises what `opening.opened` raises, and notes it in `failure`."""
         for lane in self.lanes.all:
             lane.start()
         try:

@@ -196,18 +196,16 @@ def test_a_setting_changes_one_place_of_what_an_alias_repeats(tmp_path):
 
 def test_missing_keys_and_files(tmp_path):
     path = tmp_path / 'r.yaml'
-    path.write_text('name: x\nsystem: epic\n', encoding='utf-8')
-    with pytest.raises(InputError, match=r"r.yaml:1: key 'base' is missing"):
-        read_recipe(path)
-    path.write_text('- a\n', encoding='utf-8')
-    with pytest.raises(InputError, match=r'r.yaml:1: no recipe'):
-        read_recipe(path)
-    path.write_text('', encoding='utf-8')
-    with pytest.raises(InputError, match=r'r.yaml:1: no recipe'):
-        read_recipe(path)
-    path.write_text('\na: [', encoding='utf-8')
-    with pytest.raises(InputError, match=r'r.yaml:2: not YAML'):
-        read_recipe(path)
+    wrong = {
+        'name: x\nsystem: epic\n': "1: key 'base' is missing",
+        '- a\n': '1: no recipe',
+        '': '1: no recipe',
+        '\na: [': '2: not YAML',
+    }
+    for text, message in wrong.items():
+        path.write_text(text, encoding='utf-8')
+        with pytest.raises(InputError, match=f'r.yaml:{message}'):
+            read_recipe(path)
     with pytest.raises(UnknownNameError, match='did you mean'):
         recipe_path('repbert-msmarko')
 

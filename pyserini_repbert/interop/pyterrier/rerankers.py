@@ -59,7 +59,13 @@ class RerankTransformer(pt.Transformer):  # type: ignore[misc]
 
 
 class TextRerankTransformer(RerankTransformer):
-    """Base of those whose reranker, of the type `kind`, takes a model, a device and settings."""
+    """Base of those whose reranker, of the type `kind`, takes a model, a device and settings, and needs 'text'.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or a reranker of that type
+    device, settings : as of that type, whose errors are raised
+    """
 
     kind: ClassVar[Callable[..., Reranker]]
 
@@ -69,13 +75,7 @@ class TextRerankTransformer(RerankTransformer):
 
 
 class MonoBert(TextRerankTransformer):
-    """monoBERT; the frame needs 'text', which `PassageText` adds.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or a MonoBertReranker
-    device, settings : as of `MonoBertReranker`, whose errors are raised
-    """
+    """monoBERT, a `MonoBertReranker`; the frame needs 'text', which `PassageText` adds."""
 
     kind = MonoBertReranker
 
@@ -148,12 +148,6 @@ class Epic(RerankTransformer):
 
 
 class Cedr(TextRerankTransformer):
-    """CEDR; scores are comparable within one query only. The frame needs 'text'.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or a CedrReranker
-    device, settings : as of `CedrReranker`, whose errors are raised
-    """
+    """CEDR, a `CedrReranker`; scores are comparable within one query only. The frame needs 'text'."""
 
     kind = CedrReranker
