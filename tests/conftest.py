@@ -6,6 +6,7 @@ natively, or that it does not; without it, it is asked.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -68,6 +69,12 @@ def _own_cache(_new_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> 
     cache.mkdir()
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(cache))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+
+
+def pytest_collection_finish() -> None:
+    """Nothing that is imported by now becomes garbage: the Trainer, for one, looks through all of it at its start."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -43,7 +43,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.delenv(name, raising=False)
     _Handler.ranges, _Handler.cut_at, _Handler.requests = True, None, []
     with ThreadingHTTPServer(('127.0.0.1', 0), _Handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))  # how often it looks whether to stop
         thread.start()
         yield f'http://127.0.0.1:{running.server_port}/file.bin'
         running.shutdown()

@@ -163,7 +163,14 @@ class World:
 
 
 @pytest.fixture
+def commands_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of regressions run in this process, where nothing has to be imported for each of them."""
+    monkeypatch.setattr(Workspace, 'run', World.run_here)
+
+
+@pytest.fixture
 def dense_world(
+    commands_here: None,
     tmp_path: Path,
     tiny_checkpoint: Callable[..., Path],
     corpus_file: Callable[..., Path],
@@ -171,7 +178,6 @@ def dense_world(
     capsys: pytest.CaptureFixture[str],
 ) -> World:
     """Sixty passages and twelve questions, half their words capitals; every fifth passage is relevant."""
-    monkeypatch.setattr(Workspace, 'run', World.run_here)
     monkeypatch.setenv('OMP_NUM_THREADS', '1')
     tiny_checkpoint()
     corpus = corpus_file(60)

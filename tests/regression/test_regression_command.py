@@ -55,6 +55,7 @@ def test_status_and_reports(
     assert '<tr class="pass">' in reports[2].read_text(encoding='utf-8')
 
 
+@pytest.mark.usefixtures('commands_here')
 def test_a_failure_is_status_1(regression_file: Make, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(regression_file('0.3333', '0.3111'), data, '--condition', 'a+b', '--quiet') == 1
     assert 'FAIL RR@10: 0.3333, expected 0.3111' in capsys.readouterr().out
@@ -112,6 +113,7 @@ def test_unknown_conditions_are_refused(regression_file: Make, data: Path, capsy
     assert "did you mean 'a+b'" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures('commands_here')
 def test_blame_names_factors_and_moves(
     regression_file: Make, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_broken_fusion_is_red(
     assert outcome.scores[0].measured == pytest.approx(0.5)  # the first run alone
 
 
+@pytest.mark.usefixtures('commands_here')
 @pytest.mark.jvm
 def test_a_wrong_bm25_parameter_is_red(
     regression_file: Make, workspace: MakeWorkspace, data: Path, tmp_path: Path
@@ -97,6 +98,7 @@ def test_a_wrong_bm25_parameter_is_red(
         assert run(workspace(path)).status is status
 
 
+@pytest.mark.usefixtures('commands_here')
 def test_a_missing_score_is_red(regression_file: Make, workspace: MakeWorkspace) -> None:
     path = regression_file()
     head = path.read_text(encoding='utf-8').partition('conditions:')[0]
@@ -137,6 +139,7 @@ def test_what_is_missing_is_named_with_size_and_command(
     assert outcome.missing[0].get == f"curl -L --create-dirs -o {data / 'a.txt'} 'https://example.org/a.txt'"
 
 
+@pytest.mark.usefixtures('commands_here')
 def test_a_damaged_resource_is_red(regression_file: Make, workspace: MakeWorkspace, data: Path) -> None:
     right = hashlib.md5((data / 'a.txt').read_bytes()).hexdigest()
     assert run(workspace(regression_file('size: 60 B', f'md5: {right}'))).status is Status.PASS
@@ -144,6 +147,7 @@ def test_a_damaged_resource_is_red(regression_file: Make, workspace: MakeWorkspa
     assert outcome.status is Status.FAIL and 'expected' in outcome.why
 
 
+@pytest.mark.usefixtures('commands_here')
 def test_results_are_remembered_for_the_same_commands_code_and_resources(
     regression_file: Make, workspace: MakeWorkspace, data: Path
 ) -> None:
@@ -158,6 +162,7 @@ def test_results_are_remembered_for_the_same_commands_code_and_resources(
     assert run(workspace(path, version='2')).status is Status.FAIL
 
 
+@pytest.mark.usefixtures('commands_here')
 def test_heavy_conditions_wait_until_asked_for(regression_file: Make, workspace: MakeWorkspace) -> None:
     place = workspace(regression_file('    only: different\n', '    only: different\n    heavy: an hour of CPU\n'))
     outcome = run(place)

@@ -66,7 +66,7 @@ def running(web: Web) -> Iterator[Web]:
             pass
 
     with ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # how often it looks whether to stop
         thread.start()
         web.address = f'http://127.0.0.1:{server.server_port}'
         try:
