@@ -35,6 +35,14 @@ WORDS = (
 ).split()
 
 
+@pytest.fixture(scope='session', autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Tests kill processes, but never cut the power: an fsync would keep them waiting for nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('os.fsync', lambda handle: None)
+        yield
+
+
 @pytest.fixture(scope='session')
 def pyserini_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a few entries of each table that Pyserini 2.4 fetches."""

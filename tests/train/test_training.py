@@ -136,7 +136,7 @@ def test_models_learn_what_they_are_shown(system, tiny_recipe, tmp_path, world):
     """Two topics of a fold, again and again: the loss falls."""
     (tmp_path / 'fold.txt').write_text('q0\nq7\n', encoding='utf-8')
     data = [{**{key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')}, 'qids': str(tmp_path / 'fold.txt')}]
-    training = {'steps': 60, 'learning_rate': 3e-3, 'log_every': 10}
+    training = {'steps': 60, 'learning_rate': 3e-3, 'log_every': 10, 'save_every': 60}
     recipe = tiny_recipe(system, ranking=SYSTEMS[system], data=data, training=training)
     config = json.loads((tmp_path / 'base/config.json').read_text(encoding='utf-8'))
     config |= {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
