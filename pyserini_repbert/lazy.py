@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
 def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` for `package`: what its source imports under `if TYPE_CHECKING`."""
-    blocks = [node for node in ast.parse(inspect.getsource(sys.modules[package])).body if isinstance(node, ast.If)]
+    source = Path(str(sys.modules[package].__file__)).read_text(encoding='utf-8')
+    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     modules = {name.name: str(node.module) for node in imports for name in node.names}
 

@@ -80,7 +80,7 @@ def _own_cache(_new_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def pytest_collection_finish() -> None:
-    """Nothing that is imported by now becomes garbage: the Trainer, for one, looks through all of it at its start."""
+    """Nothing that is imported by now becomes garbage, which Python would look for in it again and again."""
     gc.collect()
     gc.freeze()
 
