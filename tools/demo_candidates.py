@@ -3,10 +3,11 @@
     python tools/demo_candidates.py --data FOLDER --work FOLDER [--precision bfloat16]
 
 The folder `material` of the work folder then has `texts.jsonl` and, for each of `judged`, `sentences`, `cut`,
-`validation` and `selection`, topics, qrels and a run. `paragraphs.qids.txt` has the questions of `judged` about the
-demo's paragraphs, `answers.qids.txt` some of those about MedQuAD's answers, `cut.qids.txt` some pseudo-questions. A
-question's candidates are BM25's best hits and the cosine's, with its answers; those of a sentence are all sentences of
-its article or paragraph.
+`validation` and `selection`, topics, qrels and a run. A question's candidates are BM25's best hits and the cosine's,
+with its answers; those of a sentence are all sentences of its article or paragraph. `judged.teacher.txt` and
+`cut.teacher.txt` add BM25 to the cosine, see `with_lexical`. `paragraphs.qids.txt` has the questions of `judged` about
+the demo's paragraphs, `answers.qids.txt` and `answers.more.qids.txt` some of those about MedQuAD's answers,
+`cut.qids.txt` and `cut.more.qids.txt` some pseudo-questions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.formats.runs import read_run, write_run
-from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Ranking, Run
+from pyserini_repbert.rerank.base import ordered
 
 TEACHER = 'minilm'
 EACH = 16  # hits of BM25 and of the cosine
@@ -34,7 +36,14 @@ BLOCK = 512  # queries
 VALIDATED = {'x': 60, 'q': 60, 'M': 60, 'd': 40}  # held-back questions by the first letter of their qids
 VALIDATION_DEPTH = EACH
 SELECTIONS = 100
-TRAINED = {'medquad': 1500, 'cut': 4000}  # questions about MedQuAD's answers, and pseudo-questions, that are drawn
+TRAINED = {  # questions about MedQuAD's answers, and pseudo-questions, that are drawn
+    'medquad': 1500,
+    'medquad more': 2300,
+    'cut': 4000,
+    'cut more': 5000,
+}
+LEXICAL = 0.3  # of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
+BELOW = 0.9  # of BM25's last hit: what a candidate that is not among its hits counts
 
 
 class Vectors:
@@ -82,8 +91,11 @@ def write_material(data: Path, folder: Path, precision: str = 'float32') -> None
     _validation(folder, made)
     medquad = [one.qid for one in made.judged if one.qid.startswith('MQ')]
     _write_qids(folder / 'paragraphs.qids.txt', [one.qid for one in made.judged if not one.qid.startswith('MQ')])
-    _write_qids(folder / 'answers.qids.txt', _some(medquad, 'medquad'))
-    _write_qids(folder / 'cut.qids.txt', _some([one.qid for one in made.cut], 'cut'))
+    cut = [one.qid for one in made.cut]
+    for more in ('', ' more'):
+        stem = more.replace(' ', '.')
+        _write_qids(folder / f'answers{stem}.qids.txt', _some(medquad, f'medquad{more}'))
+        _write_qids(folder / f'cut{stem}.qids.txt', _some(cut, f'cut{more}'))
     _write_texts(folder / 'texts.jsonl', made.texts)
 
 
@@ -114,14 +126,26 @@ def _candidates(
         hits = read_run(bm25)
         queries = query_vectors(own, precision)
         found: Run = {}
+        taught: Run = {}
         for start in range(0, len(own), BLOCK):
             scores = queries[start : start + BLOCK] @ vectors.unit.T
             best = np.argpartition(-scores, EACH, axis=1)[:, :EACH]
             for question, vector, rows in zip(own[start:], queries[start:], best):  # noqa: B905
-                lexical = hits[question.qid].docids[:EACH] if question.qid in hits else ()
-                docids = dict.fromkeys([*question.answers, *lexical, *vectors.docids[np.sort(rows)].tolist()])
+                lexical = hits.get(question.qid, NO_HITS)[:EACH]
+                docids = dict.fromkeys([*question.answers, *lexical.docids, *vectors.docids[np.sort(rows)].tolist()])
                 found[question.qid] = vectors.scored(vector, list(docids))
+                taught[question.qid] = with_lexical(found[question.qid], lexical)
         write_run(folder / f'{stem}.run.txt', found, tag='cosine')
+        write_run(folder / f'{stem}.teacher.txt', taught, tag='teacher')
+
+
+def with_lexical(cosines: Ranking, bm25: Ranking, weight: float = LEXICAL) -> Ranking:
+    """The teacher's order: the cosine, and `weight` times BM25's score in units of the query's best."""
+    if not bm25:
+        return cosines
+    known, last = dict(zip(bm25.docids, bm25.scores, strict=True)), bm25.scores[-1]
+    lexical = np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
+    return ordered(cosines, np.asarray(cosines.scores) + weight * lexical)
 
 
 def _sentences(folder: Path, made: Material, texts: Mapping[str, str], precision: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from demo_candidates import VALIDATION_DEPTH, write_material
 from demo_maker import package_command
+from demo_pairs import rerank, write_pairs
 from demo_runs import chosen
 
 from pyserini_repbert.commands.command import Parser, run
@@ -28,8 +29,8 @@ QED = ('qed-dev.jsonlines.gz', 'xquad.en.json.gz')
 class Training:
     """A checkpoint's name, its recipe, and the variable by which the recipe names the checkpoint that it needs.
 
-    `taught` says that it learns from the scores of a teacher, which `demo_candidates` collects; `reranked` that it is
-    validated on the candidates in the order of the checkpoint that it needs.
+    `taught` says that it learns from the scores of a teacher, which `demo_candidates` collects; `reranked` that it
+    learns, and is validated, on candidates in the order of the checkpoint that it needs.
     """
 
     name: str
@@ -44,7 +45,8 @@ TRAININGS = (
     Training('repbert-demo', 'demo-repbert', taught=False),
     Training('epic-first-demo', 'demo-epic-first', taught=False),
     Training('epic-demo', 'demo-epic', 'START', 'epic-first-demo'),
-    Training('monobert-demo', 'demo-monobert'),
+    Training('monobert-first-demo', 'demo-monobert-first'),
+    Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),
     Training('duobert-demo', 'demo-duobert', 'START', 'monobert-demo', reranked=True),
     Training('vanilla-demo', 'demo-vanilla', 'START', 'monobert-demo'),
     *(
@@ -96,14 +98,12 @@ def bm25_runs(medquad: Path, work: Path) -> None:
         package_command(['search', *source, '--hits', str(HITS), '--output', str(output)])
 
 
-def held_back_run(work: Path, checkpoint: Path) -> None:
-    """The candidates of the questions that are held back, as a reranker orders them."""
-    material, output = work / 'material', work / 'runs' / 'validation.mono.txt'
-    if output.is_file():
-        return
-    what = ['--run', str(material / 'validation.run.txt'), '--topics', str(material / 'validation.tsv')]
-    what += ['--corpus', str(material / 'texts.jsonl'), '--reranker', f'{checkpoint}@{VALIDATION_DEPTH}']
-    package_command(['rerank', *what, '--precision', 'bfloat16', '--output', str(output)])
+def mono_runs(work: Path, checkpoint: Path) -> None:
+    """What duoBERT is trained on, and the candidates of the questions that are held back, as monoBERT orders them."""
+    write_pairs(work, checkpoint)
+    run, output = work / 'material/validation.run.txt', work / 'runs/validation.mono.txt'
+    if not output.is_file():
+        rerank(work, run, 'validation', checkpoint, VALIDATION_DEPTH, output)
 
 
 def train(training: Training, medquad: Path, work: Path, device: str) -> None:
@@ -115,7 +115,7 @@ def train(training: Training, medquad: Path, work: Path, device: str) -> None:
     if training.taught:
         variables['MATERIAL'] = str(work / 'material')
     if training.reranked:
-        held_back_run(work, work / training.needs)
+        mono_runs(work, work / training.needs)
     if training.reranked or not training.taught:
         variables['RUNS'] = str(work / 'runs')
     if training.variable:

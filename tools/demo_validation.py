@@ -1,8 +1,8 @@
-"""Rerankers on the questions that `demo_candidates.py` holds back, beside BM25 and the base's cosine.
+"""Rerankers on the questions that `demo_candidates.py` holds back, beside BM25, the base's cosine, and both together.
 
-    python tools/demo_validation.py --work FOLDER [NAME=CHECKPOINT …]
+    python tools/demo_validation.py --work FOLDER [NAME=CHECKPOINT …] [--lexical 0.1 0.3 1]
 
-nDCG@10 over BM25's best 20 for questions about paragraphs of XQuAD and QED, about MedQuAD's documents, and for first
+nDCG@10 over BM25's best 16 for questions about paragraphs of XQuAD and QED, about MedQuAD's documents, and for first
 sentences of docstrings; AP for choosing among the sentences of an article.
 """
 
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from demo_candidates import VALIDATION_DEPTH
+from demo_candidates import LEXICAL, VALIDATION_DEPTH, with_lexical
 from demo_runs import named
 
 from pyserini_repbert.commands.command import Parser, run
@@ -23,7 +23,7 @@ from pyserini_repbert.formats.runs import read_run, reciprocal_scores
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.specs import open_reranker
-from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 KINDS = {'x': 'XQuAD', 'q': 'QED', 'M': 'MedQuAD', 'd': 'docstrings'}
 
@@ -33,17 +33,20 @@ def main(arguments: list[str]) -> int | None:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--work', required=True, help='the folder in which material/ is')
     parser.add_argument('--precision', default='float32', help='of the rerankers')
+    parser.add_argument('--lexical', type=float, nargs='*', default=[LEXICAL], help='weights of BM25 beside the cosine')
     parser.add_argument('checkpoints', nargs='*', metavar='NAME=CHECKPOINT', help='a folder, or a catalog name')
     options = parser.parse_args(arguments)
     folder = Path(options.work) / 'material'
-    rows = [['BM25', *_means(folder, None, '')], ['cosine', *_means(folder, 'cosine', '')]]
+    rows = [['BM25', *_means(folder, None, '')]]
+    for weight in (0.0, *options.lexical):
+        rows.append([f'cosine + {weight:g} BM25', *_means(folder, weight, '')])
     for name, checkpoint in named(options.checkpoints, 'checkpoint').items():
         rows.append([name, *_means(folder, checkpoint, options.precision)])
     print(markdown(['', *KINDS.values(), 'all, nDCG@10', 'sentences, AP'], rows))
     return None
 
 
-def _means(folder: Path, checkpoint: str | None, precision: str) -> list[str]:
+def _means(folder: Path, checkpoint: str | float | None, precision: str) -> list[str]:
     qrels, found = load_qrels(str(folder / 'validation.qrels.txt')), {}
     ranked = _ranked(folder, 'validation', 'held', checkpoint, precision)
     measures = parse_measures(['nDCG@10'])
@@ -56,15 +59,17 @@ def _means(folder: Path, checkpoint: str | None, precision: str) -> list[str]:
     return [*(f'{value:.4f}' for value in found.values()), f'{everything:.4f}', f'{ap:.4f}']
 
 
-def _ranked(folder: Path, stem: str, cosines: str, checkpoint: str | None, precision: str) -> Run:
-    """BM25's order, or that of an article, for None; by cosine; or by a reranker."""
+def _ranked(folder: Path, stem: str, cosines: str, checkpoint: str | float | None, precision: str) -> Run:
+    """BM25's order, or that of an article, for None; by cosine and a weight of BM25; or by a reranker."""
     first = read_run(folder / f'{stem}.run.txt', VALIDATION_DEPTH if stem == 'validation' else None)
-    scored = read_run(folder / f'{cosines}.run.txt')
     if stem == 'selection':
         first = {qid: _in_order(own) for qid, own in first.items()}
     if checkpoint is None:
         return first
-    if checkpoint == 'cosine':
+    if isinstance(checkpoint, float):
+        scored = read_run(folder / f'{cosines}.run.txt')
+        lexical = {} if stem == 'selection' else first
+        scored = {qid: with_lexical(scored[qid], lexical.get(qid, NO_HITS), checkpoint) for qid in first}
         return {qid: _by(own, dict(zip(scored[qid].docids, scored[qid].scores))) for qid, own in first.items()}  # noqa: B905
     reranker = open_reranker(checkpoint, precision=precision)
     queries = {query.qid: query.text for query in load_topics(str(folder / f'{stem}.tsv'))}

@@ -17,7 +17,15 @@ TOOLS = Path(__file__).parents[2] / 'tools'
 @pytest.fixture
 def tool(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
-    for name in ('demo_runs', 'demo_cosine', 'demo_maker', 'demo_material', 'demo_candidates', 'demo_train'):
+    for name in (
+        'demo_runs',
+        'demo_cosine',
+        'demo_maker',
+        'demo_material',
+        'demo_candidates',
+        'demo_pairs',
+        'demo_train',
+    ):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module('demo_train')
 
@@ -43,6 +51,8 @@ def commands(tool, monkeypatch):
         output.touch() if words[0] in ('search', 'rerank') else output.mkdir()
 
     monkeypatch.setattr(tool, 'package_command', command)
+    monkeypatch.setattr(sys.modules['demo_pairs'], 'package_command', command)
+    monkeypatch.setattr(tool, 'write_pairs', lambda work, checkpoint: found.append(['pairs', str(checkpoint)]))
     monkeypatch.setattr(tool, 'write_material', lambda data, folder, precision: folder.mkdir(exist_ok=True))
     return found
 
@@ -55,6 +65,7 @@ def test_every_checkpoint_after_what_it_needs(tool, data, commands, tmp_path):
     assert list(trained) == [training.recipe for training in tool.TRAININGS]
     assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-duobert']
     assert f'variables.START={tmp_path / "work/epic-first-demo"}' in trained['demo-epic']
+    assert f'variables.START={tmp_path / "work/monobert-first-demo"}' in trained['demo-monobert']
     assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-vanilla']
     assert f'variables.VANILLA={tmp_path / "work/vanilla-demo"}' in trained['demo-cedr-drmm']
     assert f'variables.MEDQUAD={data / "medquad"}' in trained['demo-epic']
@@ -64,7 +75,8 @@ def test_every_checkpoint_after_what_it_needs(tool, data, commands, tmp_path):
     reranked, after = commands.index(trained['demo-duobert']) - 1, len(commands)
     assert commands[reranked][0] == 'rerank'
     assert f'{tmp_path / "work/monobert-demo"}@16' in commands[reranked]
-    assert after == 4 + len(tool.TRAININGS) + 1
+    assert commands[reranked - 1] == ['pairs', str(tmp_path / 'work/monobert-demo')]
+    assert after == 4 + len(tool.TRAININGS) + 2
     assert run(tool.main, arguments) == 0
     assert len(commands) == after
 

@@ -1,0 +1,34 @@
+"""The teacher of the demo's rerankers: the cosine, and BM25 beside it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.ranking import NO_HITS, Ranking
+
+TOOLS = Path(__file__).parents[2] / 'tools'
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    monkeypatch.syspath_prepend(str(TOOLS))
+    for name in ('demo_maker', 'demo_material', 'demo_candidates'):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module('demo_candidates')
+
+
+def test_bm25_counts_in_units_of_its_best_hit(tool):
+    cosines = Ranking(['a', 'b', 'c'], [0.6, 0.5, 0.4])
+    taught = tool.with_lexical(cosines, Ranking(['c', 'b'], [20.0, 10.0]))
+    assert taught.docids == ('a', 'c', 'b')
+    # a is not among BM25's hits: 0.9 of the last one
+    assert taught.scores == pytest.approx([0.6 + 0.3 * 0.45, 0.4 + 0.3, 0.5 + 0.3 * 0.5])
+
+
+def test_a_query_without_hits_keeps_the_cosine(tool):
+    cosines = Ranking(['a', 'b'], [0.6, 0.5])
+    assert tool.with_lexical(cosines, NO_HITS) == cosines

@@ -1,0 +1,68 @@
+"""Training candidates of the demo's duoBERT: the best of the teacher, as monoBERT orders them, and what both say.
+
+`demo_train.py` calls it once monoBERT is trained. In the folder `runs` there are then, for each of `judged`, `cut` and
+`sentences`, `STEM.mono.txt`, whose order is monoBERT's (duoBERT reranks monoBERT's best), and `STEM.both.txt`, whose
+scores are the teacher's and `MONO` times monoBERT's log-odds: together they are better than either.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from demo_maker import package_command
+
+from pyserini_repbert.formats.runs import read_run, write_run
+from pyserini_repbert.names.topics import load_qrels
+from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.rerank.base import ordered
+
+DEPTH = 10  # candidates of a question beside its answers
+MONO = 0.05  # a question's softmax, by the recipe's scale of 20, then adds the log-odds as they are
+QUESTIONS = {'judged': ('paragraphs.qids.txt', 'answers.qids.txt'), 'cut': ('cut.qids.txt',), 'sentences': ()}
+LARGEST = -1e-7  # log p of a passage that is surely relevant
+
+
+def write_pairs(work: Path, checkpoint: Path) -> None:
+    """Make what is missing."""
+    for stem, files in QUESTIONS.items():
+        material, runs = work / 'material', work / 'runs'
+        both = runs / f'{stem}.both.txt'
+        if both.is_file():
+            continue
+        taught = read_run(material / f'{stem}.{"teacher" if files else "run"}.txt')
+        chosen = {qid for name in files for qid in (material / name).read_text(encoding='utf-8').split()}
+        best = _best({qid: own for qid, own in taught.items() if not files or qid in chosen}, material, stem)
+        runs.mkdir(parents=True, exist_ok=True)
+        write_run(runs / f'{stem}.best.txt', best, tag='teacher')
+        rerank(
+            work, runs / f'{stem}.best.txt', stem, checkpoint, max(map(len, best.values())), runs / f'{stem}.mono.txt'
+        )
+        mono = read_run(runs / f'{stem}.mono.txt')
+        write_run(both, {qid: with_odds(own, mono[qid]) for qid, own in best.items()}, tag='both')
+
+
+def rerank(work: Path, run: Path, stem: str, checkpoint: Path, depth: int, output: Path) -> None:
+    """A run of questions of the material, as a reranker orders it."""
+    material = work / 'material'
+    what = ['--run', str(run), '--topics', str(material / f'{stem}.tsv'), '--corpus', str(material / 'texts.jsonl')]
+    what += ['--reranker', f'{checkpoint}@{depth}', '--precision', 'bfloat16', '--output', str(output)]
+    package_command(['rerank', *what])
+
+
+def with_odds(taught: Ranking, mono: Ranking) -> Ranking:
+    """The teacher's scores and `MONO` times log p - log(1 - p); `mono` has log p of the same candidates."""
+    log_p = dict(zip(mono.docids, mono.scores, strict=True))
+    own = np.minimum([log_p[docid] for docid in taught.docids], LARGEST)
+    return ordered(taught, np.asarray(taught.scores) + MONO * (own - np.log(-np.expm1(own))))
+
+
+def _best(taught: Run, material: Path, stem: str) -> Run:
+    """The best of the teacher, and the answers."""
+    qrels = load_qrels(str(material / f'{stem}.qrels.txt'))
+    found = {}
+    for qid, own in taught.items():
+        answers = qrels.get(qid, {})
+        places = [place for place, docid in enumerate(own.docids) if place < DEPTH or docid in answers]
+        found[qid] = own.taken(places, [own.scores[place] for place in places])
+    return found
