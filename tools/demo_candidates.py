@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from demo_cosine import with_lexical
 from demo_maker import package_command
 from demo_material import SEED, Material, Question, collect
 
@@ -28,7 +29,6 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
-from pyserini_repbert.rerank.base import ordered
 
 TEACHER = 'minilm'
 EACH = 16  # hits of BM25 and of the cosine
@@ -42,8 +42,6 @@ TRAINED = {  # questions about MedQuAD's answers, and pseudo-questions, that are
     'cut': 4000,
     'cut more': 5000,
 }
-LEXICAL = 0.3  # of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
-BELOW = 0.9  # of BM25's last hit: what a candidate that is not among its hits counts
 
 
 class Vectors:
@@ -137,15 +135,6 @@ def _candidates(
                 taught[question.qid] = with_lexical(found[question.qid], lexical)
         write_run(folder / f'{stem}.run.txt', found, tag='cosine')
         write_run(folder / f'{stem}.teacher.txt', taught, tag='teacher')
-
-
-def with_lexical(cosines: Ranking, bm25: Ranking, weight: float = LEXICAL) -> Ranking:
-    """The teacher's order: the cosine, and `weight` times BM25's score in units of the query's best."""
-    if not bm25:
-        return cosines
-    known, last = dict(zip(bm25.docids, bm25.scores, strict=True)), bm25.scores[-1]
-    lexical = np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
-    return ordered(cosines, np.asarray(cosines.scores) + weight * lexical)
 
 
 def _sentences(folder: Path, made: Material, texts: Mapping[str, str], precision: str) -> None:

@@ -1,4 +1,4 @@
-"""Runs by the cosine of a bi-encoder's vectors: of a whole collection, and of a run's best hits."""
+"""Runs by the cosine of a bi-encoder's vectors: of a whole collection; of a run's best hits, with BM25 or without."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from demo_runs import Collection
 
 from pyserini_repbert.formats.runs import reciprocal_scores
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run
+from pyserini_repbert.rerank.base import ordered
 
 HITS = 1000
+LEXICAL = 0.3  # of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
+BELOW = 0.9  # of BM25's last hit: what a candidate that is not among its hits counts
 SHARD = 4096  # passages: an encoding that is stopped loses no more
 
 
@@ -34,8 +37,8 @@ def cosine_run(folder: Path, encoder: str, topics: Sequence[Query], hits: int = 
     return run
 
 
-def reranked_by_cosine(first: Run, encoder: str, collection: Collection) -> Run:
-    """The best hits of a run by the cosine of a bi-encoder's vectors; the rest stays below."""
+def reranked_by_cosine(first: Run, encoder: str, collection: Collection, lexical: float = 0.0) -> Run:
+    """The best hits of a BM25 run by the cosine of a bi-encoder's vectors, see `with_lexical`; the rest stays below."""
     from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.train.teachers import BiEncoderTeacher
@@ -45,14 +48,23 @@ def reranked_by_cosine(first: Run, encoder: str, collection: Collection) -> Run:
     passages = open_texts(collection.corpus, None, wanted, fields=collection.fields)
     found: Run = {}
     for query in load_topics(collection.topics):
-        docids = first[query.qid].docids if query.qid in first else ()
-        best = docids[:depth]
-        texts = [text or '' for text in passages.texts(best)]
-        scores = teacher.scores(query.qid, query.text, best, texts) if best else []
-        order = sorted(range(len(best)), key=lambda place: -scores[place])
-        ranked = [*(best[place] for place in order), *docids[depth:]]
+        hits = first.get(query.qid, NO_HITS)
+        best = hits[:depth]
+        texts = [text or '' for text in passages.texts(best.docids)]
+        scores = teacher.scores(query.qid, query.text, best.docids, texts) if best else []
+        by_cosine = ordered(Ranking(best.docids), np.asarray(scores))
+        ranked = [*with_lexical(by_cosine, best, lexical).docids, *hits.docids[depth:]]
         found[query.qid] = Ranking(ranked, reciprocal_scores(len(ranked)))
     return found
+
+
+def with_lexical(cosines: Ranking, bm25: Ranking, weight: float = LEXICAL) -> Ranking:
+    """The teacher's order: the cosine, and `weight` times BM25's score in units of the query's best."""
+    if not bm25:
+        return cosines
+    known, last = dict(zip(bm25.docids, bm25.scores, strict=True)), bm25.scores[-1]
+    lexical = np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
+    return ordered(cosines, np.asarray(cosines.scores) + weight * lexical)
 
 
 def _normalised(vectors: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demo_cosine import HITS, SHARD, cosine_run, reranked_by_cosine
+from demo_cosine import HITS, LEXICAL, SHARD, cosine_run, reranked_by_cosine
 from demo_runs import DUO_DEPTH, Collection, Kind, System
 
 from pyserini_repbert import catalog
@@ -139,8 +139,9 @@ class Maker:
 
             index_folder = self._dense(system.checkpoint)
             write_run(output, cosine_run(index_folder, encoder, load_topics(own.topics)), tag=system.name)
-        elif system.kind is Kind.BY_COSINE:
-            write_run(output, reranked_by_cosine(read_run(under[0]), encoder, own), tag=system.name)
+        elif system.kind in (Kind.BY_COSINE, Kind.BY_TEACHER):
+            weight = LEXICAL if system.kind is Kind.BY_TEACHER else 0.0
+            write_run(output, reranked_by_cosine(read_run(under[0]), encoder, own, weight), tag=system.name)
         elif system.kind is Kind.INTERLEAVE:
             self.command(['fusion', '--runs', *map(str, under), '--hits', str(HITS), *written])
         elif system.kind is Kind.REPLAY:
@@ -158,7 +159,13 @@ class Maker:
     def _depth(self, system: System) -> int:
         """How many candidates a reranker takes; 0 where there is none."""
         own = system.depth or self.collection.depth
-        depths = {Kind.RERANK: own, Kind.BY_COSINE: own, Kind.PAIRS: DUO_DEPTH, Kind.REPLAY: DUO_DEPTH}
+        depths = {
+            Kind.RERANK: own,
+            Kind.BY_COSINE: own,
+            Kind.BY_TEACHER: own,
+            Kind.PAIRS: DUO_DEPTH,
+            Kind.REPLAY: DUO_DEPTH,
+        }
         return depths.get(system.kind, 0)
 
     def _reference(self, name: str) -> str:

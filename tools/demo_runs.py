@@ -100,6 +100,7 @@ class Kind(StrEnum):
     COSINE = auto()
     INTERLEAVE = auto()
     BY_COSINE = auto()
+    BY_TEACHER = auto()
     RERANK = auto()
     PAIRS = auto()
     REPLAY = auto()
@@ -151,7 +152,10 @@ def all_systems(extra: Sequence[str] = ()) -> dict[str, System]:
             System('+'.join(runs), f'{label}, interleaved', 'interleave', Kind.INTERLEAVE, '', runs, (BM25, DENSE))
         )
     by_cosine = _reranked(cosine)
+    taught = f'{by_cosine}+{BM25}'
     found.append(System(by_cosine, f"BM25, {BASE}'s cosine", 'cosine', Kind.BY_COSINE, BASE, (BM25,), (BM25,)))
+    label = f"BM25, {BASE}'s cosine + 0.3 BM25"
+    found.append(System(taught, label, 'teacher', Kind.BY_TEACHER, BASE, (BM25,), (BM25, by_cosine)))
     for name in (*RERANKERS, *extra):
         compared = name.startswith('cedr-') or name in extra
         against = (BM25, by_cosine, _reranked(VANILLA)) if compared else (BM25, by_cosine)

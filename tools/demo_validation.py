@@ -13,7 +13,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from demo_candidates import LEXICAL, VALIDATION_DEPTH, with_lexical
+from demo_candidates import VALIDATION_DEPTH
+from demo_cosine import LEXICAL, with_lexical
 from demo_runs import named
 
 from pyserini_repbert.commands.command import Parser, run

@@ -106,7 +106,7 @@ def test_every_run_is_made_once(new_maker, checkpoints):
     first, commands = new_maker()
     available = [name for name, own in first.systems.items() if own.group != 'other-demo']
     made = {name: first.run(name).path.read_bytes() for name in available}
-    assert len(made) == 15
+    assert len(made) == 16
     assert sum('--pairs' in words for words in commands) == 1
     assert f'{checkpoints["monobert-demo"]}@20' in next(words for words in commands if str(behind(first)) in words)
     again, commands = new_maker()

@@ -16,9 +16,9 @@ TOOLS = Path(__file__).parents[2] / 'tools'
 @pytest.fixture
 def tool(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
-    for name in ('demo_maker', 'demo_material', 'demo_candidates'):
+    for name in ('demo_runs', 'demo_cosine'):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    return importlib.import_module('demo_candidates')
+    return importlib.import_module('demo_cosine')
 
 
 def test_bm25_counts_in_units_of_its_best_hit(tool):
