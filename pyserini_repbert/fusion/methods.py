@@ -9,9 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
-from itertools import repeat
+from itertools import chain, repeat
 from math import fsum
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -125,30 +124,36 @@ def _gains(n: int, rrf_k: float) -> tuple[Array, tuple[float, ...]]:
 
 def _interpolated(rankings: Sequence[Ranking], k: int | None, alpha: float) -> Ranking:
     first, second = rankings
-    own, other = alpha * _doubles(first.scores), (1 - alpha) * _doubles(second.scores)
-    return _ranked(*_added(first.docids, own, second.docids, other.tolist()), k)
+    own = alpha * _doubles(first.scores)
+    return _ranked(*_added(first.docids, own, second.docids, second.scores, 1 - alpha), k)
 
 
-def _ranked(docids: Sequence[str], totals: Array, k: int | None) -> Ranking:
+def _ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     """Documents by (-total, docid)."""
-    order = np.argsort(-totals, kind='stable')
+    order = np.argsort(-totals)  # equal ones in any order: they are put into that of docids below
     totals = totals[order]
     if k is not None and k < len(order):  # what equals the last one may come before it
         end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
         order, totals = order[:end], totals[:end]
-    places = order.tolist()
-    ranked = list(itemgetter(*places)(docids)) if len(places) > 1 else [docids[place] for place in places]
+    ranked = docids[order]
     _order_ties(ranked, totals)
-    return Ranking(ranked[:k], totals[:k].tolist())
+    return Ranking(ranked[:k].tolist(), totals[:k].tolist())
 
 
 def _added(
-    first: Sequence[str], first_scores: Array, second: Sequence[str], second_scores: Sequence[float]
-) -> tuple[list[str], Array]:
-    """The union of two rankings and the sums of their scores, each rounded once."""
+    first: Sequence[str],
+    first_scores: Array,
+    second: Sequence[str],
+    second_scores: Sequence[float],
+    weight: float = 1.0,
+) -> tuple[Array, Array]:
+    """The union of two rankings, as objects, and the sums of the first's scores and `weight` times the second's."""
     rest = dict(zip(second, second_scores, strict=True))
     others = list(map(rest.pop, first, repeat(-0.0)))  # x + -0.0 is x, also for -0.0
-    return [*first, *rest], np.concatenate((first_scores + _doubles(others), _doubles(rest.values())))
+    others += rest.values()
+    totals = weight * _doubles(others)
+    totals[: len(first)] += first_scores
+    return np.fromiter(chain(first, rest), object, len(others)), totals
 
 
 def _doubles(values: Collection[float]) -> Array:
@@ -156,22 +161,26 @@ def _doubles(values: Collection[float]) -> Array:
     return np.frombuffer(struct.pack(f'{len(values)}d', *values))
 
 
-def _added_exactly(columns: Sequence[tuple[Sequence[str], Sequence[float]]]) -> tuple[list[str], Array]:
+def _added_exactly(columns: Sequence[tuple[Sequence[str], Sequence[float]]]) -> tuple[Array, Array]:
     """The union of rankings and the sums of their scores, each rounded once, whatever the order of the rankings."""
     terms: dict[str, list[float]] = {}
     for docids, scores in columns:
         for docid, score in zip(docids, scores, strict=True):
             terms.setdefault(docid, []).append(score)
-    return list(terms), np.array([fsum(own) for own in terms.values()], dtype=np.float64)
+    totals = np.array([fsum(own) for own in terms.values()], dtype=np.float64)
+    return np.fromiter(terms, object, len(terms)), totals
 
 
-def _order_ties(docids: list[str], totals: Array) -> None:
+def _order_ties(docids: Array, totals: Array) -> None:
     """Sort each stretch of docids whose totals, a sorted column, are equal."""
-    equal = np.concatenate(([False], totals[1:] == totals[:-1], [False]))  # to the one before
+    equal = np.zeros(len(totals) + 1, dtype=bool)  # to the one before
+    np.equal(totals[1:], totals[:-1], out=equal[1:-1])
+    if not equal.any():
+        return
     starts, stops = np.flatnonzero(equal[1:] > equal[:-1]), np.flatnonzero(equal[1:] < equal[:-1]) + 1
     of_two = stops - starts == 2
-    for start in starts[of_two].tolist():  # common: documents at one rank of different runs
-        if docids[start] > docids[start + 1]:
-            docids[start], docids[start + 1] = docids[start + 1], docids[start]
+    pairs = starts[of_two]  # common: documents at one rank of different runs
+    pairs = pairs[docids[pairs] > docids[pairs + 1]]
+    docids[pairs], docids[pairs + 1] = docids[pairs + 1], docids[pairs]
     for start, stop in zip(starts[~of_two].tolist(), stops[~of_two].tolist(), strict=True):
         docids[start:stop] = sorted(docids[start:stop])
