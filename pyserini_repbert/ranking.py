@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from operator import attrgetter
 from typing import overload
 
 
@@ -27,9 +26,7 @@ class Candidate:
     text: str | None = None
 
 
-_COLUMNS = ('docid', 'score', 'text')
-_DOCID, _SCORE, _TEXT = map(attrgetter, _COLUMNS)
-_ASSIGN = tuple(vars(Candidate)[name].__set__ for name in _COLUMNS)
+_ASSIGN = tuple(vars(Candidate)[name].__set__ for name in ('docid', 'score', 'text'))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -63,9 +60,9 @@ class Ranking(Sequence[Candidate]):
         if isinstance(candidates, Ranking):
             return candidates
         items = list(candidates)
-        texts = tuple(map(_TEXT, items))
+        texts = [item.text for item in items]
         known = () if texts.count(None) == len(texts) else texts
-        return cls(map(_DOCID, items), map(_SCORE, items), known)
+        return cls([item.docid for item in items], [item.score for item in items], known)
 
     def __len__(self) -> int:
         return len(self.docids)
@@ -114,8 +111,8 @@ class Ranking(Sequence[Candidate]):
 
     def taken(self, order: Sequence[int], scores: Iterable[float]) -> Ranking:
         """The hits in these places, in their order, with these scores, which never increase."""
-        texts = map(self.texts.__getitem__, order) if self.texts else ()
-        return Ranking(map(self.docids.__getitem__, order), scores, texts)
+        docids, texts = self.docids, self.texts
+        return Ranking([docids[place] for place in order], scores, [texts[place] for place in order] if texts else ())
 
 
 Run = dict[str, Ranking]  # by qid, in the order of the topics

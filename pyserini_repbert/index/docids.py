@@ -196,11 +196,11 @@ class Directory:
         self, waiting: NDArray[np.int64], places: NDArray[np.int64], ends: Array, tags: NDArray[np.uint32]
     ) -> NDArray[np.int64]:
         """Move `places` on to where the tag is the wanted one; which of `waiting` have such a place."""
-        moving = waiting
-        while len(moving := moving[self._tags.take(places[moving]) != tags[moving]]):
-            places[moving] += 1
-            moving = moving[places[moving] < ends[moving]]
-        return waiting[places[waiting] < ends[waiting]]
+        at, wanted, end = places[waiting], tags[waiting], ends[waiting]
+        while (other := (self._tags.take(at, mode='clip') != wanted) & (at < end)).any():
+            at += other
+        places[waiting] = at
+        return waiting[at < end]
 
     def _are(self, rows: NDArray[np.int64], docids: Lines) -> NDArray[np.bool_]:
         """Whether the docid of each row is the one given."""

@@ -193,13 +193,15 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
                 f'term {int(terms.max())} was asked for, index {self.folder} has a vocabulary of '
                 f"{self.settings.vocabulary}: encode queries with its own model ('{self.settings.encoder}')"
             )
-        found = np.zeros((len(rows), len(terms)), dtype=np.float32)
         if not len(rows) or not len(terms):
-            return found
+            return np.zeros((len(rows), len(terms)), dtype=np.float32)
+        if len(self.shards) == 1:
+            return self.shards[0].weights_of(rows, terms).T
         numbers = np.searchsorted(self._starts, rows, side='right') - 1
         if int(numbers.min()) == int(numbers.max()):
             number = int(numbers[0])
             return self.shards[number].weights_of(rows - self._starts[number], terms).T
+        found = np.zeros((len(rows), len(terms)), dtype=np.float32)
         order = np.argsort(numbers, kind='stable')
         bounds = np.searchsorted(numbers[order], np.arange(len(self.shards) + 1)).tolist()
         for shard, start, begin, end in zip(self.shards, self._starts.tolist(), bounds, bounds[1:], strict=False):
