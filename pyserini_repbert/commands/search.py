@@ -120,7 +120,7 @@ def main(arguments: list[str]) -> int | None:
         if options.sparse:
             from pyserini_repbert.pyserini_bridge.jvm import started_ahead
 
-            held.enter_context(started_ahead())
+            held.enter_context(started_ahead(few_queries=bool(options.query)))
         request = request_of(options)
         if options.ray is not None:
             request = replace(request, spread=held.enter_context(_cluster(options)))

@@ -22,6 +22,7 @@ from pyserini_repbert.pyserini_bridge.java_home import INSTALL_JAVA, VECTOR_MODU
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
+_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with the heap that Java begins with on a server
 _starting = threading.Lock()
 _calling = threading.RLock()
 _thread = threading.local()
@@ -76,15 +77,23 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
 
 
 @contextmanager
-def started_ahead() -> Iterator[None]:
+def started_ahead(few_queries: bool = False) -> Iterator[None]:
     """Start the virtual machine in a thread meanwhile, and load the classes of every search with Lucene.
 
     It takes as long as importing PyTorch does. Whoever needs Java waits for the thread, and is told of what went wrong;
     at the latest it is waited for at the end.
+
+    Parameters
+    ----------
+    few_queries : for a process that ends soon: the heap begins small, with the collector that needs least memory,
+        unless JAVA_TOOL_OPTIONS names a collector
     """
+    chosen = 'GC' in os.environ.get('JAVA_TOOL_OPTIONS', '')  # Java refuses two collectors
 
     def load() -> None:
         with suppress(Exception):
+            if few_queries and not chosen:
+                start_jvm(_FEW_QUERIES)
             quiet_java()
             java_class('io.anserini.search.SimpleSearcher')
         _detach()
