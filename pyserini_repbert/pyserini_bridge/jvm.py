@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
 _FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with the heap that Java begins with on a server
+_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS')
 _starting = threading.Lock()
 _calling = threading.RLock()
 _thread = threading.local()
@@ -86,9 +87,9 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
     Parameters
     ----------
     few_queries : for a process that ends soon: the heap begins small, with the collector that needs least memory,
-        unless JAVA_TOOL_OPTIONS names a collector
+        unless JAVA_TOOL_OPTIONS or _JAVA_OPTIONS names a collector
     """
-    chosen = 'GC' in os.environ.get('JAVA_TOOL_OPTIONS', '')  # Java refuses two collectors
+    chosen = any('GC' in os.environ.get(name, '') for name in _OPTION_VARIABLES)  # Java refuses two collectors
 
     def load() -> None:
         with suppress(Exception):
