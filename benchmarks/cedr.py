@@ -18,7 +18,7 @@ from figures import Figure
 from rounds import best_times
 
 from pyserini_repbert.commands.command import threads
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr import Architecture, CedrSettings, new_ranker
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair

@@ -31,7 +31,7 @@ from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.manifest import EpicSettings
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.ranking import Candidate

@@ -27,7 +27,7 @@ from rounds import best_times
 from torch import Tensor
 
 from pyserini_repbert.models.batching import run_batched
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.models.tokenizer import TokenSequence
 from pyserini_repbert.search.gpu import Gpu

@@ -131,7 +131,7 @@ def tiny_checkpoint(tmp_path: Path) -> Callable[..., Path]:
         import torch
         from safetensors.torch import save_file
 
-        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.bert_config import BertConfig
         from pyserini_repbert.models.repbert import RepBert
 
         folder = tmp_path / name
@@ -159,7 +159,7 @@ def tiny_cedr(tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
         import torch
         from safetensors.torch import save_file
 
-        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.bert_config import BertConfig
         from pyserini_repbert.models.cedr import CedrSettings, new_ranker
 
         ranking = {'system': 'cedr', 'architecture': architecture, 'max_query_length': 6, **settings}
@@ -181,7 +181,7 @@ def cross_encoder_folder(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -
         import torch
         from safetensors.torch import save_file
 
-        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.bert_config import BertConfig
         from pyserini_repbert.models.cross_encoder import CrossEncoder
 
         folder = tiny_checkpoint(name or system)
@@ -221,7 +221,7 @@ def tiny_epic(tmp_path: Path) -> Callable[..., Path]:
         import torch
         from safetensors.torch import save_file
 
-        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.bert_config import BertConfig
         from pyserini_repbert.models.epic import Epic
 
         folder = tmp_path / name

@@ -195,7 +195,7 @@ def test_onnx_runtime_takes_auto_for_float32(native, native_bfloat16: Force, cro
 def cross_encoder(tiny_checkpoint: Callable[..., Path]) -> Path:
     from safetensors.torch import save_file
 
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.models.cross_encoder import CrossEncoder
 
     folder = tiny_checkpoint('mono', ranking={'system': 'monobert', 'max_query_length': 8, 'max_length': 48})

@@ -53,7 +53,7 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.layers import by_measure, layer_curve
     from pyserini_repbert.evaluate.tables import markdown, write_csv
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.rerank.cedr import CedrReranker

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     from pyserini_repbert.disk import human_size
     from pyserini_repbert.encode.rate import passages_per_second
     from pyserini_repbert.evaluate.tables import markdown as table
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.regression.plan import plan
 
     rate = passages_per_second(BertConfig(), options.device)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device

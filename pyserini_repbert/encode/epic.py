@@ -15,7 +15,7 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import epic
 from pyserini_repbert.models.batching import collate_chunks, in_batches, length_batches, usual_budget
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device

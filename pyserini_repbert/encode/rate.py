@@ -7,7 +7,7 @@ import time
 import torch
 
 from pyserini_repbert.models.batching import run_batched
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import PASSAGE_TYPE, RepBert
 from pyserini_repbert.models.tokenizer import TokenSequence

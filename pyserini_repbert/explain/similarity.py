@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
 from pyserini_repbert.models.cedr.similarity import gather_evidence

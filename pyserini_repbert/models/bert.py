@@ -7,70 +7,14 @@ not need: attention runs without a mask if a batch has no padding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert_layer import ACTIVATIONS, Embeddings, Layer
-
-LARGEST_SIZE = 2**31
-
-
-@dataclass(frozen=True)
-class BertConfig:
-    """The sizes of a BERT, named as in Hugging Face's config.json."""
-
-    vocab_size: int = 30522
-    hidden_size: int = 768
-    num_hidden_layers: int = 12
-    num_attention_heads: int = 12
-    intermediate_size: int = 3072
-    max_position_embeddings: int = 512
-    type_vocab_size: int = 2
-    hidden_act: str = 'gelu'
-    hidden_dropout_prob: float = 0.1
-    attention_probs_dropout_prob: float = 0.1
-    layer_norm_eps: float = 1e-12
-    initializer_range: float = 0.02
-    pad_token_id: int = 0
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
-        """From the content of a config.json.
-
-        Raises InputError for a model that is not a BERT of the original kind, and values that no BERT has.
-        """
-        if values.get('model_type', 'bert') != 'bert':
-            raise InputError(f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is expected")
-        if values.get('position_embedding_type', 'absolute') != 'absolute':
-            raise InputError(f"position_embedding_type '{values['position_embedding_type']}' is not supported")
-        config = cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None})
-        config._check_values()
-        if config.hidden_act not in ACTIVATIONS:
-            raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(ACTIVATIONS)}")
-        if config.hidden_size % config.num_attention_heads:
-            raise InputError(f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} heads')
-        return config
-
-    def _check_values(self) -> None:
-        for own in fields(self):
-            value = getattr(self, own.name)
-            if own.type == 'str':
-                right, expected = isinstance(value, str), 'a text'
-            elif own.type == 'int':
-                least = 0 if own.name == 'pad_token_id' else 1
-                right, expected = type(value) is int and least <= value < LARGEST_SIZE, f'a whole number from {least}'
-            else:
-                number = isinstance(value, (int, float)) and not isinstance(value, bool)
-                right, expected = number and 0 <= value < 1, 'a number from 0 to below 1'
-            if not right:
-                raise InputError(f'{own.name} is {value!r}, expected {expected}')
-        if self.pad_token_id >= self.vocab_size:
-            raise InputError(f'pad_token_id is {self.pad_token_id}, the vocabulary has {self.vocab_size} wordpieces')
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.bert_layer import Embeddings, Layer
 
 
 class _Encoder(nn.Module):

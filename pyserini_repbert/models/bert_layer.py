@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
 from pyserini_repbert.models.precision import lacks_fused_attention
-
-if TYPE_CHECKING:
-    from pyserini_repbert.models.bert import BertConfig
-
-ACTIVATIONS = {
-    'gelu': functional.gelu,
-    'gelu_new': lambda x: functional.gelu(x, approximate='tanh'),
-    'gelu_pytorch_tanh': lambda x: functional.gelu(x, approximate='tanh'),
-    'relu': functional.relu,
-}
 
 
 class Embeddings(nn.Module):

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pyserini_repbert.models.bert import Bert, BertConfig, Pooler
+from pyserini_repbert.models.bert import Bert, Pooler
+from pyserini_repbert.models.bert_config import BertConfig
 
 LABELS = (1, 2)  # of a head: the log-odds of relevance, or a logit for "no" and one for "yes"
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.choices import Choice
-from pyserini_repbert.models.bert import Bert, BertConfig
-from pyserini_repbert.models.bert_layer import ACTIVATIONS
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
 
 SYSTEM = 'epic'
 MAX_QUERY_TOKENS = 500  # wordpieces: the authors' setting, whatever their configuration says

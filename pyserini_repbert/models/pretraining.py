@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.epic import MaskedLmPredictions
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
 
 SYSTEM = 'repbert'
 MAX_QUERY_TOKENS = 20  # RepBERT section 4.3.1; wordpieces, [CLS] and [SEP] not counted

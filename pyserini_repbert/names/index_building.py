@@ -11,7 +11,7 @@ from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.encode.rate import passages_per_second
 from pyserini_repbert.errors import InputError, MissingResourceError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import NamedIndex, locate
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.regression.fetching.needs import Need, Pair, cheapest_first
 from pyserini_repbert.regression.workspace import Workspace
 

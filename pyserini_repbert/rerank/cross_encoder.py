@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.batching import Forward, run_batched
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import LABELS, CrossEncoder, logit_differences

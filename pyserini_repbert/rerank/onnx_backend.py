@@ -20,7 +20,7 @@ from torch import Tensor
 
 from pyserini_repbert.catalog import cache_folder
 from pyserini_repbert.errors import MissingDependencyError, needs
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
 _OPSET = 18

@@ -8,7 +8,7 @@ import torch
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, text_encoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.repbert import RepBert
 
 

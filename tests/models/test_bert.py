@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
 
 CONFIG = {
     'vocab_size': 50,

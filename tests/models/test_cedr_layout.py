@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
 from pyserini_repbert.models.cedr.knrm import KernelBank
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair

@@ -179,23 +179,22 @@ def test_pushing_uploads_the_folder(tiny_checkpoint, published, tmp_path, monkey
 
 @pytest.mark.slow
 def test_peft_opens_our_adapters():
-    """The shipped monoBERT adapter in PEFT, over transformers' classifier, gives our logits."""
+    """The shipped duoBERT adapter in PEFT, over transformers' classifier, gives our logits."""
     from peft import PeftModel
     from transformers import BertConfig, BertForSequenceClassification
 
-    from pyserini_repbert.models.cross_encoder import CrossEncoder
-
-    ours = MonoBertReranker('monobert-demo')
-    checkpoint = ours._checkpoint
+    checkpoint = open_checkpoint('duobert-demo', 'rerankers')
+    ours = DuoBertReranker(checkpoint)
     config = {key: value for key, value in checkpoint.config.items() if key != 'ranking'}
     plain = BertForSequenceClassification(BertConfig(**config, num_labels=2))
-    base = checkpoint.base.tensors()
+    base = {name: value.float() for name, value in checkpoint.base.tensors().items()}
+    kinds = 'bert.embeddings.token_type_embeddings.weight'
+    base[kinds] = torch.nn.functional.pad(base[kinds], (0, 0, 0, 1))  # the adapter has all three
     plain.load_state_dict(base, strict=False)
     theirs = PeftModel.from_pretrained(plain, str(checkpoint.folder)).eval()
     query, *texts = ours.pieces.ids(TEXTS)
-    sequences = [ours.inputs.build(query, text).sequence for text in texts]
+    sequences = [ours.inputs.build(query, first, second).sequence for first in texts for second in texts]
     with torch.inference_mode():
         expected = theirs(**_inputs(sequences)).logits
         found = ours._forward(*collate(sequences, 0, 'cpu'))
-    assert isinstance(ours._forward, CrossEncoder)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)

@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.checkpoints.weights import read_weights

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer
 from pyserini_repbert.models.repbert import RepBert
 

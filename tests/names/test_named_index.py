@@ -35,7 +35,7 @@ def test_a_missing_index_says_what_building_it_takes(capsys, monkeypatch):
 
 def test_the_rate_is_measured(tiny_checkpoint):
     from pyserini_repbert.encode.rate import passages_per_second
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
 
     sizes = {'hidden_size': 16, 'num_attention_heads': 2, 'num_hidden_layers': 1, 'intermediate_size': 16}
     assert passages_per_second(BertConfig(vocab_size=30, **sizes)) > 0

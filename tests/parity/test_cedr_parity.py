@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.loading import load_ranker
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint

@@ -33,7 +33,7 @@ def world(tmp_path: Path, tiny_checkpoint: Callable[..., Path], corpus_file: Cal
         import torch
         from safetensors.torch import save_file
 
-        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.bert_config import BertConfig
         from pyserini_repbert.models.cross_encoder import CrossEncoder
 
         ranking = {'system': system, 'max_query_length': 8, 'max_length': 48}

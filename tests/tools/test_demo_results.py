@@ -42,7 +42,7 @@ def checkpoints(tiny_checkpoint, tiny_cedr):
     """The demo checkpoints' names, but EPIC's and PACRR's and DRMM's; tiny models stand for them."""
 
     def cross_encoder(system, seed, **config):
-        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.bert_config import BertConfig
         from pyserini_repbert.models.cross_encoder import CrossEncoder
 
         ranking = {'system': system, 'max_query_length': 8, 'max_length': 48}

@@ -7,7 +7,8 @@ import torch
 from safetensors.torch import load_file
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_strictly
 from pyserini_repbert.models.repbert import RepBert

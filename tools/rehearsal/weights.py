@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr import CedrSettings, new_ranker
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.convert.cedr import convert_cedr

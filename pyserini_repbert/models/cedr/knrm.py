@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.ranker import CedrRanker, keep_columns
 from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.cedr.similarity import Evidence

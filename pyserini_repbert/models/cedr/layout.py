@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.tokenizer import WordPieces
 

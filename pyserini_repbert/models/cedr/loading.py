@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyserini_repbert.errors import MismatchError
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.drmm import CedrDrmm
 from pyserini_repbert.models.cedr.knrm import CedrKnrm
 from pyserini_repbert.models.cedr.pacrr import CedrPacrr, told_k_max

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.ranker import CedrRanker
 from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.cedr.similarity import Evidence

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import PairBatch
 from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.cedr.similarity import Evidence, gather_evidence

@@ -27,7 +27,7 @@ def check_config(path: Path, config: Mapping[str, Any], shapes: Mapping[str, tup
     ----------
     shapes : of the weights, by name, the body as `bert.*`; sizes of what is not among them are not compared
     """
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
 
     try:
         check_ranking(config.get('ranking', {}))

@@ -87,7 +87,7 @@ class Checkpoint:
         """The shapes of the weights by name, as far as files are there; without an adapter's low-rank updates."""
         from safetensors import SafetensorError, safe_open
 
-        from pyserini_repbert.models.bert import BertConfig
+        from pyserini_repbert.models.bert_config import BertConfig
 
         found: dict[str, tuple[int, ...]] = {}
         for file in self._weight_files():

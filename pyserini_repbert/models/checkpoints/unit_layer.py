@@ -27,7 +27,7 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
         return dict(tensors)
     import torch
 
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
 
     sizes = BertConfig.from_dict(config)
     size, inner = sizes.hidden_size, sizes.intermediate_size

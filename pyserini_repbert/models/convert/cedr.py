@@ -62,7 +62,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     DamagedFileError
         where weights are missing, unexpected or misshapen
     """
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
 
     check_absent(target)

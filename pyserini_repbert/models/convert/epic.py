@@ -47,7 +47,7 @@ def convert_epic(
     DamagedFileError
         where weights are missing or unexpected, or are not as many as the vocabulary's wordpieces
     """
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.models.epic import TIED, Epic
 
     check_absent(target)

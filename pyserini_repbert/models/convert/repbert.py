@@ -32,7 +32,7 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
     DamagedFileError
         where weights are missing or unexpected
     """
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.models.checkpoints.folder import Checkpoint
     from pyserini_repbert.models.checkpoints.loading import load_model
     from pyserini_repbert.models.repbert import RepBert

@@ -79,7 +79,7 @@ def convert_tensorflow(
     """
     import torch
 
-    from pyserini_repbert.models.bert import BertConfig
+    from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.models.checkpoints.folder import Checkpoint
     from pyserini_repbert.models.checkpoints.loading import load_model
     from pyserini_repbert.models.convert.legacy import uncased_vocabulary

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.models.bert import Bert, BertConfig
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import CrossEncoder

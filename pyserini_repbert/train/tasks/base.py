@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Forward, collate
-from pyserini_repbert.models.bert import BertConfig
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
 from pyserini_repbert.train.losses import (
     TeacherLoss,
