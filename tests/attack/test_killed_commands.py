@@ -78,7 +78,7 @@ def test_every_kill_of_pruning_an_epic_index(tiny_epic, corpus_file, tmp_path):
     (tmp_path / 'work').mkdir()
     assert main([*map(str, epic_encoding(tiny_epic, corpus_file, tmp_path)), '--store-text']) == 0
     (tmp_path / 'work' / 'index').rename(tmp_path / 'source')
-    (tmp_path / 'work').rmdir()
+    shutil.rmtree(tmp_path / 'work')  # the record
     given = ['epic-prune', '--index', tmp_path / 'source', '--output', tmp_path / 'work' / 'index', '--prune', '3']
     attacked(tmp_path, 'index', [*given, '--quiet'], 1)
 
