@@ -66,16 +66,24 @@ class MissingDependencyError(PyseriniRepbertError):
     """An optional package is needed; the message carries the command that installs it."""
 
     @classmethod
-    def of(cls, package: str, purpose: str, install: str | None = None) -> MissingDependencyError:
-        """An error for `package`, needed for `purpose`; `install` is what pip has to be given, if not `package`."""
-        return cls(f"{purpose} needs the package '{package}': pip install {install or package}")
+    def of(cls, package: str, purpose: str, install: str | None = None, why: str = '') -> MissingDependencyError:
+        """An error for `package`, needed for `purpose`.
+
+        `install` is what pip has to be given, if not `package`; `why` says what is wrong with the one that is there.
+        """
+        wrong = f', and the one that is installed does not do ({why})' if why else ''
+        return cls(f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}")
 
 
 @contextmanager
 def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
-    """Around imports: where one fails, MissingDependencyError names `package`, or our `extra` as what to install."""
+    """Around imports: where one fails, MissingDependencyError names `package`, or our `extra` as what to install.
+
+    A package that is there, but lacks a name or does not load, is told from one that is not.
+    """
     try:
         yield
     except ImportError as error:
         install = f"'pyserini-repbert[{extra}]'" if extra else None
-        raise MissingDependencyError.of(package, purpose, install) from error
+        why = '' if isinstance(error, ModuleNotFoundError) else (str(error).splitlines() or [''])[0]
+        raise MissingDependencyError.of(package, purpose, install, why) from error

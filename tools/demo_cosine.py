@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from demo_runs import Collection
+from demo_runs import LEXICAL, Collection
 
 from pyserini_repbert.formats.runs import reciprocal_scores
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
@@ -14,7 +14,6 @@ from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run
 from pyserini_repbert.rerank.base import ordered
 
 HITS = 1000
-LEXICAL = 0.3  # of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
 BELOW = 0.9  # of BM25's last hit: what a candidate that is not among its hits counts
 SHARD = 4096  # passages: an encoding that is stopped loses no more
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demo_cosine import HITS, LEXICAL, SHARD, cosine_run, reranked_by_cosine
-from demo_runs import DUO_DEPTH, Collection, Kind, System
+from demo_cosine import HITS, SHARD, cosine_run, reranked_by_cosine
+from demo_runs import DUO_DEPTH, LEXICAL, Collection, Kind, System
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError

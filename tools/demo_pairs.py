@@ -2,7 +2,7 @@
 
 `demo_train.py` calls it once monoBERT is trained. In the folder `runs` there are then, for each of `judged`, `cut` and
 `sentences`, `STEM.mono.txt`, whose order is monoBERT's (duoBERT reranks monoBERT's best), and `STEM.both.txt`, whose
-scores are the teacher's and `MONO` times monoBERT's log-odds: together they are better than either.
+scores are the teacher's and `MONO` times monoBERT's log-odds.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def write_pairs(work: Path, checkpoint: Path) -> None:
         best = _best({qid: own for qid, own in taught.items() if not files or qid in chosen}, material, stem)
         runs.mkdir(parents=True, exist_ok=True)
         write_run(runs / f'{stem}.best.txt', best, tag='teacher')
-        rerank(
-            work, runs / f'{stem}.best.txt', stem, checkpoint, max(map(len, best.values())), runs / f'{stem}.mono.txt'
-        )
-        mono = read_run(runs / f'{stem}.mono.txt')
+        output = runs / f'{stem}.mono.txt'
+        rerank(work, runs / f'{stem}.best.txt', stem, checkpoint, max(map(len, best.values())), output)
+        mono = read_run(output)
         write_run(both, {qid: with_odds(own, mono[qid]) for qid, own in best.items()}, tag='both')
 
 
 def rerank(work: Path, run: Path, stem: str, checkpoint: Path, depth: int, output: Path) -> None:
-    """A run of questions of the material, as a reranker orders it."""
+    """A run of questions of the material, as a reranker orders it; one that was stopped goes on."""
     material = work / 'material'
     what = ['--run', str(run), '--topics', str(material / f'{stem}.tsv'), '--corpus', str(material / 'texts.jsonl')]
     what += ['--reranker', f'{checkpoint}@{depth}', '--precision', 'bfloat16', '--output', str(output)]
-    package_command(['rerank', *what])
+    more = ['--resume'] if Path(f'{output}.part').exists() else []
+    package_command(['rerank', *what, *more])
 
 
 def with_odds(taught: Ranking, mono: Ranking) -> Ranking:

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from demo_candidates import VALIDATION_DEPTH
-from demo_cosine import LEXICAL, with_lexical
-from demo_runs import named
+from demo_cosine import with_lexical
+from demo_runs import LEXICAL, named
 
 from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures

@@ -26,7 +26,16 @@ RELEVANCE = 'relevance_score'  # as LangChain's own compressors have it
 class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`: documents are passages, with `docid` and `score` in their metadata.
 
-    `searcher`, `k` and `texts` are those of `hits_with_text`, whose InputError is raised.
+    Parameters
+    ----------
+    searcher : any of ours or Pyserini's, or a `Pipeline`
+    k : hits
+    texts : gives passage text by docid; default: what the searcher itself stores
+
+    Raises
+    ------
+    InputError
+        by `invoke`, for a hit whose text is not to be found
     """
 
     searcher: Any

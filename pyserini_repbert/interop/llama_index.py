@@ -23,7 +23,17 @@ with needs('llama-index-core', __name__, 'llama-index'):
 class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`: text nodes with scores.
 
-    `searcher`, `k` and `texts` are those of `hits_with_text`, whose InputError is raised; `settings` the base class's.
+    Parameters
+    ----------
+    searcher : any of ours or Pyserini's, or a `Pipeline`
+    k : hits
+    texts : gives passage text by docid; default: what the searcher itself stores
+    settings : of the base class
+
+    Raises
+    ------
+    InputError
+        by `retrieve`, for a hit whose text is not to be found
     """
 
     def __init__(self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any) -> None:

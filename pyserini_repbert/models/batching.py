@@ -61,7 +61,13 @@ def collate(
 def collate_chunks(
     chunks: Sequence[TokenChunk], pad: int, device: torch.device | str
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """What `collate` gives, with chunks' own padding masked, and the places of their wordpieces in flattened ids."""
+    """What `collate` gives, with the chunks' own padding masked, and where their wordpieces are.
+
+    Returns
+    -------
+    ids and token types int64 (chunks, length), mask bool of that shape or None, places int64 (wordpieces,) in the
+    flattened ids, chunk after chunk
+    """
     ids, types, mask = collate([chunk.sequence for chunk in chunks], pad, device)
     starts = range(1, ids.numel(), ids.shape[1])
     places = [np.arange(start, start + chunk.n_pieces) for start, chunk in zip(starts, chunks, strict=True)]

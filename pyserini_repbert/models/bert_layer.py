@@ -14,6 +14,8 @@ from pyserini_repbert.models.precision import lacks_fused_attention
 
 
 class Embeddings(nn.Module):
+    """Wordpieces, token types and positions, summed: (n, length) ids to (n, length, h)."""
+
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         size = config.hidden_size
@@ -97,6 +99,11 @@ class _Intermediate(nn.Module):
 
 
 class Layer(nn.Module):
+    """Attention and feed-forward, (n, length, h) to the same; with `first_only`, to [CLS] alone, (n, 1, h).
+
+    `bias` is the attention's mask, bool and broadcast to (n, heads, length, length); None where nothing is padded.
+    """
+
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.attention = _Attention(config)

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
 _FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with the heap that Java begins with on a server
-_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS')
+_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)  # collectors and sizes must not contradict
 _starting = threading.Lock()
 _calling = threading.RLock()
 _thread = threading.local()
@@ -87,9 +87,9 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
     Parameters
     ----------
     few_queries : for a process that ends soon: the heap begins small, with the collector that needs least memory,
-        unless JAVA_TOOL_OPTIONS or _JAVA_OPTIONS names a collector
+        unless the environment has options or a heap size of the user's
     """
-    chosen = any('GC' in os.environ.get(name, '') for name in _OPTION_VARIABLES)  # Java refuses two collectors
+    chosen = any(map(os.environ.get, _OPTION_VARIABLES))
 
     def load() -> None:
         with suppress(Exception):

@@ -26,6 +26,10 @@ class LuceneVectors:
     folder : the index
     ef : passages that the graph search keeps in view; default `EF`, or twice the hits if that is more
 
+    Attributes
+    ----------
+    size : how many passages the index holds
+
     Raises
     ------
     JavaError
@@ -43,15 +47,15 @@ class LuceneVectors:
             self._java = java_class('org.apache.lucene.search.IndexSearcher')(self._reader.getContext())
             settings = java_class('io.anserini.search.BaseSearchArgs')()
             self._hits = java_class('io.anserini.search.BaseSearcher')(settings, self._java).processLuceneTopDocs
-            self._size = int(self._reader.numDocs())
+            self.size = int(self._reader.numDocs())
 
     def search(self, vector: NDArray[np.float32], k: int) -> Ranking:
         """The best `k` passages for a vector, float32 (d,), by (-score, docid).
 
         Scores are inner products, taken back from Lucene's own: 1 + p for a product p of at least 0, else 1 / (1 - p).
         """
-        depth = min(k, self._size)
-        ef = min(self._size, max(depth, self._ef or max(EF, 2 * depth)))
+        depth = min(k, self.size)
+        ef = min(self.size, max(depth, self._ef or max(EF, 2 * depth)))
         with java_calls():
             found = calling(self._java.search, self._query(VECTOR, vector.tolist(), ef), depth)
             hits = [(hit.docid, hit.score) for hit in calling(self._hits, None, found)]

@@ -50,7 +50,19 @@ class EpicImpactSearcher:
     index : the index folder
     model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
 
-    The size of the index and what is raised are told at `LuceneVectorSearcher`.
+    Attributes
+    ----------
+    index : its folder
+    size : how many passages the index holds
+
+    Raises
+    ------
+    InputError
+        where the folder holds no such index
+    MismatchError
+        where the index was made with another model's weights
+    JavaError
+        when Java cannot be started
     """
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:

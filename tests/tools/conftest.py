@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+TOOLS = Path(__file__).parents[2] / 'tools'
+
+
+@pytest.fixture
+def imported(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+    """imported(NAME, …): these tools, imported anew from tools/; the last one."""
+
+    def anew(*names: str) -> ModuleType:
+        monkeypatch.syspath_prepend(str(TOOLS))
+        for name in names:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(names[-1])
+
+    return anew
 
 
 @pytest.fixture
 def main(request: pytest.FixtureRequest) -> Callable[[list[str]], int | None]:
     """The `main` of tools/NAME.py, where a module has TOOL = 'NAME'."""
     name = request.module.TOOL
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / 'tools' / f'{name}.py')
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f'{name}.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.main

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import pytest
 
 from pyserini_repbert.ranking import NO_HITS, Ranking
 
-TOOLS = Path(__file__).parents[2] / 'tools'
-
 
 @pytest.fixture
-def tool(monkeypatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
-    for name in ('demo_runs', 'demo_cosine'):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return importlib.import_module('demo_cosine')
+def tool(imported):
+    return imported('demo_runs', 'demo_cosine')
 
 
 def test_bm25_counts_in_units_of_its_best_hit(tool):

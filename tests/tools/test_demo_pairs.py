@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
 
 from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.ranking import Ranking
 
-TOOLS = Path(__file__).parents[2] / 'tools'
-
 
 @pytest.fixture
-def tool(monkeypatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
-    for name in ('demo_maker', 'demo_pairs'):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    return importlib.import_module('demo_pairs')
+def tool(imported):
+    return imported('demo_maker', 'demo_pairs')
 
 
 @pytest.fixture
@@ -69,3 +61,12 @@ def test_the_best_and_the_answers_go_to_monobert_whose_odds_join_the_teacher(too
 def test_a_passage_that_is_surely_relevant_has_finite_odds(tool):
     taught = Ranking(['a', 'b'], [0.5, 0.4])
     assert all(map(math.isfinite, tool.with_odds(taught, Ranking(['b', 'a'], [0.0, -30.0])).scores))
+
+
+def test_a_reranking_that_was_stopped_goes_on(tool, work, monkeypatch):
+    found = []
+    monkeypatch.setattr(tool, 'package_command', found.append)
+    tool.rerank(work, work / 'run.txt', 'cut', work / 'monobert', 10, work / 'out.txt')
+    (work / 'out.txt.part').touch()
+    tool.rerank(work, work / 'run.txt', 'cut', work / 'monobert', 10, work / 'out.txt')
+    assert found[1] == [*found[0], '--resume']
