@@ -35,6 +35,11 @@ WORDS = (
 ).split()
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Workers must agree on the names of tests: a packed file holds the second in which it was made."""
+    return 'bytes' if isinstance(val, bytes) and len(val) > 20 else None
+
+
 @pytest.fixture(scope='session', autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
     """Tests kill processes, but never cut the power: an fsync would keep them waiting for nothing."""

@@ -99,19 +99,25 @@ LINK: dict[str, Any] = {'type': tarfile.SYMTYPE, 'linkname': '/etc/passwd'}
 @pytest.mark.parametrize(
     ('tarball', 'message'),
     [
-        (_tarball(_file('ours/../../escaped')), 'which is no file of its index'),
-        (_tarball(_file('/escaped')), 'which is no file of its index'),
-        (_tarball(_file('escaped')), 'which is no file of its index'),
-        (_tarball(_file('other/file')), 'which is no file of its index'),
-        (_tarball(_file('ours/link', b'', **LINK)), 'which is no file of its index'),
-        (_tarball(_file('ours/hard', b'', type=tarfile.LNKTYPE, linkname='ours/a')), 'which is no file of its index'),
-        (_tarball(_file('ours/device', b'', type=tarfile.CHRTYPE)), 'which is no file of its index'),
-        (_tarball(_file('ours/a'), _file('ours/a')), 'twice'),
-        (_tarball(_file('ours/bomb', bytes(10**7))), 'more than its entry says'),
-        (_tarball(_file('ours/manifest.json', b'{}')), 'manifest.json'),
-        (_tarball(), 'not an index folder'),
-        (b'no tarball', 'is no tarball'),
-        (gzip.compress(b'x' * 600), 'is no tarball'),
+        pytest.param(_tarball(_file('ours/../../escaped')), 'which is no file of its index', id='above its index'),
+        pytest.param(_tarball(_file('/escaped')), 'which is no file of its index', id='absolute path'),
+        pytest.param(_tarball(_file('escaped')), 'which is no file of its index', id='no folder'),
+        pytest.param(_tarball(_file('other/file')), 'which is no file of its index', id='another folder'),
+        pytest.param(_tarball(_file('ours/link', b'', **LINK)), 'which is no file of its index', id='symbolic link'),
+        pytest.param(
+            _tarball(_file('ours/hard', b'', type=tarfile.LNKTYPE, linkname='ours/a')),
+            'which is no file of its index',
+            id='hard link',
+        ),
+        pytest.param(
+            _tarball(_file('ours/device', b'', type=tarfile.CHRTYPE)), 'which is no file of its index', id='device'
+        ),
+        pytest.param(_tarball(_file('ours/a'), _file('ours/a')), 'twice', id='file twice'),
+        pytest.param(_tarball(_file('ours/bomb', bytes(10**7))), 'more than its entry says', id='too large'),
+        pytest.param(_tarball(_file('ours/manifest.json', b'{}')), 'manifest.json', id='damaged manifest'),
+        pytest.param(_tarball(), 'not an index folder', id='empty'),
+        pytest.param(b'no tarball', 'is no tarball', id='no gzip'),
+        pytest.param(gzip.compress(b'x' * 600), 'is no tarball', id='no tar'),
     ],
 )
 def test_nothing_harmful_is_unpacked(shared, tmp_path, capsys, tarball, message):
