@@ -22,6 +22,7 @@ class _RepBertEncoder(TextEncoder):
     token_type: int
     limit_key: str  # of the checkpoint's limit in its `ranking` object
     paper_limit: int
+    mapped: str | None = None  # weights that stay in their file
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class _RepBertEncoder(TextEncoder):
         self.max_length = config.max_position_embeddings - 2
         self.limit = self._checked(max_length or int(ranking.get(self.limit_key, self.paper_limit)))
         self.word_pieces = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).word_pieces()
-        model = load_model(partial(repbert.RepBert, config), opened)
+        model = load_model(partial(repbert.RepBert, config), opened, tensors=opened.tensors(self.mapped))
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
         self.pad = self.word_pieces.pad
@@ -85,6 +86,7 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     token_type = repbert.QUERY_TYPE
     limit_key = 'max_query_length'
     paper_limit = repbert.MAX_QUERY_TOKENS
+    mapped = 'word_embeddings.weight'  # 30,522 rows, of which queries look at a few
 
 
 class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):

@@ -49,13 +49,15 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
 
     Returns
     -------
-    float32 scalar
+    float32 scalar; 0 for no rows
     """
     if similarities.shape != positive.shape or similarities.dim() != 2:
         raise InputError(
             f'similarities {tuple(similarities.shape)} and labels {tuple(positive.shape)}: '
             'two matrices (rows, passages) of one shape were expected'
         )
+    if not len(similarities):
+        return similarities.float().sum()
     columns = torch.arange(positive.shape[1], device=positive.device).expand(positive.shape)
     order = positive.to(torch.int8).argsort(dim=1, descending=True, stable=True)
     targets = torch.where(positive.gather(1, order), columns.gather(1, order), -1)

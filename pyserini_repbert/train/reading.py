@@ -11,7 +11,7 @@ from pyserini_repbert.formats.yaml_files import read_yaml
 from pyserini_repbert.train.recipe import Recipe, Source, System
 from pyserini_repbert.train.schema import RecipeFile
 
-_GROUPED = (System.MONOBERT, System.EPIC, System.CEDR)  # duoBERT too: its groups are pairs
+_GROUPED = (System.REPBERT, System.MONOBERT, System.EPIC, System.CEDR)  # duoBERT too: its groups are pairs
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
 
 

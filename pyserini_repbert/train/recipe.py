@@ -106,7 +106,8 @@ class Teacher:
         has a file of `scores`
     scale : factor that makes the teacher's scores logits
     loss : how they are followed
-    weight : of that loss; sources with judgments add `losses.localized_contrastive`, with `judged_weight`
+    weight : of that loss; sources with judgments add `losses.localized_contrastive`, RepBERT
+        its own, with `judged_weight`
     drop_above : candidates that are not judged, but have more than this share of the relevant one's score, are left
         out as likely to be relevant; 0 for none (Qu et al., "RocketQA", NAACL 2021, section 4.2, denoises like this)
     """

@@ -20,6 +20,8 @@ from pyserini_repbert.train.training import opened_sources, train
 
 PRESENT = torch.tensor([[True, True, True], [True, True, False]])
 
+ENCODED = ('input_ids', 'token_type_ids', 'attention_mask')
+
 
 def test_localized_contrastive_by_hand():
     """-log(e / (e + 1 + 1/e)) and -log(1 / (1 + e^2)); what is not there does not count."""
@@ -94,6 +96,7 @@ def taught_recipe(tiny_recipe, world, system='monobert', **more):
         {key: world[key] for key in ('topics', 'corpus', 'run')} | {'scores': world['run']},
     ]
     ranking = {
+        'repbert': {'max_query_length': 8, 'max_doc_length': 24},
         'monobert': {'max_query_length': 8, 'max_length': 48},
         'duobert': {'max_query_length': 8, 'max_length': 60},
         'epic': {'max_query_length': 8, 'max_doc_length': 24},
@@ -179,6 +182,28 @@ def test_duoberts_groups_are_pairs_in_both_orders(tiny_recipe, world):
     torch.testing.assert_close(task(batch), taught + judged, atol=1e-5, rtol=1e-5)
 
 
+def test_repberts_groups_have_its_own_loss_and_the_teachers(tiny_recipe, world):
+    """Inner products of the first query with all five passages, one of them relevant; of each with its own."""
+    recipe = taught_recipe(tiny_recipe, world, 'repbert')
+    task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard())).eval()
+    groups = [Group(0, 'q0', ('d0', 'd10', 'd5'), True), Group(1, 'q1', ('d6', 'd1'), False)]
+    batch = task.collate(groups)
+    sides = [[batch.get(f'{side}_{name}') for name in ENCODED] for side in ('query', 'passage')]
+    queries, passages = (task.ranker(*side) for side in sides)
+    similar = queries @ passages.T
+    hinges = sum(torch.relu(1 - (similar[0, 0] - similar[0, other])) for other in range(1, 5)) / 5
+    own = torch.tensor([[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]).masked_scatter(
+        batch['present'], similar[[0] * 3 + [1] * 2, range(5)]
+    )
+    follows = listwise_divergence(own, batch['taught'], batch['present'])
+    torch.testing.assert_close(task(batch), hinges + follows, atol=1e-5, rtol=1e-5)
+    unjudged = task.collate(groups[1:])
+    own = similar[1:, 3:]
+    torch.testing.assert_close(
+        task(unjudged), listwise_divergence(own, unjudged['taught'], unjudged['present']), atol=1e-5, rtol=1e-5
+    )
+
+
 SCORED = ['training.group=4', 'teacher.scale=20']
 
 
@@ -186,9 +211,9 @@ SCORED = ['training.group=4', 'teacher.scale=20']
     ('settings', 'words'),
     [
         (['teacher.scale=20'], 'teacher needs training.group'),
-        (['training.group=1'], 'training.group is 1, for monobert: expected 0, or for monobert, epic, cedr 2 or more'),
+        (['training.group=1'], 'training.group is 1, for monobert: expected 0, or for repbert, monobert, epic, cedr 2'),
         (['training.group=4', 'system=duobert'], 'training.group is 4, for duobert: .* for duobert 2'),
-        (['training.group=4', 'system=repbert'], 'training.group is 4, for repbert'),
+        (['training.group=4', 'system=mlm'], 'training.group is 4, for mlm'),
         (['data.0.scores=run.txt'], 'data.0: scores are of a teacher: give teacher and training.group too'),
         (SCORED, 'data.0: there is no teacher: give scores, or teacher.checkpoint'),
         ([*SCORED, 'data.0.scores=run.txt', 'data.0.run='], "a query's candidates are a run's hits: give run"),

@@ -164,19 +164,22 @@ class Checkpoint:
                 )
         return files
 
-    def tensors(self) -> dict[str, Tensor]:
-        """All weights by name, the body as `bert.*`, in memory of their own; an adapter is merged into its base."""
+    def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
+        """All weights by name, the body as `bert.*`; an adapter is merged into its base.
+
+        In memory of their own, but for those whose names end with `mapped`, see `read_weights`.
+        """
         from pyserini_repbert.models.checkpoints.weights import read_weights
 
         found: dict[str, Tensor] = {}
         for file in self._weight_files():
-            found |= read_weights(file)
+            found |= read_weights(file, mapped)
         if self.is_adapter:
             if self.base is None:
                 raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")
             from pyserini_repbert.models.checkpoints.adapter import merged
 
-            base = self.base.tensors()
+            base = self.base.tensors(mapped)
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
             return merged(with_unit_layer(base, self.config), found, self.folder / ADAPTER_CONFIG)

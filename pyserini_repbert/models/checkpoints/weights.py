@@ -28,8 +28,11 @@ _DTYPES = {
 }
 
 
-def read_weights(file: Path) -> dict[str, Tensor]:
+def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
     """The tensors of a safetensors file by name, each in memory of its own, which the caller may change or keep.
+
+    Those whose names end with `mapped` stay in the file, of which only the rows that are looked at take memory: for
+    tables that are looked up, not multiplied. What is changed of them is copied, and the file stays as it is.
 
     safetensors itself maps the file. Rounding may depend on where a matrix begins, which in a mapped file is anywhere,
     so that every tensor would have to be copied, and a process would hold the weights twice meanwhile.
@@ -37,6 +40,7 @@ def read_weights(file: Path) -> dict[str, Tensor]:
 
     Raises DamagedFileError for a file that is not whole, or that holds numbers of a type unknown here.
     """
+    import numpy as np
     import torch
     from safetensors import SafetensorError, safe_open
 
@@ -54,8 +58,11 @@ def read_weights(file: Path) -> dict[str, Tensor]:
             if entry['dtype'] not in _DTYPES:
                 raise DamagedFileError(f'{file}: {name} has type {entry["dtype"]}, expected {", ".join(_DTYPES)}')
             first, last = entry['data_offsets']
-            raw = torch.empty(last - first, dtype=torch.uint8)
-            stream.seek(8 + size + first)
-            stream.readinto(raw.numpy().data)
+            if mapped is not None and name.endswith(mapped) and last > first:
+                raw = torch.from_numpy(np.memmap(file, np.uint8, 'c', 8 + size + first, (last - first,)))
+            else:
+                raw = torch.empty(last - first, dtype=torch.uint8)
+                stream.seek(8 + size + first)
+                stream.readinto(raw.numpy().data)
             found[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(entry['shape'])
     return found

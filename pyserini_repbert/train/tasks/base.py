@@ -82,6 +82,29 @@ class Task(nn.Module, ABC):
         """The weights to keep, from those in training."""
         return tensors
 
+    def of_teacher(self, groups: Sequence[Group]) -> Batch:
+        """What `with_teacher` reads.
+
+        `present` bool (groups, candidates): where a group has a candidate; `judged` bool (groups,); with a teacher,
+        `taught` float32 (groups, candidates): its scores, as logits.
+        """
+        sizes = torch.tensor([len(own.docids) for own in groups])
+        present = torch.arange(int(sizes.max())) < sizes[:, None]
+        batch = {'present': present, 'judged': torch.tensor([own.judged for own in groups])}
+        if self.recipe.teacher is not None:
+            taught = [score for own in groups for score in self.sources[own.source].taught(own.qid, own.docids)]
+            batch['taught'] = torch.zeros(present.shape).masked_scatter(present, torch.tensor(taught))
+        return batch
+
+    def with_teacher(self, loss: Tensor, scores: Tensor, batch: Batch) -> Tensor:
+        """The loss over the judged, and the teacher's over all groups, from the scores (passages,) of candidates."""
+        teacher, present = self.recipe.teacher, batch['present']
+        if teacher is None:
+            return loss
+        own = scores.new_zeros(present.shape).masked_scatter(present, scores)
+        measure = listwise_divergence if teacher.loss is TeacherLoss.KL else margin_mean_squared_error
+        return teacher.judged_weight * loss + teacher.weight * measure(own, batch['taught'], present)
+
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The wordpieces of each text."""
         return self.pieces.ids(texts)
@@ -130,30 +153,19 @@ class GroupTask(Task):
         return pair_loss(positive, negative, self.recipe.training.loss)
 
     def collate_groups(self, groups: Sequence[Group]) -> Batch:
-        """What `scores` reads, and the teacher's scores in rows: `present` says where a group has a candidate."""
+        """What `scores` reads, and what `with_teacher` does."""
         texts = [text for own in groups for text in self.sources[own.source].texts(own.docids)]
         queries = [self.sources[own.source].query(own.qid) for own in groups]
         ids = self.ids([*queries, *texts])
-        sizes = torch.tensor([len(own.docids) for own in groups])
         query_of = [row for row, own in enumerate(groups) for _ in own.docids]
-        present = torch.arange(int(sizes.max())) < sizes[:, None]
-        batch = self.inputs_of(ids[: len(groups)], ids[len(groups) :], query_of)
-        batch |= {'present': present, 'judged': torch.tensor([own.judged for own in groups])}
-        if self.recipe.teacher is not None:
-            taught = [score for own in groups for score in self.sources[own.source].taught(own.qid, own.docids)]
-            batch['taught'] = torch.zeros(present.shape).masked_scatter(present, torch.tensor(taught))
-        return batch
+        return self.inputs_of(ids[: len(groups)], ids[len(groups) :], query_of) | self.of_teacher(groups)
 
     def group_loss(self, batch: Batch) -> Tensor:
         """The teacher's loss over all groups, and localized contrastive estimation over those with judgments."""
-        present, judged, teacher = batch['present'], batch['judged'], self.recipe.teacher
+        present, judged = batch['present'], batch['judged']
         own = self.scores(batch).float()
         scores = own.new_zeros(present.shape).masked_scatter(present, own)
-        contrastive = localized_contrastive(scores[judged], present[judged])
-        if teacher is None:
-            return contrastive
-        measure = listwise_divergence if teacher.loss is TeacherLoss.KL else margin_mean_squared_error
-        return teacher.judged_weight * contrastive + teacher.weight * measure(scores, batch['taught'], present)
+        return self.with_teacher(localized_contrastive(scores[judged], present[judged]), own, batch)
 
 
 def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:

@@ -1,4 +1,4 @@
-"""RepBERT: a margin over in-batch negatives (RepBERT section 3.2)."""
+"""RepBERT: a margin over in-batch negatives (RepBERT section 3.2), and the scores of a teacher."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from pyserini_repbert.models.repbert import (
 from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import MARGIN, anchored, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.train.sources import Group, Instance, TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
 from pyserini_repbert.train.texts import docid_key
 
@@ -41,6 +41,8 @@ class RepBertTask(Task):
     """Rows are query-passage pairs: each instance gives one with its relevant passage and, if it has one, a second
     with its non-relevant passage, as the released code reads MS MARCO's triples. Every passage in the batch is a
     column of every row; which are relevant to a row's query, its judgments say. A query or a passage sees only itself.
+
+    With groups, rows are judged queries, and a query's own candidates follow the teacher besides.
     """
 
     def __init__(
@@ -79,7 +81,9 @@ class RepBertTask(Task):
 
     @property
     def inputs_per_instance(self) -> int:
-        """Two pairs where sources give negatives, else one."""
+        """Two pairs where sources give negatives, else one; of a group, which is counted as a whole, one."""
+        if self.recipe.training.group:
+            return 1
         return 2 if any(source.source.triples or source.source.negatives for source in self.sources) else 1
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
@@ -111,48 +115,44 @@ class RepBertTask(Task):
         """System and lengths."""
         return {'system': SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
 
-    def collate(self, instances: Sequence[Instance]) -> Batch:
+    def collate(self, instances: Sequence[Any]) -> Batch:
         """Queries, passages, and the docids by which labels are found.
 
-        `rows` int64 (n,): the query of each passage's row; `passage_keys` int64 (n,): hashes of the docids;
-        `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, filled up with -1.
+        `rows` int64 (n,): the query of each passage; `passage_keys` int64 (n,): hashes of the docids;
+        `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, filled up with -1. Of
+        groups also what `of_teacher` gives.
         """
-        queries: list[str] = []
-        passages: list[str] = []
-        rows: list[int] = []
-        keys: list[int] = []
-        relevant: list[list[int]] = []
-        for number, instance in enumerate(instances):
-            source = self.sources[instance.source]
-            docids = [instance.positive] if instance.negative is None else [instance.positive, instance.negative]
-            queries.append(source.query(instance.qid))
-            passages += source.texts(docids)
-            rows += [number] * len(docids)
-            keys += [_key(source, docid) for docid in docids]
-            known = dict.fromkeys([instance.positive, *source.relevant(instance.qid)])
-            relevant.append([_key(source, docid) for docid in known])
-        most = max(map(len, relevant))
-        filled = [own + [-1] * (most - len(own)) for own in relevant]
-        return {
+        found = [_parts(instance, self.sources[instance.source]) for instance in instances]
+        queries = [self.sources[instance.source].query(instance.qid) for instance in instances]
+        passages = [text for own in found for text in own.texts]
+        most = max(1, *(len(own.relevant) for own in found))
+        batch = {
             **padded(self.pieces.single(queries, self.max_query, QUERY_TYPE), self.pieces.pad, 'query_'),
             **padded(self.pieces.single(passages, self.max_passage, PASSAGE_TYPE), self.pieces.pad, 'passage_'),
-            'rows': torch.tensor(rows),
-            'passage_keys': torch.tensor(keys),
-            'relevant_keys': torch.tensor(filled),
+            'rows': torch.tensor([row for row, own in enumerate(found) for _ in own.texts]),
+            'passage_keys': torch.tensor([key for own in found for key in own.keys]),
+            'relevant_keys': torch.tensor([own.relevant + [-1] * (most - len(own.relevant)) for own in found]),
         }
+        return batch | self.of_teacher(instances) if self.recipe.training.group else batch
 
     def forward(self, batch: Batch) -> Tensor:
-        """RepBERT eq. 4, averaged over rows; with an anchor, plus its weight times how far vectors are off."""
+        """RepBERT eq. 4, averaged over rows; with an anchor, plus its weight times how far vectors are off.
+
+        With groups, beside the teacher's loss where there is one.
+        """
         queries, passages = self._embed(self.ranker, batch, 'query_'), self._embed(self.ranker, batch, 'passage_')
         away = self._away_from_anchor(batch, queries, passages)
-        keys, relevant = batch['passage_keys'], batch['relevant_keys'][batch['rows']]
+        columns, keys = passages, batch['passage_keys']
         if self.recipe.training.gather:
-            passages, keys = gathered(passages, keys)
+            columns, keys = gathered(passages, keys)
+        rows, judged = batch['rows'], batch.get('judged')
         with torch.autocast(queries.device.type, enabled=False):
-            similarities = queries[batch['rows']].float() @ passages.float().T
-            if self.log_scale is not None:
-                similarities = similarities * self.log_scale.exp()
-            loss = multi_label_margin(similarities, in_batch_labels(keys, relevant))
+            queries = queries.float() if self.log_scale is None else queries.float() * self.log_scale.exp()
+            of_rows = rows if judged is None else judged.nonzero().squeeze(1)
+            labels = in_batch_labels(keys, batch['relevant_keys'][of_rows])
+            loss = multi_label_margin(queries[of_rows] @ columns.float().T, labels)
+            if judged is not None:
+                loss = self.with_teacher(loss, (queries[rows] * passages.float()).sum(dim=1), batch)
         return loss if away is None else loss + self.recipe.training.anchor * away
 
     def _away_from_anchor(self, batch: Batch, queries: Tensor, passages: Tensor) -> Tensor | None:
@@ -174,6 +174,23 @@ class RepBertTask(Task):
             return tensors
         root = float((self.log_scale.detach() / 2).exp())
         return {name: value * root if name.startswith(self.last_norm) else value for name, value in tensors.items()}
+
+
+class _Parts(NamedTuple):
+    """Of an instance or a group: its passages' texts, the keys of their docids, and those of all relevant ones."""
+
+    texts: list[str]
+    keys: list[int]
+    relevant: list[int]
+
+
+def _parts(instance: Instance | Group, source: TrainingSource) -> _Parts:
+    if isinstance(instance, Group):
+        docids, relevant = list(instance.docids), source.relevant(instance.qid) if instance.judged else []
+    else:
+        docids = [instance.positive] if instance.negative is None else [instance.positive, instance.negative]
+        relevant = list(dict.fromkeys([instance.positive, *source.relevant(instance.qid)]))
+    return _Parts(source.texts(docids), [_key(source, own) for own in docids], [_key(source, own) for own in relevant])
 
 
 def _key(source: TrainingSource, docid: str) -> int:
