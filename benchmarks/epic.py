@@ -34,7 +34,7 @@ from pyserini_repbert.index.manifest import EpicSettings
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.epic import EpicReranker
 
 VOCABULARY = 30522
@@ -203,8 +203,8 @@ def main() -> None:
         for (rows, query), vector in list(zip(asked, dense, strict=True))[:5]:
             np.testing.assert_allclose(whole.score(rows, query), matrix[rows] @ vector, atol=1e-4)
         rerankers = {name: EpicReranker(encoder, index=bundle) for name, bundle in bundles.items()}
-        lists = [[Candidate(whole.docid(int(row))) for row in rows] for rows, _ in asked]
-        docids = [[candidate.docid for candidate in own] for own in lists]
+        lists = [Ranking(whole.docid(int(row)) for row in rows) for rows, _ in asked]
+        docids = [own.docids for own in lists]
         for bundle in bundles.values():
             bundle.rows(docids[0])
         took = interleaved(

@@ -121,13 +121,13 @@ class EpicReranker(Reranker):
         """A query's vector (EPIC eq. 1), for `rerank_with`: it can be made before there are candidates."""
         return self.encoder.encode_query(query)
 
-    def rerank_with(self, query: TermVector, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
-        """`rerank` for a query that is encoded already."""
+    def rerank_with(self, query: TermVector, candidates: Sequence[Candidate], k: int | None = None) -> Ranking:
+        """`rerank` for a query that is encoded already; candidates in a `Ranking`, which holds columns, are fastest."""
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
         ranking = Ranking.of(candidates)
         self.check('', ranking)
-        return list(rescored(ranking, self._scores([query], [ranking], None)[0])[:k])
+        return rescored(ranking, self._scores([query], [ranking], None)[0])[:k]
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None

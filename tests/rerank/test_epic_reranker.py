@@ -97,7 +97,7 @@ def test_a_query_vector_given(encoder, passages, tmp_path):
     reranker = EpicReranker(encoder, index=tmp_path / 'index')
     given = candidates(passages, text=False)
     vector = reranker.encode_query(QUERIES[2])
-    assert reranker.rerank_with(vector, given, 4) == reranker.rerank(QUERIES[2], given, 4)
+    assert list(reranker.rerank_with(vector, given, 4)) == reranker.rerank(QUERIES[2], given, 4)
     assert len(reranker.rerank_with(vector, given, 4)) == 4
     with pytest.raises(InputError, match='k=-1'):
         reranker.rerank_with(vector, given, -1)
