@@ -42,9 +42,10 @@ class Training:
 
 
 TRAININGS = (
-    Training('repbert-demo', 'demo-repbert', taught=False),
+    Training('repbert-demo', 'demo-repbert'),
     Training('epic-first-demo', 'demo-epic-first', taught=False),
-    Training('epic-demo', 'demo-epic', 'START', 'epic-first-demo'),
+    Training('epic-second-demo', 'demo-epic-second', 'START', 'epic-first-demo'),
+    Training('epic-demo', 'demo-epic', 'START', 'epic-second-demo'),
     Training('monobert-first-demo', 'demo-monobert-first'),
     Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),
     Training('duobert-demo', 'demo-duobert', 'START', 'monobert-demo', reranked=True),

@@ -64,7 +64,9 @@ def test_every_checkpoint_after_what_it_needs(tool, data, commands, tmp_path):
     trained = {words[1]: words for words in commands[4:] if words[0] == 'train'}
     assert list(trained) == [training.recipe for training in tool.TRAININGS]
     assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-duobert']
-    assert f'variables.START={tmp_path / "work/epic-first-demo"}' in trained['demo-epic']
+    assert f'variables.START={tmp_path / "work/epic-first-demo"}' in trained['demo-epic-second']
+    assert f'variables.START={tmp_path / "work/epic-second-demo"}' in trained['demo-epic']
+    assert f'variables.MATERIAL={tmp_path / "work/material"}' in trained['demo-repbert']
     assert f'variables.START={tmp_path / "work/monobert-first-demo"}' in trained['demo-monobert']
     assert f'variables.START={tmp_path / "work/monobert-demo"}' in trained['demo-vanilla']
     assert f'variables.VANILLA={tmp_path / "work/vanilla-demo"}' in trained['demo-cedr-drmm']
