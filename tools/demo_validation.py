@@ -1,30 +1,34 @@
-"""Rerankers on the questions that `demo_candidates.py` holds back, beside BM25, the base's cosine, and both together.
+"""Rerankers and RepBERT on the questions that `demo_candidates.py` holds back, beside BM25 and the base's cosine.
 
     python tools/demo_validation.py --work FOLDER [NAME=CHECKPOINT …] [--lexical 0.1 0.3 1]
 
 nDCG@10 over BM25's best 16 for questions about paragraphs of XQuAD and QED, about MedQuAD's documents, and for first
-sentences of docstrings; AP for choosing among the sentences of an article.
+sentences of docstrings; AP for choosing among the sentences of an article. A RepBERT of the catalog
+ranks the same candidates, by cosine.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from demo_candidates import VALIDATION_DEPTH
 from demo_cosine import with_lexical
 from demo_runs import LEXICAL, named
 
+from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.formats.runs import read_run, reciprocal_scores
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.specs import open_reranker
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
+from pyserini_repbert.train.teachers import BiEncoderTeacher
 
 KINDS = {'x': 'XQuAD', 'q': 'QED', 'M': 'MedQuAD', 'd': 'docstrings'}
 
@@ -72,16 +76,26 @@ def _ranked(folder: Path, stem: str, cosines: str, checkpoint: str | float | Non
         lexical = {} if stem == 'selection' else first
         scored = {qid: with_lexical(scored[qid], lexical.get(qid, NO_HITS), checkpoint) for qid in first}
         return {qid: _by(own, dict(zip(scored[qid].docids, scored[qid].scores))) for qid, own in first.items()}  # noqa: B905
-    reranker = open_reranker(checkpoint, precision=precision)
     queries = {query.qid: query.text for query in load_topics(str(folder / f'{stem}.tsv'))}
     wanted = [docid for own in first.values() for docid in own.docids]
     passages = open_texts(str(folder / 'texts.jsonl'), None, wanted)
     lists = [Ranking(own.docids, own.scores, passages.texts(own.docids)) for own in first.values()]
-    scores = reranker.score_lists([queries[qid] for qid in first], lists)
+    scores = _scores(checkpoint, precision, [queries[qid] for qid in first], lists)
     return {
         qid: _by(own, dict(zip(own.docids, values, strict=True)))
         for (qid, own), values in zip(first.items(), scores, strict=True)
     }
+
+
+def _scores(checkpoint: str, precision: str, queries: Sequence[str], lists: Sequence[Ranking]) -> list[list[float]]:
+    if catalog.find('encoders', checkpoint) is None:
+        found = open_reranker(checkpoint, precision=precision).score_lists(queries, lists)
+        return [scores.tolist() for scores in found]
+    bi_encoder = BiEncoderTeacher(open_checkpoint(checkpoint))
+    return [
+        bi_encoder.scores('', query, own.docids, [text or '' for text in own.texts or ()])
+        for query, own in zip(queries, lists, strict=True)
+    ]
 
 
 def _in_order(own: Ranking) -> Ranking:

@@ -22,7 +22,8 @@ and as a page at `/docs`. The limits are the defaults. The [guide](guides/servin
 
 Every error is one JSON object `{"error": "…"}`. With API keys, send one as `X-API-Key: KEY` or as
 `Authorization: Bearer KEY`.
-`/healthz` says that the process lives, `/readyz` that it answers, `/metrics` is for Prometheus.
+`/healthz` says that the process lives, `/readyz` that it answers; they and `/docs` need no key, `/metrics` (Prometheus)
+needs one.
 """
 
 
@@ -65,7 +66,8 @@ def _fields(schema: dict[str, Any]) -> Iterator[str]:
     yield from ('| field | form | default | meaning |', '|---|---|---|---|')
     for name, one in schema['properties'].items():
         default = '(always)' if name in schema.get('required', ()) else _default(one)
-        yield f'| `{name}` | {_form(one)} | {default} | {one.get("description", "")} |'
+        null = ' or null' if default == '(always)' and {'type': 'null'} in one.get('anyOf', ()) else ''
+        yield f'| `{name}` | {_form(one)}{null} | {default} | {one.get("description", "")} |'
 
 
 def _default(schema: dict[str, Any]) -> str:

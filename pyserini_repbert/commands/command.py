@@ -74,6 +74,9 @@ class Parser(argparse.ArgumentParser):
 
     _given: Sequence[str] = ()
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{'formatter_class': _Help} | options)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if completion.ASKED in os.environ:
             completion.complete_flags(self)
@@ -111,7 +114,6 @@ def parser(module: str, description: str) -> Parser:
     made = Parser(
         prog=f'python -m pyserini_repbert{"." if module else ""}{module}',
         description=description,
-        formatter_class=_Help,
         allow_abbrev=False,
     )
     made.add_argument('--quiet', action='store_true', help='no progress bars')
@@ -122,7 +124,11 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
     """Defaults in the help, where there is one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        return super()._get_help_string(action) if action.default not in (None, False, []) else action.help
+        if action.default in (None, False, []):
+            return action.help
+        if isinstance(action.default, (list, tuple)):
+            return f'{action.help} (default: {" ".join(map(str, action.default))})'
+        return super()._get_help_string(action)
 
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:

@@ -55,7 +55,7 @@ def join_main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--topics', help='check that the folds cover these topics')
     made.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
     made.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
-    made.add_argument('--tag', help="the run's tag; by default the name of the output file")
+    made.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
     options = made.parse_args(arguments)
     _join(options)
     return None

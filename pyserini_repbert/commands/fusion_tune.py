@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--seed', type=whole_number, default=0, help='by which topics are put into folds')
     made.add_argument('--methods', nargs='+', choices=_METHODS, default=list(_METHODS), help='to try')
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
-    made.add_argument('--output', metavar='RUN', help='write the held-out run, each topic under its fold’s choice')
+    made.add_argument('--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice")
     options = made.parse_args(arguments)
     from pyserini_repbert.commands.evaluate_measures import named_paths, read_named
     from pyserini_repbert.commands.fusion_flags import check_scores

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--shard-size', type=positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=positive_int, help='padded tokens in a batch')
     add_threads(parser)
-    parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='for lines of no use')
+    parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='what an unusable line does')
     planned.add_arguments(parser)
     _add_begun_arguments(parser)
     add_model_arguments(parser)

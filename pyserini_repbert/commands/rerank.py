@@ -20,7 +20,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
     parser.add_argument('--output', required=True, help='the run file to write')
     parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
-    parser.add_argument('--tag', help="the run's tag; by default the name of the output file")
+    parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
     parser.add_argument('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
     parser.add_argument('--ray', metavar='ADDRESS', help="rerank on a Ray cluster: HOST:PORT, or 'auto'")

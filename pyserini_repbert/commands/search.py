@@ -57,7 +57,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
     parser.add_argument('--ann', action='store_true', help='search the approximate index: for few queries')
     parser.add_argument('--ray', metavar='ADDRESS', help="search on a Ray cluster: HOST:PORT, or 'auto'")
-    parser.add_argument('--sparse', action='append', metavar='NAME[@INDEX]', help='a sparse technique; repeatable')
+    parser.add_argument(
+        '--sparse',
+        action='append',
+        metavar='NAME[@INDEX]|FOLDER',
+        help='a sparse technique, or the folder of a Lucene index; repeatable',
+    )
     parser.add_argument('--k1', type=command.finite_number, help="BM25's, if not that of the technique or index")
     parser.add_argument('--b', type=command.finite_number, help='likewise')
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')

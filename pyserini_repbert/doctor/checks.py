@@ -209,6 +209,7 @@ def _catalog() -> Iterator[Finding]:
     from pyserini_repbert import catalog
     from pyserini_repbert.download import downloads_folder
 
+    hub = Path(os.environ.get('HF_HOME', Path.home() / '.cache' / 'huggingface')) / 'hub'
     for kind in catalog.KINDS:
         for name, entry in catalog.entries(kind).items():
             check = f'{kind}/{name}'
@@ -222,6 +223,11 @@ def _catalog() -> Iterator[Finding]:
                     path = downloads_folder() / source['file']
                     absent = f'not here: {source["size"]} are fetched when it is first asked for'
                     yield Finding(check, Status.OK, str(path) if path.exists() else absent)
+                elif 'hub' in entry.values:
+                    source = entry.values['hub']
+                    folder = hub / f'models--{source["repository"].replace("/", "--")}' / 'snapshots'
+                    absent = f'not here: {source["size"]} are fetched when it is first asked for'
+                    yield Finding(check, Status.OK, str(folder) if folder.is_dir() else absent)
             except PyseriniRepbertError as error:
                 status = Status.FAIL if 'resource' in entry.values else Status.WARN
                 message, _, fix = str(error).rpartition(': ')

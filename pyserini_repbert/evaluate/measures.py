@@ -63,7 +63,7 @@ def _parse(name: str) -> NamedMeasure:
             hint = f"expected a form such as '{base}@10' or 'AP(rel=2)@1000' ({str(error).partition(';')[0]})"
         else:
             hint = f'known are {", ".join(sorted(known))}'
-        near = '' if base in known else did_you_mean(base, known)
+        near = '' if base in known else _in_trec_eval(name) or did_you_mean(base, known)
         raise UnknownNameError(f"measure '{name}' is unknown{near}: {hint}") from error
     if not able:
         raise UnknownNameError(f"measure '{name}' is known, but not with these parameters: see https://ir-measur.es")
@@ -71,6 +71,17 @@ def _parse(name: str) -> NamedMeasure:
         package = f'ir-measures[{able[0].NAME}]'
         raise MissingDependencyError.of(package, f"measure '{name}'", f"'{package}'")
     return NamedMeasure(name, measure)
+
+
+def _in_trec_eval(name: str) -> str:
+    """' (did you mean …?)' with ir_measures' name of a measure that trec_eval calls so; '' for what is none of its."""
+    import ir_measures
+
+    try:
+        found = ir_measures.parse_trec_measure(name)
+    except ValueError:
+        return ''
+    return f" (did you mean '{found[0]}'?)" if len(found) == 1 else ''
 
 
 def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:

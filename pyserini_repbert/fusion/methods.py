@@ -48,7 +48,8 @@ def fuse(
 
     Parameters
     ----------
-    runs : one or more, their order matters for `interleave` and `interpolation`
+    runs : one or more, {qid: Ranking} or {qid: candidates, best first}, as searchers' `batch_search` gives them; their
+        order matters for `interleave` and `interpolation`
     method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum of
         1 / (rrf_k + rank), rank from 1) or `interpolation` of two runs (alpha times the first run's score plus
         (1 - alpha) times the second's; a document that a run lacks has the score 0 there)
@@ -73,7 +74,7 @@ def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]
     """What `fuse` does, with a function from `combiner`."""
     qids = dict.fromkeys(qid for run in runs for qid in run)
     with no_collection():
-        return {qid: combine([run.get(qid, NO_HITS) for run in runs]) for qid in qids}
+        return {qid: combine([Ranking.of(run.get(qid, NO_HITS)) for run in runs]) for qid in qids}
 
 
 def combiner(

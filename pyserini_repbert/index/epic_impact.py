@@ -68,8 +68,8 @@ def build_impact_index(
 ) -> int:
     """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
 
-    Passage texts are stored where the bundle stores them. `pyserini_bridge.impact.EpicImpactSearcher` searches it, and
-    Pyserini's LuceneImpactSearcher with `EpicImpactQueryEncoder`.
+    Passage texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches it, and Pyserini's
+    LuceneImpactSearcher with `search.EpicImpactQueryEncoder`.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from pyserini_repbert.pipeline.stages import Stage, check_depths
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking, Run
 from pyserini_repbert.rerank.base import Progress, Reranker
 from pyserini_repbert.search.hybrid import Searcher, run_of
+from pyserini_repbert.search.query_vectors import check_qids
 
 
 class Pipeline:
@@ -21,7 +22,7 @@ class Pipeline:
     Parameters
     ----------
     first_stage : a searcher (RepBertSearcher, HybridSearcher, one of Pyserini's or ours on Lucene), or a run (a run
-        file's content, or what fusing runs gives): {qid: Ranking}
+        file's content, what fusing runs or a searcher's `batch_search` gives): {qid: Ranking or candidates}
     stages : (reranker, k) or Stage; k must not grow from stage to stage
     texts : gives passage text by docid; not needed where no reranker reads text
     hits : how many candidates a searcher gives; default: as many as the first reranker takes
@@ -39,7 +40,7 @@ class Pipeline:
 
     def __init__(
         self,
-        first_stage: Searcher | Mapping[str, Ranking],
+        first_stage: Searcher | Mapping[str, Sequence[Candidate]],
         stages: Sequence[Stage | tuple[Reranker, int]],
         texts: PassageTexts | None = None,
         hits: int | None = None,
@@ -71,8 +72,10 @@ class Pipeline:
         Raises
         ------
         InputError
-            for a candidate whose text cannot be found
+            for a candidate whose text cannot be found, a negative k, a qid that comes twice, or not as many qids as
+            queries
         """
+        check_qids(queries, qids)
         topics = [Query(qid, query) for qid, query in zip(qids, queries, strict=True)]
         return {qid: list(ranking) for qid, ranking in self.rankings(topics, k, threads, on_progress).items()}
 
@@ -80,6 +83,8 @@ class Pipeline:
         self, topics: Sequence[Query], k: int | None = None, threads: int = 1, on_progress: Progress | None = None
     ) -> Run:
         """The run of the topics, in their order; otherwise as `batch_search`."""
+        if k is not None and k < 0:
+            raise InputError(f'k={k} was asked for, expected 0 or more')
         run = self._first(topics, threads)
         self.costs = [StageCost(stage.name, len(topics), 0, 0.0, None, 0, None) for stage in self.stages]
         if any(run.values()):
@@ -92,7 +97,7 @@ class Pipeline:
 
     def _first(self, topics: Sequence[Query], threads: int) -> Run:
         if isinstance(self.first_stage, Mapping):
-            return {query.qid: self.first_stage.get(query.qid, NO_HITS) for query in topics}
+            return {query.qid: Ranking.of(self.first_stage.get(query.qid, NO_HITS)) for query in topics}
         texts, qids = [query.text for query in topics], [query.qid for query in topics]
         return run_of(self.first_stage, texts, qids, self.hits, threads)
 

@@ -80,7 +80,7 @@ def run_stages(
     stages : as users write them, opened on each device; or opened stages, which run in this process
     texts : passage text by docid, or what opens it for the docids that will be asked for; None where none is needed
     output : the file that the result is meant for: finished batches are noted in `OUTPUT.part`, which the caller
-        removes with `partial.finished` once the output is written; None notes nothing
+        removes with `resume.finished` once the output is written; None notes nothing
     resume, overwrite : go on with a part file that is there, or begin anew
     about : what else decides the result (the corpus's name), compared on resuming
     on_total : called with the number of model inputs to come; returns a callback for those done

@@ -71,7 +71,7 @@ def parse_stage(text: str) -> StageSpec:
     Raises
     ------
     InputError
-        for anything else
+        for anything else; an unknown METHOD is refused when the reranker is opened
     """
     name, at, rest = text.rpartition('@')
     k, colon, settings = rest.partition(':')

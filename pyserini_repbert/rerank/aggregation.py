@@ -97,7 +97,7 @@ def sampled_pairs(n: int, samples: int | None, seed: Seed = 0) -> NDArray[np.boo
 
 
 def _used(matrix: NDArray[np.float64], samples: int | None, seed: Seed) -> NDArray[np.bool_]:
-    if matrix.size and (matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]):
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f'a pair matrix of shape {matrix.shape} was given, expected (n, n)')
     return sampled_pairs(len(matrix), samples, seed)
 

@@ -78,7 +78,9 @@ class Reranker(ABC):
         Raises
         ------
         InputError
-            for a candidate without text (where the model needs it), or a docid that comes twice
+            for a candidate without text (where the model needs it), a docid that comes twice, or a negative k
+        DamagedFileError
+            where the model's scores are not finite
         """
         return self.rerank_many([query], [candidates], k)[0]
 

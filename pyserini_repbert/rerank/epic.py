@@ -57,11 +57,11 @@ class EpicReranker(Reranker):
     Raises
     ------
     UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint or an index that is not there or not whole
+        for a checkpoint that is not there; a checkpoint or an index that is not whole
     MismatchError
         for a checkpoint of another system, or an index made with another vocabulary or other weights
     InputError
-        for settings that the model or the machine cannot meet
+        for an index that is not there, or settings that the model or the machine cannot meet
     """
 
     needs_text = False

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.encode import opening
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
@@ -128,7 +128,15 @@ class RepBertSearcher:
         return len(self.index)
 
     def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
-        """The k best passages for a query (its text, or its vector float32 (d,)), ties by docid."""
+        """The k best passages for a query (its text, or its vector float32 (d,)), ties by docid.
+
+        Raises
+        ------
+        InputError
+            for a k below 1
+        MismatchError
+            for a vector of another length than the index's
+        """
         vector = self.query_encoder.encode(query) if isinstance(query, str) else query.reshape(-1)
         return list(self._search_vectors(vector[None, :], k)[0])
 
@@ -152,7 +160,9 @@ class RepBertSearcher:
         Raises
         ------
         InputError
-            where there are not as many qids as queries, or a qid comes twice
+            where there are not as many qids as queries, a qid comes twice, or k is below 1
+        MismatchError
+            for vectors of another length than the index's
         """
         return hits_of(self.rankings(queries, qids, k, threads, on_progress))
 
@@ -183,6 +193,10 @@ class RepBertSearcher:
     ) -> list[Ranking]:
         if k < 1:
             raise InputError(f'k={k} hits were asked for, expected at least 1')
+        if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
+            raise MismatchError(
+                f'query vectors of shape {vectors.shape} were given, index {self.index_dir} takes (n, {self.dimension})'
+            )
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         if isinstance(self.index, FaissFolder):
             found = []

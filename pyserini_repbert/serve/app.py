@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from pyserini_repbert import __version__
@@ -20,7 +21,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.serve.refusals import NotFoundError, OverloadedError, TooLateError
+from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, OverloadedError, TooLateError
 
 try:
     from fastapi import FastAPI, Request
@@ -43,6 +44,7 @@ logger = logging.getLogger(__name__)
 
 _STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
     (OverloadedError, 429),
+    (NotReadyError, 503),
     (TooLateError, 504),
     (NotFoundError, 404),
     (UnknownNameError, 404),
@@ -52,6 +54,8 @@ _STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
     (BusyError, 503),
     (ClusterError, 503),
 )
+_PROBED = ['GET', 'HEAD']  # load balancers ask by HEAD
+_TRY_AGAIN = (OverloadedError, NotReadyError)
 _CUT = 300  # characters of what a client sent that go back into an error
 
 
@@ -86,6 +90,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.openapi = partial(_described, app.openapi)  # type: ignore[method-assign]
     app.state.service, app.state.metrics = service, metrics
     _add_errors(app)
     _add_own_routes(app, service, metrics)
@@ -95,6 +100,17 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.mount('/', PageFiles(), name='page')
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     return app
+
+
+def _described(openapi: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The API's document with the ways to send a key, which a service without keys does not need."""
+    document = openapi()
+    document['components']['securitySchemes'] = {
+        'key': {'type': 'apiKey', 'in': 'header', 'name': 'X-API-Key'},
+        'bearer': {'type': 'http', 'scheme': 'bearer'},
+    }
+    document['security'] = [{}, {'key': []}, {'bearer': []}]
+    return document
 
 
 def _tools(service: Service) -> Any:
@@ -122,7 +138,7 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(PyseriniRepbertError)
     async def refused(request: Request, error: PyseriniRepbertError) -> Response:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-        headers = {'Retry-After': str(error.retry_after)} if isinstance(error, OverloadedError) else None
+        headers = {'Retry-After': str(error.retry_after)} if isinstance(error, _TRY_AGAIN) else None
         message = ' '.join(str(error).split())
         if status == 500:
             logger.error('request %s: %s', request.state.request_id, message)
@@ -154,17 +170,15 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
-    @app.get('/healthz', include_in_schema=False)
+    @app.api_route('/healthz', methods=_PROBED, include_in_schema=False)
     async def healthz() -> Response:
         return json_response({'status': 'alive'})
 
-    @app.get('/readyz', include_in_schema=False)
+    @app.api_route('/readyz', methods=_PROBED, include_in_schema=False)
     async def readyz() -> Response:
-        if service.ready:
-            return json_response({'status': 'ready', 'indexes': list(service.indexes)})
-        return json_response({'error': service.failure or 'the indexes are being opened: ask again'}, 503)
+        return json_response({'status': 'ready', 'indexes': list(service.served)})
 
-    @app.get('/metrics', include_in_schema=False)
+    @app.api_route('/metrics', methods=_PROBED, include_in_schema=False)
     async def measured() -> Response:
         for lane in service.lanes.all:
             metrics.waiting(lane.name, lane.length)

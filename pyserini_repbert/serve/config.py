@@ -78,16 +78,22 @@ class ServeFile(BaseModel):
         found = []
         for alias, own in self.indexes.items():
             place = own.name or str(folder / str(own.path))
-            sparse = None if own.sparse is None else tuple(own.sparse)
+            sparse = None if own.sparse is None else tuple(_sparse(folder, spec) for spec in own.sparse)
             encoder = own.encoder
             if encoder and not catalog.find('encoders', encoder) and (folder / encoder).is_dir():
                 encoder = str(folder / encoder)
             values = own.model_dump(include={'index_type', 'base_index', 'ef_search', 'ann', 'ray'})
-            topics, qrels = (_file(folder, given) for given in (own.topics, own.qrels))
+            topics, qrels = (given and _file(folder, given) for given in (own.topics, own.qrels))
             found.append(
                 IndexSettings(alias, place, encoder=encoder, sparse=sparse, topics=topics, qrels=qrels, **values)
             )
         return tuple(found)
+
+    def reranker_names(self, folder: Path) -> tuple[str, ...] | None:
+        """The rerankers, or None for those that come with the package; folders are relative to `folder`."""
+        if self.rerankers is None:
+            return None
+        return tuple(name if catalog.find('rerankers', name) else _file(folder, name) for name in self.rerankers)
 
 
 def read_config(path: StrPath) -> ServeFile:
@@ -139,5 +145,12 @@ def _known(place: tuple[str | int, ...]) -> list[str]:
     return list(_Index.model_fields if len(place) > 1 else ServeFile.model_fields)
 
 
-def _file(folder: Path, given: str | None) -> str | None:
+def _sparse(folder: Path, spec: str) -> str:
+    technique, at, index = spec.partition('@')
+    if at:
+        return f'{technique}@{_file(folder, index)}'
+    return spec if catalog.find('sparse', spec) else _file(folder, spec)
+
+
+def _file(folder: Path, given: str) -> str:
     return str(folder / given) if given and (folder / given).exists() else given

@@ -53,10 +53,10 @@ def _in_one_line(
 
 
 def add_tools(mcp: FastMCP, service: Service) -> None:
-    """Register the tools of a service, which is open when they are called."""
+    """Register the tools of a service."""
 
     def first() -> str:
-        return next(iter(service.indexes))
+        return next(iter(service.served))
 
     @mcp.tool
     @_in_one_line
@@ -99,7 +99,7 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
         if index_type and index_type not in TYPES:
             near = did_you_mean(index_type, TYPES)
             raise UnknownNameError(f"index type '{index_type}' is unknown{near}: there are {', '.join(TYPES)}")
-        return [name for name, own in service.indexes.items() if index_type in ('', own.index_type)]
+        return [name for name, own in service.served.items() if index_type in ('', own.index_type)]
 
     @mcp.tool
     @_in_one_line

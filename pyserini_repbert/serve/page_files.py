@@ -6,8 +6,10 @@ import mimetypes
 from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 PAGE = Path(__file__).with_name('page')
 
@@ -19,6 +21,12 @@ class PageFiles(StaticFiles):
         for kind, ending in (('text/javascript', '.js'), ('text/css', '.css'), ('image/svg+xml', '.svg')):
             mimetypes.add_type(kind, ending)
         super().__init__(directory=PAGE, html=True)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """The page's file; below /v1 there is none: what comes here had no route."""
+        if path.startswith('v1/'):
+            raise HTTPException(404 if scope['method'] == 'GET' else 405)
+        return await super().get_response(path, scope)
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         """The file, or that it has not changed."""

@@ -145,7 +145,7 @@ def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
 
 
 def topics_payload(index: ServedIndex, like: str, most: int) -> dict[str, Any]:
-    """Example questions: judged topics of the index, those that contain `like` where it is given."""
+    """Example questions: topics of the index, those that contain `like` where it is given."""
     found = [query for query in index.topics.values() if like.casefold() in query.text.casefold()]
     chosen: Sequence[Any] = found[:most]
     return {

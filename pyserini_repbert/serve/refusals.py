@@ -11,6 +11,12 @@ class OverloadedError(PyseriniRepbertError):
     retry_after = 1
 
 
+class NotReadyError(PyseriniRepbertError):
+    """The indexes are being opened; `retry_after` as above."""
+
+    retry_after = 1
+
+
 class TooLateError(PyseriniRepbertError):
     """The answer took longer than the service allows."""
 

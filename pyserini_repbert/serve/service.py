@@ -18,7 +18,7 @@ from pyserini_repbert.serve.explanations import explanation
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.opening import opened
-from pyserini_repbert.serve.refusals import NotFoundError, TooLateError
+from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -53,11 +53,6 @@ class Service:
         self.failure: str | None = None
         self._answerer = Answerer(self.lanes, self.rerankers, on_step)
 
-    @property
-    def ready(self) -> bool:
-        """Whether it answers."""
-        return bool(self.indexes)
-
     async def open(self) -> None:
         """Start the lanes and open the indexes. Raises what `opening.opened` raises, and notes it in `failure`."""
         for lane in self.lanes.all:
@@ -74,14 +69,20 @@ class Service:
         for index in self.indexes.values():
             index.close()
 
+    @property
+    def served(self) -> Mapping[str, ServedIndex]:
+        """The indexes by their names, at least one. Raises NotReadyError while they are being opened."""
+        if not self.indexes:
+            raise NotReadyError(self.failure or 'the indexes are being opened: ask again')
+        return self.indexes
+
     def index(self, alias: str) -> ServedIndex:
-        """The index of a name. Raises UnknownNameError with the nearest names."""
-        found = self.indexes.get(alias)
-        if found is None:
-            known = ', '.join(self.indexes) or 'none yet'
-            near = catalog.did_you_mean(alias, self.indexes)
-            raise UnknownNameError(f"there is no index '{alias[:80]}' here{near}: there are {known}")
-        return found
+        """The index of a name. Raises UnknownNameError with the nearest names, and what `served` raises."""
+        served = self.served
+        if alias not in served:
+            near = catalog.did_you_mean(alias, served)
+            raise UnknownNameError(f"there is no index '{alias[:80]}' here{near}: there are {', '.join(served)}")
+        return served[alias]
 
     async def search(self, alias: str, ask: Ask, tell: Tell | None = None) -> Answer:
         """The answer to a question.

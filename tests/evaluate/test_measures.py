@@ -59,6 +59,8 @@ def test_a_run_without_any_judged_topic():
     [
         ('nDGC@10', r"measure 'nDGC@10' is unknown \(did you mean 'nDCG'"),
         ('foo', r"measure 'foo' is unknown: known are AP, "),
+        ('map', r"measure 'map' is unknown \(did you mean 'AP'\?\)"),
+        ('ndcg_cut_10', r"measure 'ndcg_cut_10' is unknown \(did you mean 'nDCG@10'\?\)"),
         ('nDCG@ten', r"expected a form such as 'nDCG@10'"),
         ('nDCG(', r"expected a form such as 'nDCG@10'"),
         ('P(cutoff=zero)', 'is unknown'),

@@ -73,7 +73,7 @@ def test_the_collector_of_garbage_is_as_before():
         try:
             before = gc.isenabled()
             fuse([A, B])
-            with pytest.raises(AttributeError):
+            with pytest.raises(TypeError):
                 fuse([{'q': None}, B])
             assert gc.isenabled() is before
         finally:
@@ -92,6 +92,12 @@ def test_k(method, k):
     whole = fuse([A, B], method, k=None)
     fused = fuse([A, B], method, k=k)
     assert fused == {qid: ranking[:k] for qid, ranking in whole.items()}
+
+
+@pytest.mark.parametrize('method', list(FusionMethod))
+def test_candidates_of_searchers_fuse_as_rankings_do(method):
+    lists = [{qid: list(ranking) for qid, ranking in run.items()} for run in (A, B)]
+    assert fuse(lists, method) == fuse([A, B], method)
 
 
 def test_one_run_alone():

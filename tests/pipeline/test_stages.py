@@ -59,6 +59,26 @@ def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
     assert [(cost.queries, cost.inferences) for cost in pipeline.costs] == [(3, 8), (3, 4)]
 
 
+def test_hits_of_a_searcher_are_a_first_stage():
+    found = First().batch_search(['x'], ['a'], 6)
+    assert docids(Pipeline(found, [(Reverse(), 4)]).batch_search(['x'], ['a'])['a']) == [
+        'd3',
+        'd2',
+        'd1',
+        'd0',
+        'd4',
+        'd5',
+    ]
+
+
+def test_bad_calls_are_errors():
+    pipeline = Pipeline(First(), [(Reverse(), 4)])
+    with pytest.raises(InputError, match='2 queries and 1 different qids'):
+        pipeline.batch_search(['x', 'y'], ['1'])
+    with pytest.raises(InputError, match='k=-1'):
+        pipeline.search('x', -1)
+
+
 def test_a_hybrid_searcher_is_a_first_stage():
     """Its k0 comes before its k, as in Pyserini's."""
     pipeline = Pipeline(HybridSearcher(First(), Turned()), [(Reverse(), 4)])

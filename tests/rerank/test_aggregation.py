@@ -83,6 +83,9 @@ def test_the_order_of_candidates_does_not_matter(n, random):
 def test_what_cannot_be_aggregated():
     with pytest.raises(InputError, match=r'shape \(2, 3\)'):
         aggregate(np.ones((2, 3)))
+    for nothing in ([], [[]]):
+        with pytest.raises(InputError, match=r'expected \(n, n\)'):
+            aggregate(nothing)
     with pytest.raises(InputError, match="'mean' is unknown: expected one of sum, binary, min, max, sample"):
         aggregate(P, 'mean')
     with pytest.raises(InputError, match="method 'sample' needs it"):

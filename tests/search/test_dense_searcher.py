@@ -170,6 +170,10 @@ def test_bad_calls_are_errors(index, tmp_path):
     searcher = RepBertSearcher(index)
     with pytest.raises(InputError, match='k=0'):
         searcher.search('cat', 0)
+    with pytest.raises(MismatchError, match=r'shape \(1, 3\) were given, index .* takes'):
+        searcher.search(np.ones(3, np.float32))
+    with pytest.raises(MismatchError, match=r'shape \(2, 3\)'):
+        searcher.batch_search(np.ones((2, 3), np.float32), ['1', '2'])
     with pytest.raises(InputError, match='2 queries and 1 different qids'):
         searcher.batch_search(['a', 'b'], ['1', '1'])
     with pytest.raises(InputError, match='not an index folder'):

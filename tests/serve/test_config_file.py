@@ -58,6 +58,23 @@ limits: {hits: 50, search_seconds: 2}
     assert read_config(_written(tmp_path, '')).indexes == {}
 
 
+def test_paths_are_relative_to_the_file(tmp_path):
+    path = _written(
+        tmp_path,
+        """
+indexes:
+  text: {path: bundle, sparse: [bm25, bm25@lucene, lucene, bm25@msmarco-v1-passage]}
+rerankers: [monobert-demo, checkpoint, nowhere]
+""",
+    )
+    file = read_config(path)
+    (index,) = file.index_settings(tmp_path)
+    here = str(tmp_path / 'lucene')
+    assert index.sparse == ('bm25', f'bm25@{here}', here, 'bm25@msmarco-v1-passage')
+    assert file.reranker_names(tmp_path) == ('monobert-demo', str(tmp_path / 'checkpoint'), 'nowhere')
+    assert read_config(_written(tmp_path, '')).reranker_names(tmp_path) is None
+
+
 MISTAKES = [
     ('indexes:\n  a: {path: nowhere}\n', 2, 'not there: nowhere'),
     ('indexes:\n  a: nowhere\n', 2, 'not there: nowhere'),

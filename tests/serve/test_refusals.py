@@ -6,8 +6,11 @@ import json
 import logging
 import re
 
+from starlette.testclient import TestClient
+
 from pyserini_repbert.serve.access import read_keys
-from pyserini_repbert.serve.settings import Limits
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import Limits, ServeSettings
 
 SEARCH = '/v1/tiny/search?query=cat'
 
@@ -162,6 +165,23 @@ def test_keys(serving, tmp_path):
     assert client.get('/metrics').status_code == 401
     for open_to_all in ('/healthz', '/readyz', '/docs', '/openapi.json'):
         assert client.get(open_to_all).status_code == 200
+
+
+def test_head_is_for_probes(client):
+    for address in ('/healthz', '/readyz', '/metrics', '/'):
+        assert client.head(address).status_code == 200, address
+    for address in (SEARCH, '/v1/indexes', '/v1/tiny/batch'):
+        assert client.head(address).status_code == 405, address
+    assert client.get('/v1/nowhere').status_code == 404
+
+
+def test_until_the_indexes_are_open_the_service_is_not_ready(index_settings):
+    client = TestClient(create_app(ServeSettings((index_settings,), ())))  # never started
+    for address in ('/readyz', SEARCH, '/v1/indexes', '/v1/tiny'):
+        answer = client.get(address)
+        assert answer.status_code == 503 and 'being opened' in answer.json()['error'], address
+        assert answer.headers['retry-after'] == '1'
+    assert client.get('/healthz').status_code == 200
 
 
 def test_request_ids_and_security_headers(client):

@@ -103,7 +103,7 @@ def settings(
 
 
 class Replay:
-    """Replays one query; equal to `rerank.saved.replay`, in arrays."""
+    """Replays one query; equal to `rerank.saved_scores.replay`, in arrays."""
 
     def __init__(self, saved: SavedScores) -> None:
         self.saved = saved

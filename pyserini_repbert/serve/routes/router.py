@@ -26,7 +26,7 @@ def make_router(service: Service) -> APIRouter:
 
     @router.get('/indexes', summary='The indexes, and what may be asked of them', responses=gives(IndexesResponse))
     async def indexes() -> Response:
-        return json_response({'api': API, 'indexes': [index_payload(service, own) for own in service.indexes.values()]})
+        return json_response({'api': API, 'indexes': [index_payload(service, own) for own in service.served.values()]})
 
     @router.get(
         '/progress/{request_id}',

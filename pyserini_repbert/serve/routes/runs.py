@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.serve.payloads import API
 from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.requests import json_response
@@ -43,6 +43,9 @@ def add_runs(router: APIRouter, service: Service) -> None:
             qrels = index.qrels if index is not None else judgments(request.qrels or '')
             texts = {} if index is None else {qid: query.text for qid, query in index.topics.items()}
             runs = named_runs([own.model_dump() for own in request.runs], limits)
-            return evaluated(runs, qrels, request.measures, texts, request.show)
+            try:
+                return evaluated(runs, qrels, request.measures, texts, request.show)
+            except UnknownNameError as error:  # of a measure: it is in the body, not in the address
+                raise InputError(str(error)) from error
 
         return json_response({'api': API, **await service.lanes.files.call(work)})

@@ -42,7 +42,7 @@ def add_stored(router: APIRouter, service: Service) -> None:
             payload['display'] = display_payload(query, text)
         return json_response(payload)
 
-    @router.get('/{index}/topics', summary='Judged questions on an index', responses=gives(TopicsResponse))
+    @router.get('/{index}/topics', summary='Questions on an index', responses=gives(TopicsResponse))
     async def topics(
         index: str = index_of,
         like: str = Query('', max_length=200, description='a part of the question'),
