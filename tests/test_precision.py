@@ -228,9 +228,9 @@ def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
 
 
 class TestAdvice:
-    """'bfloat16 is about 2x faster here: --bf16', once, after long work."""
+    """'bfloat16 is 2x to 3x faster here: --bf16', once, after long work."""
 
-    TEXT = 'bfloat16 is about 2x faster here: --bf16\n'
+    TEXT = 'bfloat16 is 2x to 3x faster here: --bf16\n'
 
     @pytest.fixture(autouse=True)
     def _at_once(self, monkeypatch: pytest.MonkeyPatch, native_bfloat16: Force) -> None:
