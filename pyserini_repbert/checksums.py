@@ -41,6 +41,16 @@ def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: 
     DamagedFileError
         where a file is missing or is another one, or the checksums cannot be read or lack a required name
     """
+    path, sums = Path(folder) / CHECKSUMS, read_checksums(folder)
+    if missing := [name for name in required if name not in sums]:
+        raise DamagedFileError(f"{path} does not name '{missing[0]}': restore the file, or make {folder} again")
+    for name, sha256 in sums.items():
+        compare_digest(Path(folder) / name, sha256, path, remembered)
+    return len(sums)
+
+
+def read_checksums(folder: StrPath) -> dict[str, str]:
+    """File name -> sha256, from the checksums in a folder. Raises DamagedFileError where they cannot be read."""
     path = Path(folder) / CHECKSUMS
     sums: dict[str, str] = {}
     raw = path.read_bytes()
@@ -52,11 +62,7 @@ def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: 
                 f"{path}:{number}: expected 'sha256  name': restore the file, or make {folder} again"
             )
         sums[name] = match[1].decode('ascii')
-    if missing := [name for name in required if name not in sums]:
-        raise DamagedFileError(f"{path} does not name '{missing[0]}': restore the file, or make {folder} again")
-    for name, sha256 in sums.items():
-        compare_digest(Path(folder) / name, sha256, path, remembered)
-    return len(sums)
+    return sums
 
 
 def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = True) -> None:

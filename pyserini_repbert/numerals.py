@@ -22,6 +22,8 @@ def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:
             return value
     ordinary = (-MAX_COUNT, MAX_COUNT)
     wanted = f' of at least {least}' if most == MAX_COUNT else f' from {least} to {most}'
+    if _INTEGER.fullmatch(text) and not text.startswith('-') and (least, most) != ordinary and text.strip('+0'):
+        wanted = f' from {least} to {most}'  # it is one, but too large
     raise ValueError(f"'{_shortened(text)}' is not a whole number{'' if (least, most) == ordinary else wanted}")
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser, progress, zero_or_more
-from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance, check_scores, formula
+from pyserini_repbert.commands.output_files import check_files
 from pyserini_repbert.garbage import no_collection
 
 if TYPE_CHECKING:
@@ -28,17 +28,18 @@ def main(arguments: list[str]) -> int | None:
 
         return tune(arguments[1:])
     options = _parser().parse_args(arguments)
+    check_files(options, ('runs',), ('output', 'provenance'))
     from pyserini_repbert.formats.runs import check_format, default_tag
     from pyserini_repbert.fusion.methods import combiner
 
     options.tag = options.tag or default_tag(options.output)
     check_format(options.output_format, options.tag)
-    if options.provenance and not options.provenance.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
-        raise InputError(f"provenance file '{options.provenance}': a name that ends in .tsv or .jsonl was expected")
+    check_provenance(options.provenance)
     alpha, rrf_k = formula(options.method, options)
     check_scores(options.method, options.runs)
     combine = combiner(len(options.runs), options.method, options.hits or None, alpha, rrf_k)
-    whole = options.provenance or (Path(options.output).exists() and not Path(options.output).is_file())  # a pipe, say
+    pipes = [path for path in (*options.runs, options.output) if Path(path).exists() and not Path(path).is_file()]
+    whole = options.provenance or pipes  # a pipe is read and written once
     n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
     options.alpha, options.rrf_k = alpha, rrf_k
     recording.write(options, options.output, ('runs',))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from pathlib import Path
 
 from pyserini_repbert.commands.command import finite_number, positive_int, usage
 from pyserini_repbert.errors import InputError
@@ -29,11 +30,19 @@ def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:
     return ALPHA if alpha is None else alpha, RRF_K if rrf_k is None else rrf_k
 
 
+def check_provenance(path: str | None) -> None:
+    """Raises InputError for a name whose ending says nothing about the form."""
+    if path is not None and not path.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
+        raise InputError(f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected")
+
+
 def check_scores(method: str, paths: Iterable[str]) -> None:
-    """Raises InputError for a run file without scores, where they are to be interpolated."""
+    """Raises InputError for a run file without scores, or a pipe, where scores are to be interpolated."""
     from pyserini_repbert.formats.runs import RunFormat, run_format
     from pyserini_repbert.fusion.methods import FusionMethod
 
     for path in paths if method == FusionMethod.INTERPOLATION else ():
+        if Path(path).exists() and not Path(path).is_file():
+            raise InputError(f'run file {path} is a pipe, which interpolation would read twice: give a file')
         if run_format(path) is RunFormat.MSMARCO:
             raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
+from pyserini_repbert.commands.output_files import check_files
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -87,6 +88,7 @@ def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
     command.use_threads(options.threads)
+    check_files(options, ('run', 'topics', 'corpus', 'from_pairs'), ('output', 'pairs', 'cost'))
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.formats.runs import check_format, default_tag
 

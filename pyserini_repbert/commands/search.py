@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.fusion_flags import add_formula_arguments
+from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance
+from pyserini_repbert.commands.output_files import check_files
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update
 from pyserini_repbert.commands.search_request import check_request, request_of
 
@@ -112,6 +113,8 @@ def main(arguments: list[str]) -> int | None:
         raise command.usage('--provenance is for --topics')
     if options.explain and options.topics is not None:
         raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
+    check_files(options, ('topics', 'corpus'), ('output', 'provenance', 'pairs', 'cost'))
+    check_provenance(options.provenance)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.formats.runs import check_format, default_tag
 

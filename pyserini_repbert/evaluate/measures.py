@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
+from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.ranking import Ranking
 
@@ -43,6 +44,8 @@ def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
     ------
     UnknownNameError
         for a name that ir_measures does not know or cannot parse, with the nearest names
+    InputError
+        for a `rel` below 1
     MissingDependencyError
         for a measure that needs a package which is not installed
     """
@@ -59,12 +62,18 @@ def _parse(name: str) -> NamedMeasure:
     except (NameError, ValueError, TypeError, KeyError, AssertionError, SyntaxError) as error:
         known = [known for known in ir_measures.measures.registry if known.isascii()]
         base = name.partition('@')[0].partition('(')[0]
-        if base in known:
+        if 'param cutoff' in str(error):
+            hint = f"it needs a cut-off, as in '{base}@10'"
+        elif base in known:
             hint = f"expected a form such as '{base}@10' or 'AP(rel=2)@1000' ({str(error).partition(';')[0]})"
         else:
             hint = f'known are {", ".join(sorted(known))}'
         near = '' if base in known else _in_trec_eval(name) or did_you_mean(base, known)
         raise UnknownNameError(f"measure '{name}' is unknown{near}: {hint}") from error
+    if (grade := measure.params.get('rel', 1)) < 1:
+        raise InputError(
+            f"measure '{name}': rel is {grade}, a grade of at least 1 was expected: unjudged passages have 0"
+        )
     if not able:
         raise UnknownNameError(f"measure '{name}' is known, but not with these parameters: see https://ir-measur.es")
     if not any(provider.is_available() for provider in able):
@@ -107,6 +116,11 @@ def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedM
     run : rankings by qid
     qrels : grades by qid and docid, at least one topic
     measures : from `parse_measures`
+
+    Raises
+    ------
+    InputError
+        for grades that a measure cannot be computed on
     """
     import ir_measures
 
@@ -119,9 +133,17 @@ def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedM
         names.setdefault(str(named.measure), []).append(named.name)
     if judged:
         wanted = list({str(named.measure): named.measure for named in measures}.values())
-        for metric in ir_measures.iter_calc(wanted, qrels, judged):
-            for name in names[str(metric.measure)]:
-                values[name][metric.query_id] = float(metric.value)
+        try:
+            for metric in ir_measures.iter_calc(wanted, qrels, judged):
+                for name in names[str(metric.measure)]:
+                    values[name][metric.query_id] = float(metric.value)
+        except (ValueError, TypeError, ArithmeticError, subprocess.SubprocessError) as error:
+            grades = [grade for own in qrels.values() for grade in own.values()]
+            why = ' '.join(str(error).split())[:120]
+            raise InputError(
+                f'{", ".join(map(str, wanted))} cannot be computed on grades from {min(grades)} to {max(grades)} '
+                f'({why}): give fewer measures, or other judgments'
+            ) from error
     means = {}
     for named in measures:
         total = named.measure.aggregator()

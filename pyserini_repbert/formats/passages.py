@@ -68,6 +68,8 @@ def corpus_of_files(
     path = Path(source)
     if not path.exists():
         raise InputError(f'corpus {path} does not exist: give a file, a folder, or ir_datasets:ID')
+    if not path.is_file() and not path.is_dir():
+        raise InputError(f'corpus {path} is a pipe or a device: give a file, which can be read more than once')
     paths = _corpus_files(path)
     if fmt == 'auto':
         fmt = _guess_format(path, paths)
@@ -88,6 +90,12 @@ def corpus_of_files(
     raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
 
 
+_PACKED = {
+    b'BZh': 'bzip2',
+    b'\xfd7zXZ\x00': 'xz',
+    b'\x28\xb5\x2f\xfd': 'zstd',
+    b'\x1f\x8b': 'gzip',
+}
 _DELIVERED = {
     CorpusFormat.TREC_DISKS: (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
     CorpusFormat.CLUEWEB: (ClueWebCorpus, warc_files, 'WARC files'),
@@ -121,6 +129,9 @@ def _guess_format(path: Path, paths: list[Path]) -> str:
         return CorpusFormat.JSONL
     with open_binary(existing_file(paths[0], 'corpus')) as stream:
         start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    for magic, packer in _PACKED.items():
+        if start.startswith(magic):
+            raise InputError(f'corpus {paths[0]} is packed with {packer}: unpack it, or give it as a .gz file')
     if start[:1] == b'{':
         return CorpusFormat.JSONL
     if re.match(rb'(doc|query)\t[^\t\n]*\t', start):

@@ -201,9 +201,12 @@ def write_run(
                 stream.write(_woven(f'{qid}\t', docids, '\t', ranks[:n], '\n'))
                 continue
             if len(scores) != n or not (np.abs(scores) < _GREATEST_SCORE).all():
+                if len(scores) != n:
+                    raise InputError(f"query '{qid}' has {n} hits and {len(scores)} scores: give one score a hit")
+                wrong = next(score for score in scores if not abs(score) < _GREATEST_SCORE)
                 raise InputError(
-                    f"query '{qid}' has {n} hits and {len(scores)} scores, or one that is not finite "
-                    f'(less than {_GREATEST_SCORE:g}: evaluators read 32-bit floats)'
+                    f"query '{qid}' has the score {wrong:g}, which is not finite (less than {_GREATEST_SCORE:g}: "
+                    'evaluators read 32-bit floats)'
                 )
             texts = (f'%.{SCORE_DIGITS}f ' * n % tuple(strictly_decreasing(scores))).split()
             stream.write(_woven(f'{qid} Q0 ', docids, ' ', ranks[:n], ' ', texts, f' {tag}\n'))
@@ -238,6 +241,8 @@ def check_format(fmt: str, tag: str) -> None:
     if fmt not in list(RunFormat):
         raise InputError(f"output format '{fmt}' is unknown: expected one of {', '.join(RunFormat)}")
     if len(tag.split()) != 1 or _FORBIDDEN.search(tag):
+        if any('\ud800' <= character <= '\udfff' for character in tag):
+            raise InputError(f'run tag {tag!r} is not valid UTF-8: give another tag', parameters=('tag',))
         raise InputError(f'run tag {tag!r} must be one word: evaluators split lines at white space')
 
 

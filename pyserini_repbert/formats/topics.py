@@ -23,6 +23,8 @@ from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)
 
+MAX_GRADE = 1_000_000  # evaluators take time and memory for each grade up to the greatest one
+
 _CAR = 'enwiki:'
 _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
 _WEB_TOPIC = re.compile(r'<topic\s+number="\s*([^"]*?)\s*"[^>]*>(.*?)</topic>', re.DOTALL)
@@ -209,9 +211,9 @@ def _checked_qid(path: StrPath, number: int, qid: str) -> str:
 def read_qrels(path: StrPath) -> Qrels:
     """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the file's order.
 
-    A grade is a whole number, which may be negative. Where a document is judged more than once for a topic, the last
-    grade counts, as for trec_eval; a warning says how often grades differ. Raises InputError for a malformed line, or
-    no lines.
+    A grade is a whole number from -1,000,000 to 1,000,000. Where a document is judged more than once for a topic, the
+    last grade counts, as for trec_eval; a warning says how often grades differ. Raises InputError for a malformed line,
+    or no lines.
     """
     qrels: Qrels = {}
     changed: list[int] = []
@@ -221,7 +223,7 @@ def read_qrels(path: StrPath) -> Qrels:
             if not values:
                 continue
             qid, _, docid, grade_text = values
-            grade = integer(grade_text)
+            grade = integer(grade_text, -MAX_GRADE, MAX_GRADE)
         except ValueError as error:
             wanted = f"expected 'qid 0 docid grade', found {line[:60]!r}"
             raise InputError.at(path, number, f'{wanted} ({error})') from error

@@ -175,9 +175,8 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
             content = parse_json(arrays['names'].tobytes())
             scores, differences = np.asarray(arrays['scores']), np.asarray(arrays['differences'])
     except Exception as error:  # numpy and zipfile raise nearly anything for what is no .npz, or no longer one
-        why = ' '.join(str(error).split())[:120] or type(error).__name__
         raise InputError(
-            f'{found} holds no saved scores ({why}): the rerank command writes them', parameters=('pairs',)
+            f'{found} holds no saved scores: the rerank command writes them', parameters=('pairs',)
         ) from error
     damaged = f'{found} is damaged: write it again'
     if isinstance(content, dict) and content.get('format') != _FORMAT:

@@ -16,9 +16,7 @@ from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
 
 logger = logging.getLogger(__name__)
 
-LOG = 'log.csv'
 FIRST_STEPS = 10  # whose losses should not all be 0
-EVENTS = 'tensorboard'  # a folder
 _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUTOFF)
 
 

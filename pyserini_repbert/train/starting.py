@@ -95,7 +95,10 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> l
 
 
 def add_adapter(task: Task, adapter: Adapter) -> None:
-    """Freeze the body but for `task.trained_in_body`, and put low-rank updates beside its layers (needs PEFT)."""
+    """Freeze the body but for `task.trained_in_body`, and put low-rank updates beside its layers (needs PEFT).
+
+    Raises InputError for a rank above the body's width.
+    """
     try:
         from peft import inject_adapter_in_model
     except ImportError as error:
@@ -103,6 +106,11 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
     if adapter.whole:
         task.trained_in_body = (*task.trained_in_body, _LAYERS)
     else:
+        width = int(task.ranker.bert.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        if adapter.rank > width:
+            raise InputError(
+                f"adapter.rank is {adapter.rank}: expected at most {width}, the width of the base's layers"
+            )
         inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
         own = LORA in name or not name.startswith(_BODY) or name.startswith(task.trained_in_body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,14 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
-from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
+from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.arguments import training_arguments
-from pyserini_repbert.train.logs import EVENTS, FIRST_STEPS, LOG, CsvLog, EventLog, LossMeter
+from pyserini_repbert.train.logs import FIRST_STEPS, CsvLog, EventLog, LossMeter
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
 from pyserini_repbert.train.sources import Group, Instance, InstanceStream
-from pyserini_repbert.train.state import is_finished
+from pyserini_repbert.train.state import EVENTS, LOG, is_finished
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
 
@@ -171,7 +172,13 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         """What the Trainer logs; the loss is the mean since the last line, whether resumed since or not."""
         if 'loss' in logs:
             meter, step = self.meter, self.state.global_step
-            logs = {**logs, 'loss': self._mean_since() / (step - meter.last)}
+            loss = self._mean_since() / (step - meter.last)
+            if not math.isfinite(loss):
+                raise InputError(
+                    f'the loss is not finite at step {step}: give a smaller training.learning_rate, or '
+                    'training.precision float32'
+                )
+            logs = {**logs, 'loss': loss}
             meter.since, meter.last, self.since = 0.0, step, None
         super().log(logs, *args, **kwargs)
 

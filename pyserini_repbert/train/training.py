@@ -6,10 +6,10 @@ import contextlib
 import importlib.util
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.errors import InputError, MissingDependencyError
+from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train.inputs import source_topics
@@ -18,6 +18,9 @@ from pyserini_repbert.train.recipe import Recipe, System
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.state import (
+    CARD,
+    EVENTS,
+    LOG,
     RECIPE,
     Standing,
     clear,
@@ -27,6 +30,9 @@ from pyserini_repbert.train.state import (
     state_folder,
     work_folder,
 )
+
+if TYPE_CHECKING:
+    from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 
 
 def train(
@@ -55,13 +61,15 @@ def train(
         for data or settings that do not fit, and test topics among the training data
     MismatchError
         where `resume` meets the state of another recipe
+    DamagedFileError
+        where `resume` meets a finished training without its log, or a damaged checkpoint
     """
     check_machine(recipe, device, tensorboard)
     from transformers import set_seed
     from transformers.utils import logging
 
     from pyserini_repbert.train.card import model_card
-    from pyserini_repbert.train.logs import EVENTS, LOG, read_log
+    from pyserini_repbert.train.logs import read_log
     from pyserini_repbert.train.saving import write_checkpoint
     from pyserini_repbert.train.starting import new_task, open_base
     from pyserini_repbert.train.trainer import RankingTrainer
@@ -72,8 +80,12 @@ def train(
     if standing(recipe, target, resume, overwrite) is Standing.DONE:
         if is_first():
             clear(target)
-        return Trained.of(target, read_log(target / LOG))
+        rows = read_log(target / LOG)
+        if not any(row.get('step') and row.get('loss') for row in rows):
+            raise DamagedFileError(f'{target} is trained, but its {LOG} is missing or damaged: it says nothing of it')
+        return Trained.of(target, rows)
     base = open_base(recipe.base)
+    check_apart(recipe, base, target)
     settings = recipe.training
     chosen = source_topics(recipe.validation, recipe.validation.sample, settings.seed) if recipe.validation else []
     guard = Guard(forbidden_texts(recipe), [query.text for query in chosen])
@@ -102,8 +114,29 @@ def train(
                 shutil.copyfile(work / name, made / name)
             if (work / EVENTS).is_dir():
                 shutil.copytree(work / EVENTS, made / EVENTS)
-            (made / 'README.md').write_text(model_card(recipe, base, done, task.notes()), encoding='utf-8')
+            (made / CARD).write_text(model_card(recipe, base, done, task.notes()), encoding='utf-8')
     return done
+
+
+def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
+    """Raises InputError where the output would replace something that the training reads."""
+    read = {'base': recipe.base}
+    beneath = base.base
+    while beneath is not None:
+        read[f'the base of {recipe.base}'] = str(beneath.folder)
+        beneath = beneath.base
+    if recipe.adapter is not None and recipe.adapter.start is not None:
+        read['adapter.start'] = recipe.adapter.start
+    if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
+        read['teacher.checkpoint'] = recipe.teacher.checkpoint
+    validation = {'validation': recipe.validation} if recipe.validation else {}
+    for where, source in {f'data.{n}': own for n, own in enumerate(recipe.data)}.items() | validation.items():
+        read |= {f'{where}.{key}': own for key, own in vars(source).items() if isinstance(own, str)}
+    output = target.resolve()
+    for what, name in read.items():
+        place = Path(name).resolve()
+        if Path(name).exists() and (place == output or output in place.parents):
+            raise InputError(f'output {target} holds what the training reads ({what}: {name}): give another output')
 
 
 def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:

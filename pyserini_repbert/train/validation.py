@@ -88,6 +88,8 @@ class Validator:
         for query, candidates, own in zip(self.topics, self.lists, scores, strict=True):
             docids = np.asarray(candidates.docids)
             keys = -np.asarray(own, dtype=np.float64)
+            if not np.isfinite(keys).all():
+                raise InputError('validation: the model gives scores that are not finite: give a smaller learning rate')
             is_searcher = self.system is System.REPBERT  # a reranker's ties keep the first stage's order
             order = np.lexsort((docids, keys)) if is_searcher else np.argsort(keys, kind='stable')
             order = order[: self.settings.depth]

@@ -190,6 +190,8 @@ def test_whole_numbers():
         integer('0', 1)
     with pytest.raises(ValueError, match=r"^'4' is not a whole number from 0 to 3$"):
         integer('4', 0, 3)
+    with pytest.raises(ValueError, match=r"^'9999999999' is not a whole number from 1 to 2147483647$"):
+        integer('9999999999', 1)
     assert (Part.parse('2/3'), parse_stage('m@5').k) == (Part(2, 3), 5)
 
 

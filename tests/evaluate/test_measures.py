@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from pyserini_repbert.errors import MissingDependencyError, UnknownNameError
+from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.evaluate import evaluate, parse_measures
 from pyserini_repbert.ranking import Ranking
 
@@ -64,11 +64,22 @@ def test_a_run_without_any_judged_topic():
         ('nDCG@ten', r"expected a form such as 'nDCG@10'"),
         ('nDCG(', r"expected a form such as 'nDCG@10'"),
         ('P(cutoff=zero)', 'is unknown'),
+        ('P', r"it needs a cut-off, as in 'P@10'$"),
     ],
 )
 def test_unknown_measure(name, message):
     with pytest.raises(UnknownNameError, match=message):
         parse_measures(['nDCG@10', name])
+
+
+def test_a_relevant_grade_is_above_unjudged():
+    with pytest.raises(InputError, match='rel is 0, a grade of at least 1 was expected'):
+        parse_measures(['AP(rel=0)'])
+
+
+def test_grades_that_a_measure_cannot_take():
+    with pytest.raises(InputError, match='cannot be computed on grades from 0 to 200'):
+        evaluate({'1': Ranking(['a'], [1.0])}, {'1': {'a': 200, 'b': 0}}, parse_measures(['ERR@10']))
 
 
 def test_measure_that_needs_another_package(monkeypatch):

@@ -114,16 +114,17 @@ def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeyp
     """Killed in between, the earlier one stays, and the training can be resumed."""
     from pyserini_repbert.train import saving
 
-    (tmp_path / 'out').mkdir()
-    (tmp_path / 'out/earlier').touch()
+    earlier = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1})
+    train(earlier, tmp_path / 'out', device='cpu')
     recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
     with monkeypatch.context() as patch:
         dies_before(patch, saving, 'write_checkpoint')
         with pytest.raises(KeyboardInterrupt):
             train(recipe, tmp_path / 'out', device='cpu', overwrite=True)
-    assert (tmp_path / 'out/earlier').exists()
+    assert (tmp_path / 'out/recipe.yaml').read_text() == earlier.text
     train(recipe, tmp_path / 'out', device='cpu', resume=True)
-    assert 'earlier' not in files(tmp_path / 'out') and 'model.safetensors' in files(tmp_path / 'out')
+    assert (tmp_path / 'out/recipe.yaml').read_text() == recipe.text
+    assert 'model.safetensors' in files(tmp_path / 'out')
     assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
 
 

@@ -1,0 +1,45 @@
+"""Whether a command's files can be written, asked before any work is done: none may be one of its other files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pyserini_repbert.commands.command import usage
+from pyserini_repbert.errors import InputError
+
+
+def check_files(options: argparse.Namespace, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Raises InputError for an output that is a folder, or the same file as an input or another output.
+
+    `inputs` and `outputs` name options; those that were not given do not count, nor do pipes and devices, nor inputs
+    that are no files here: they are names.
+    """
+    written: dict[Path, str] = {}
+    for name in outputs:
+        for path in _given(options, name):
+            if path.is_dir():
+                raise InputError(f'output {path} is a folder, a file name was expected')
+            if path.exists() and not path.is_file():
+                continue
+            place = path.resolve()
+            if place in written:
+                raise usage(f'{_flag(written[place])} and {_flag(name)} are one file, {path}: give two')
+            written[place] = name
+    for name in inputs:
+        for path in _given(options, name):
+            if path.is_file() and (output := written.get(path.resolve())):
+                raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
+
+
+def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
+    value = getattr(options, name, None)
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str) and one != '-':
+            yield Path(one) if os.path.exists(one) else Path(one.partition('=')[2] or one)  # NAME=FILE in evaluate
+
+
+def _flag(name: str) -> str:
+    return 'a run' if name == 'runs' else f'--{name.replace("_", "-")}'

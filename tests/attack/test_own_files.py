@@ -1,0 +1,74 @@
+"""No command writes over what it reads, or over another of its outputs; a folder is refused before the work."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.evaluate import main as evaluate
+from pyserini_repbert.commands.fusion import main as fusion
+from pyserini_repbert.commands.rerank import main as rerank
+from pyserini_repbert.commands.search import main as search
+
+RUN = 'q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n'
+OTHER = 'q1 Q0 d2 1 2.0 y\nq2 Q0 d3 2 1.0 y\n'
+FILES = {'a.txt': RUN, 'b.txt': OTHER, 'topics.tsv': 'q1\tcat\n', 'qrels.txt': 'q1 0 d1 1\n', 'scores.npz': 'PK'}
+RERANK = '--run a.txt --topics topics.tsv --corpus demo --reranker monobert-demo@2'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / 'link.txt').symlink_to('a.txt')
+    (tmp_path / 'index').mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ('main', 'arguments', 'message'),
+    [
+        (
+            search,
+            '--index demo --topics topics.tsv --output topics.tsv',
+            '--output and --topics are one file, topics.tsv',
+        ),
+        (search, '--index demo --topics topics.tsv --output o.tsv --provenance ./o.tsv', '--output and --provenance'),
+        (search, '--index demo --topics topics.tsv --output o.txt --provenance p.txt', '.tsv or .jsonl was expected'),
+        (search, '--index demo --topics topics.tsv --output index', 'output index is a folder'),
+        (rerank, f'{RERANK} --output topics.tsv', '--output and --topics'),
+        (rerank, f'{RERANK} --output link.txt', '--output and --run'),
+        (rerank, f'{RERANK} --output o.txt --pairs o.txt', '--output and --pairs'),
+        (rerank, f'{RERANK} --output o.txt --cost o.txt', '--output and --cost'),
+        (rerank, f'{RERANK} --output o.txt --cost index', 'output index is a folder'),
+        (rerank, '--from-pairs scores.npz --output scores.npz', '--output and --from-pairs'),
+        (fusion, '--runs a.txt b.txt --output a.txt', '--output and a run are one file, a.txt: give another output'),
+        (fusion, '--runs a.txt b.txt --output o.tsv --provenance o.tsv', '--output and --provenance'),
+        (fusion, 'tune --runs A=a.txt b.txt --qrels qrels.txt --output a.txt', '--output and a run'),
+        (evaluate, '--qrels qrels.txt a.txt --per-query qrels.txt', '--per-query and --qrels'),
+        (evaluate, '--qrels qrels.txt A=a.txt --per-query a.txt', '--per-query and a run'),
+    ],
+)
+def test_one_line_and_nothing_lost(folder, capsys, main, arguments, message):
+    assert command.run(main, arguments.split()) == command.EXIT_ERROR
+    assert message in capsys.readouterr().err
+    assert {name: (folder / name).read_text() for name in FILES} == FILES
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, 'index', 'link.txt'])
+
+
+@pytest.mark.skipif(not hasattr(os, 'mkfifo'), reason='this system has no named pipes')
+def test_runs_from_a_pipe_are_read_once(folder, capsys):
+    os.mkfifo(folder / 'pipe')
+    writer = threading.Thread(target=(folder / 'pipe').write_text, args=(RUN,), daemon=True)
+    writer.start()
+    assert command.run(fusion, '--runs pipe b.txt --output o.txt'.split()) == 0
+    writer.join(10)
+    assert not writer.is_alive()
+    assert command.run(fusion, '--runs a.txt b.txt --output expected.txt --tag o'.split()) == 0
+    assert (folder / 'o.txt').read_text() == (folder / 'expected.txt').read_text()
+    assert command.run(fusion, '--runs pipe b.txt --method interpolation --output o2.txt'.split()) == command.EXIT_ERROR
+    assert 'is a pipe' in capsys.readouterr().err
