@@ -3,7 +3,7 @@
     python tools/demo_results.py --data FOLDER --work FOLDER [--only demo,liveqa] [--systems bm25,repbert-demo]
 
 Runs and indexes are kept in the work folder. In the page, what is between `<!-- results NAME -->` and `<!-- end -->`
-is replaced; the text around stays. A table has every run that is there, made now or before; what is missing is named.
+is replaced; the text around stays. Tables have the systems that are asked for; what cannot be run is named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from demo_maker import Maker
-from demo_runs import BM25, COLLECTIONS, DUO_DEPTH, Collection, System, all_systems, chosen, named
+from demo_runs import BM25, COLLECTIONS, DUO_DEPTH, Collection, Kind, System, all_systems, chosen, named
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import Parser, run
@@ -68,18 +68,17 @@ def section(collection: Collection, maker: Maker) -> tuple[str, bool]:
     found: dict[str, Evaluation] = {}
     weights: dict[str, str] = {}
     failed: dict[str, str] = {}
-    for name, system in maker.systems.items():
+    asked = {name: system for name, system in maker.systems.items() if system.group in maker.groups}
+    for name, system in asked.items():
         try:
             made = maker.run(name)
         except PyseriniRepbertError as error:
             failed[name] = ' '.join(str(error).split())
-            if system.group in maker.groups:
-                print(f'{collection.name}: {system.label} NOT RUN, {failed[name]}', file=sys.stderr)
+            print(f'{collection.name}: {system.label} NOT RUN, {failed[name]}', file=sys.stderr)
             continue
         found[name] = evaluate(read_run(made.path), qrels, measures)
         weights |= made.weights
-    text = section_text(collection, maker.systems, found, failed, weights, len(qrels), maker.precision)
-    return text, any(maker.systems[name].group in maker.groups for name in failed)
+    return section_text(collection, asked, found, failed, weights, len(qrels), maker.precision), bool(failed)
 
 
 def absent_files(collection: Collection) -> list[str]:
@@ -98,12 +97,13 @@ def section_text(
     precision: str = 'fp32',
 ) -> str:
     """Tables of means and of differences, and what is missing."""
-    text = (
-        f'{n_judged} judged topics. Rerankers take the best {collection.depth} of BM25, duoBERT the best {DUO_DEPTH} '
-        f'of monoBERT; the rest stays below. {collection.note}\n'
+    reranked = [system for system in systems.values() if system.kind in (Kind.RERANK, Kind.PAIRS, Kind.REPLAY)]
+    stages = (
+        f' Rerankers take the best {collection.depth} of BM25, duoBERT the best {DUO_DEPTH} of monoBERT; the rest '
+        'stays below.'
     )
-    if precision != 'fp32':
-        text = text.rstrip() + ' Rerankers ran in bfloat16.\n'
+    rounded = ' Rerankers ran in bfloat16.' if reranked and precision != 'fp32' else ''
+    text = f'{n_judged} judged topics.{stages if reranked else ""} {collection.note}{rounded}\n'
     if found:
         text += '\n' + means_table(systems, found, collection.measures) + '\n'
     if rows := comparisons(systems, found):
@@ -184,7 +184,9 @@ def _parser() -> Parser:
     parser.add_argument('--data', required=True, help='the folder that holds medquad/, cacm/ and vaswani/')
     parser.add_argument('--work', required=True, help='where runs and indexes are kept')
     parser.add_argument('--only', metavar='NAMES', help='collections, separated by commas; default: all')
-    parser.add_argument('--systems', metavar='NAMES', help=f'systems to run, e.g. {BM25},repbert-demo,interleave')
+    parser.add_argument(
+        '--systems', metavar='NAMES', help=f'rows of the tables, e.g. {BM25},repbert-demo,interleave'
+    )
     parser.add_argument('--depth', action='append', default=[], metavar='NAME=K', help=f'for reranking: {depths}')
     parser.add_argument(
         '--checkpoints',
