@@ -38,7 +38,8 @@ def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
     value = getattr(options, name, None)
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str) and one != '-':
-            yield Path(one) if os.path.exists(one) else Path(one.partition('=')[2] or one)  # NAME=FILE in evaluate
+            named = name == 'runs' and not os.path.exists(one)  # NAME=FILE, as evaluate takes them
+            yield Path(one.partition('=')[2] or one if named else one)
 
 
 def _flag(name: str) -> str:

@@ -50,7 +50,7 @@ def train(
     ----------
     output : the checkpoint folder, which appears when all is done, with the model card and the log
     resume : go on from the last state; the losses are those of a training that was never stopped
-    overwrite : remove an earlier output, and the state of an earlier training
+    overwrite : replace an earlier training's output, and remove its state
     device : 'cpu', or 'auto' for a GPU where there is one
     quiet : no progress bar
     tensorboard : write TensorBoard's event files too, in the folder `tensorboard` of the state, then of the output
@@ -58,7 +58,8 @@ def train(
     Raises
     ------
     InputError
-        for data or settings that do not fit, and test topics among the training data
+        for data or settings that do not fit, test topics among the training data, an output that no training wrote or
+        that this one reads, and a loss that is not finite
     MismatchError
         where `resume` meets the state of another recipe
     DamagedFileError
