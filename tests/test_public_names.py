@@ -11,7 +11,7 @@ import pytest
 PUBLIC = {
     'pyserini_repbert': ['Candidate', 'Query', 'Ranking', 'register'],
     'pyserini_repbert.encode': ['RepBertDocumentEncoder', 'RepBertQueryEncoder', 'encode_corpus'],
-    'pyserini_repbert.search': ['HybridSearcher', 'RepBertSearcher'],
+    'pyserini_repbert.search': ['EpicImpactQueryEncoder', 'EpicImpactSearcher', 'HybridSearcher', 'RepBertSearcher'],
     'pyserini_repbert.fusion': ['FusionMethod', 'fuse', 'interleave', 'provenance'],
     'pyserini_repbert.rerank': [
         'CedrReranker',

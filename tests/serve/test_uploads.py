@@ -80,7 +80,7 @@ BAD = [
     ('evaluate', {'runs': [{'text': A}]}, 400, "give 'qrels', or an 'index'"),
     ('evaluate', {'runs': [{'text': A}], 'index': 'tinny'}, 404, "did you mean 'tiny'"),
     ('evaluate', {'runs': [{'text': A}], 'qrels': 'x\n'}, 400, 'qrels:1:'),
-    ('evaluate', {'runs': [{'text': A}], 'qrels': '1 0 x 1\n', 'measures': ['nDGC@10']}, 404, 'nDCG'),
+    ('evaluate', {'runs': [{'text': A}], 'qrels': '1 0 x 1\n', 'measures': ['nDGC@10']}, 400, 'nDCG'),
     ('evaluate', {'runs': [{'text': '\ud800'}], 'qrels': '1 0 x 1\n'}, 422, 'surrogate'),
 ]
 
