@@ -18,16 +18,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.checksums import CHECKSUMS, read_checksums, summed_names, verify_checksums
+from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_file, atomic_folder, remove_leftovers
 from pyserini_repbert.locks import locked, owner
+from pyserini_repbert.train.output import RECIPE, foreign
 from pyserini_repbert.train.recipe import Recipe
 
-RECIPE = 'recipe.yaml'
-LOG = 'log.csv'
-EVENTS = 'tensorboard'  # a folder
-CARD = 'README.md'
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
 _STATE = 'trainer_state.json'
 _CHECKPOINT = re.compile(r'checkpoint-(\d+)')
@@ -62,8 +59,8 @@ def standing(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Sta
         where what is begun is of another recipe
     """
     work = work_folder(target)
-    if overwrite and target.exists() and (foreign := _foreign(target)):
-        raise InputError(f'output {target} {foreign}, so it is not overwritten: give another output')
+    if overwrite and target.exists() and (own := foreign(target)):
+        raise InputError(f'output {target} {own}, so it is not overwritten: give another output')
     replaces = overwrite or (resume and (work / REPLACES).is_file())
     if target.exists() and not replaces:
         if resume and _recipe_in(target) == recipe.text:
@@ -186,17 +183,6 @@ def _set_aside(folder: Path) -> Path:
     aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
     aside.rmdir()
     return folder.rename(aside)
-
-
-def _foreign(target: Path) -> str | None:
-    """What makes an output one that no training wrote, in words, or None."""
-    if not target.is_dir():
-        return 'is a file'
-    names = sorted(path.name for path in target.iterdir())
-    if names and not {RECIPE, CHECKSUMS} <= set(names):
-        return f'holds {names[0]} and no trained checkpoint'
-    own = {RECIPE, CHECKSUMS, LOG, EVENTS, CARD, *(read_checksums(target) if names else ())}
-    return next((f'holds {name}, which no training writes' for name in names if name not in own), None)
 
 
 def _recipe_in(folder: Path) -> str | None:

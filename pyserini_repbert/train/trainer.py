@@ -27,10 +27,11 @@ from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepber
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.arguments import training_arguments
 from pyserini_repbert.train.logs import FIRST_STEPS, CsvLog, EventLog, LossMeter
+from pyserini_repbert.train.output import EVENTS, LOG
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
 from pyserini_repbert.train.sources import Group, Instance, InstanceStream
-from pyserini_repbert.train.state import EVENTS, LOG, is_finished
+from pyserini_repbert.train.state import is_finished
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
 

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
@@ -14,14 +14,11 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train.inputs import source_topics
 from pyserini_repbert.train.leakage import TEST_SETS, Guard
+from pyserini_repbert.train.output import CARD, EVENTS, LOG, RECIPE, check_apart
 from pyserini_repbert.train.recipe import Recipe, System
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.state import (
-    CARD,
-    EVENTS,
-    LOG,
-    RECIPE,
     Standing,
     clear,
     finished_output,
@@ -30,9 +27,6 @@ from pyserini_repbert.train.state import (
     state_folder,
     work_folder,
 )
-
-if TYPE_CHECKING:
-    from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 
 
 def train(
@@ -117,27 +111,6 @@ def train(
                 shutil.copytree(work / EVENTS, made / EVENTS)
             (made / CARD).write_text(model_card(recipe, base, done, task.notes()), encoding='utf-8')
     return done
-
-
-def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
-    """Raises InputError where the output would replace something that the training reads."""
-    read = {'base': recipe.base}
-    beneath = base.base
-    while beneath is not None:
-        read[f'the base of {recipe.base}'] = str(beneath.folder)
-        beneath = beneath.base
-    if recipe.adapter is not None and recipe.adapter.start is not None:
-        read['adapter.start'] = recipe.adapter.start
-    if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
-        read['teacher.checkpoint'] = recipe.teacher.checkpoint
-    validation = {'validation': recipe.validation} if recipe.validation else {}
-    for where, source in {f'data.{n}': own for n, own in enumerate(recipe.data)}.items() | validation.items():
-        read |= {f'{where}.{key}': own for key, own in vars(source).items() if isinstance(own, str)}
-    output = target.resolve()
-    for what, name in read.items():
-        place = Path(name).resolve()
-        if Path(name).exists() and (place == output or output in place.parents):
-            raise InputError(f'output {target} holds what the training reads ({what}: {name}): give another output')
 
 
 def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
