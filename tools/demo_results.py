@@ -184,9 +184,7 @@ def _parser() -> Parser:
     parser.add_argument('--data', required=True, help='the folder that holds medquad/, cacm/ and vaswani/')
     parser.add_argument('--work', required=True, help='where runs and indexes are kept')
     parser.add_argument('--only', metavar='NAMES', help='collections, separated by commas; default: all')
-    parser.add_argument(
-        '--systems', metavar='NAMES', help=f'rows of the tables, e.g. {BM25},repbert-demo,interleave'
-    )
+    parser.add_argument('--systems', metavar='NAMES', help=f'rows of the tables, e.g. {BM25},repbert-demo,interleave')
     parser.add_argument('--depth', action='append', default=[], metavar='NAME=K', help=f'for reranking: {depths}')
     parser.add_argument(
         '--checkpoints',
