@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
+from pyserini_repbert.commands.output_files import check_files
 from pyserini_repbert.names.topics import load_qrels
 
 
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
     made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
     options = made.parse_args(arguments)
+    check_files(options)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.cutoff import tune_cutoff

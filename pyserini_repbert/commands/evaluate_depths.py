@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
+from pyserini_repbert.commands.output_files import check_files
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
 
@@ -172,6 +173,7 @@ def _add_runs(made: argparse.ArgumentParser, qrels: bool = False, measures: bool
 
 def _checked(made: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     options = made.parse_args(arguments)
+    check_files(options)
     if options.plot:
         from pyserini_repbert.figures import require_matplotlib
 

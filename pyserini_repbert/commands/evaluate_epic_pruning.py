@@ -16,6 +16,7 @@ from pyserini_repbert.commands.command import (
     zero_or_more,
 )
 from pyserini_repbert.commands.encode import add_model_arguments
+from pyserini_repbert.commands.output_files import check_files
 from pyserini_repbert.names.topics import load_qrels
 
 _PRUNE = [0, 2000, 1000, 500, 100]
@@ -25,6 +26,7 @@ _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 def main(arguments: Sequence[str]) -> int | None:
     """Measure every setting, and print one table."""
     options = _parser().parse_args(arguments)
+    check_files(options)
     import tempfile
     from pathlib import Path
 

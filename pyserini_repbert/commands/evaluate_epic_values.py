@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser
+from pyserini_repbert.commands.output_files import check_files
 
 
 def main(arguments: Sequence[str]) -> int | None:
@@ -14,6 +15,7 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
     made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
     options = made.parse_args(arguments)
+    check_files(options)
     from pyserini_repbert.evaluate.plots import plot_bars
     from pyserini_repbert.evaluate.studies.epic_values import value_counts
     from pyserini_repbert.evaluate.tables import markdown, write_csv

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser
+from pyserini_repbert.commands.output_files import check_files
 
 _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
 
@@ -57,6 +58,7 @@ def join_main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
     made.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
     options = made.parse_args(arguments)
+    check_files(options)
     _join(options)
     return None
 

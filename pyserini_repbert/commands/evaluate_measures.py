@@ -25,7 +25,7 @@ DEFAULT_MEASURES = ['nDCG@10', 'MRR@10', 'R@1000']
 def main(arguments: Sequence[str]) -> int | None:
     """Evaluate run files and print a table or JSON."""
     options = _parser().parse_args(arguments)
-    check_files(options, ('qrels', 'runs'), ('per_query',))
+    check_files(options)
     from pyserini_repbert.evaluate.measures import evaluate, judged_only, parse_measures
     from pyserini_repbert.evaluate.significance import compare
     from pyserini_repbert.names.topics import load_qrels

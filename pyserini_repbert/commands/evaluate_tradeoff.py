@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
+from pyserini_repbert.commands.output_files import check_files
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.numerals import decimal
@@ -33,6 +34,7 @@ class _Report(TypedDict):
 def main(arguments: Sequence[str]) -> int | None:
     """Multi-Stage Figures 2 to 4."""
     options = _parser().parse_args(arguments)
+    check_files(options)
     budget = _budget(options.budget) if options.budget else None
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_points

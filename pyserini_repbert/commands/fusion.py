@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int | None:
 
         return tune(arguments[1:])
     options = _parser().parse_args(arguments)
-    check_files(options, ('runs',), ('output', 'provenance'))
+    check_files(options)
     from pyserini_repbert.formats.runs import check_format, default_tag
     from pyserini_repbert.fusion.methods import combiner
 

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice")
     options = made.parse_args(arguments)
-    check_files(options, ('runs', 'qrels'), ('output',))
+    check_files(options)
     from pyserini_repbert.commands.evaluate_measures import named_paths, read_named
     from pyserini_repbert.commands.fusion_flags import check_scores
     from pyserini_repbert.evaluate.measures import parse_measures

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
 
+# Options of the commands that write files.
+_INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'bundle')
+_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'plot_lengths', 'html')
 
-def check_files(options: argparse.Namespace, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+
+def check_files(options: argparse.Namespace) -> None:
     """Raises InputError for an output that is a folder, or the same file as an input or another output.
 
-    `inputs` and `outputs` name options; those that were not given do not count, nor do pipes and devices, nor inputs
-    that are no files here: they are names.
+    Options that were not given do not count, nor do pipes and devices, nor inputs that are no files here, but names.
     """
     written: dict[Path, str] = {}
-    for name in outputs:
+    for name in _OUTPUTS:
         for path in _given(options, name):
             if path.is_dir():
                 raise InputError(f'output {path} is a folder, a file name was expected')
@@ -28,7 +31,7 @@ def check_files(options: argparse.Namespace, inputs: Sequence[str], outputs: Seq
             if place in written:
                 raise usage(f'{_flag(written[place])} and {_flag(name)} are one file, {path}: give two')
             written[place] = name
-    for name in inputs:
+    for name in _INPUTS:
         for path in _given(options, name):
             if path.is_file() and (output := written.get(path.resolve())):
                 raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
@@ -43,4 +46,5 @@ def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
 
 
 def _flag(name: str) -> str:
-    return 'a run' if name == 'runs' else f'--{name.replace("_", "-")}'
+    words = {'runs': 'a run', 'scores': 'the saved scores', 'bundle': 'the index'}
+    return words.get(name) or f'--{name.replace("_", "-")}'

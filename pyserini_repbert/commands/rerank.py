@@ -88,7 +88,7 @@ def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
     command.use_threads(options.threads)
-    check_files(options, ('run', 'topics', 'corpus', 'from_pairs'), ('output', 'pairs', 'cost'))
+    check_files(options)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.formats.runs import check_format, default_tag
 

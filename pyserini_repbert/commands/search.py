@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> int | None:
         raise command.usage('--provenance is for --topics')
     if options.explain and options.topics is not None:
         raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
-    check_files(options, ('topics', 'corpus'), ('output', 'provenance', 'pairs', 'cost'))
+    check_files(options)
     check_provenance(options.provenance)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.formats.runs import check_format, default_tag

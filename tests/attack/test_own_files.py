@@ -9,6 +9,7 @@ import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main as evaluate
+from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.fusion import main as fusion
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
@@ -51,6 +52,13 @@ def folder(tmp_path, monkeypatch):
         (fusion, 'tune --runs A=a.txt b.txt --qrels qrels.txt --output a.txt', '--output and a run'),
         (evaluate, '--qrels qrels.txt a.txt --per-query qrels.txt', '--per-query and --qrels'),
         (evaluate, '--qrels qrels.txt A=a.txt --per-query a.txt', '--per-query and a run'),
+        (evaluate, 'recall-depth --runs a.txt b.txt --qrels qrels.txt --csv qrels.txt', '--csv and --qrels'),
+        (evaluate, 'recall-depth --runs a.txt b.txt --qrels qrels.txt --csv c.png --plot c.png', '--csv and --plot'),
+        (evaluate, 'consistency --runs a.txt --reference b.txt --csv b.txt', '--csv and --reference'),
+        (evaluate, 'tradeoff scores.npz --qrels qrels.txt --csv scores.npz', '--csv and the saved scores'),
+        (evaluate, 'join-folds --folds folds.json --runs a.txt b.txt --output b.txt', '--output and a run'),
+        (evaluate, 'tune-cutoff --run a.txt --reranked b.txt --qrels qrels.txt --csv a.txt', '--csv and --run'),
+        (explain, '--index index --query x --docid d1 --html index', 'output index is a folder'),
     ],
 )
 def test_one_line_and_nothing_lost(folder, capsys, main, arguments, message):
