@@ -26,6 +26,11 @@ def disk_space(path: str | os.PathLike[str], needed: str = '') -> Iterator[None]
         if full := disk_full(error, path, needed):
             raise full from error
         raise
+    except Exception as error:  # FAISS and safetensors write by themselves, and raise errors of their own
+        for number in (errno.ENOSPC, errno.EDQUOT):
+            if os.strerror(number) in str(error):
+                raise disk_full(OSError(number, ''), path, needed) or error from error
+        raise
 
 
 def disk_full(error: OSError, path: str | os.PathLike[str] | None = None, needed: str = '') -> DiskFullError | None:

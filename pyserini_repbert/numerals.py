@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 MAX_COUNT = 2**31 - 1  # of hits, passages, threads: what a Java int holds
+MAX_THREADS = 1024  # more have never made anything faster; with millions the system is busy making them for ever
 _INTEGER = re.compile(r'[+-]?[0-9]+')
 _DECIMAL = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _LONGEST = 20  # characters of a number that can be in any range asked for

@@ -14,10 +14,9 @@ from pyserini_repbert.commands import completion
 from pyserini_repbert.disk import disk_full
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.formats.identifiers import has_surrogates
-from pyserini_repbert.numerals import decimal, integer
+from pyserini_repbert.numerals import MAX_THREADS, decimal, integer
 
 EXIT_ERROR = 2
-MAX_THREADS = 1024  # more have never made anything faster; with millions the system is busy making them for ever
 
 _ARENA_MAX = -8  # M_ARENA_MAX of <malloc.h>
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command, planned, recording
 from pyserini_repbert.commands.advice import model_update
+from pyserini_repbert.commands.output_files import check_outside
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.sharding import Part
@@ -67,6 +68,7 @@ def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
     about_a_plan = planned.check(options, arguments)
+    check_outside(options.output, options.corpus)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.corpus import dense_encoding, encode_corpus
     from pyserini_repbert.encode.opening import document_encoder

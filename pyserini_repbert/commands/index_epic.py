@@ -17,6 +17,7 @@ from pyserini_repbert.commands.command import (
     zero_or_more,
 )
 from pyserini_repbert.commands.encode import add_model_arguments, going, stored
+from pyserini_repbert.commands.output_files import check_outside
 
 _WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
@@ -64,6 +65,7 @@ def run(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if about_a_plan:
         return 0 if planned.run(options, 'epic') is None else _report(options.output)
     part = Part.parse(options.shard)
+    check_outside(options.output, options.corpus)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     if options.plan or options.ray is not None:
         check_can_be_cut(corpus)

@@ -6,6 +6,7 @@ import argparse
 
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import add_corpus_form, positive_int, progress, threads, usage
+from pyserini_repbert.commands.output_files import check_outside
 
 VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the index and say how to search it."""
+    check_outside(arguments.output, arguments.corpus)
     if arguments.variant == 'epic-impact':
         return _run_epic_impact(arguments)
     if arguments.corpus is None or arguments.encoder:

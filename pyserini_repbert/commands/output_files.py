@@ -11,12 +11,12 @@ from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
 
 # Options of the commands that write files.
-_INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'bundle')
+_INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'plot_lengths', 'html')
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Raises InputError for an output that is a folder, or the same file as an input or another output.
+    """Raises InputError for an output that is a folder, the same file as an input or another output, or in an index.
 
     Options that were not given do not count, nor do pipes and devices, nor inputs that are no files here, but names.
     """
@@ -35,16 +35,29 @@ def check_files(options: argparse.Namespace) -> None:
         for path in _given(options, name):
             if path.is_file() and (output := written.get(path.resolve())):
                 raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
+    indexes = {name: list(_given(options, name)) for name in ('index', 'sparse')}
+    for place, output in written.items():
+        for name, folders in indexes.items():
+            for folder in folders:
+                if folder.is_dir() and folder.resolve() in place.parents:
+                    raise usage(f'{_flag(output)} lies in {_flag(name)} {folder}: give another')
+
+
+def check_outside(output: str, corpus: str | None) -> None:
+    """Raises InputError for an output folder in the corpus folder, whose files would become parts of the corpus."""
+    if corpus is not None and Path(corpus).is_dir() and Path(corpus).resolve() in Path(output).resolve().parents:
+        raise usage(f'--output {output} lies in the corpus folder {corpus}, and would be read with it: give another')
 
 
 def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
     value = getattr(options, name, None)
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str) and one != '-':
+            one = one.partition('@')[2] or one if name == 'sparse' else one
             named = name == 'runs' and not os.path.exists(one)  # NAME=FILE, as evaluate takes them
             yield Path(one.partition('=')[2] or one if named else one)
 
 
 def _flag(name: str) -> str:
-    words = {'runs': 'a run', 'scores': 'the saved scores', 'bundle': 'the index'}
+    words = {'runs': 'a run', 'scores': 'the saved scores'}
     return words.get(name) or f'--{name.replace("_", "-")}'

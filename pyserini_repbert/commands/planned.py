@@ -116,7 +116,9 @@ def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
     if options.finish:
         return planned.finish_plan(folder, plan)
     numbers = planned.parse_shards(options.plan_shard)
-    count = sum(plan.shards[number].count for number in numbers if number < len(plan.shards))
+    if numbers.stop > len(plan.shards):
+        raise MismatchError(f'shard {numbers[-1]}: the plan of {folder} has shards 0 to {len(plan.shards) - 1}')
+    count = sum(plan.shards[number].count for number in numbers)
     with command.progress(count, 'encode', 'passages', options.quiet) as bar:
         corpus = plan.check(planned_corpus(plan, options.corpus))
         encoding = planned.planned_encoding(plan, options.device, options.encoder, bar.update)

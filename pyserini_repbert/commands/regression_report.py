@@ -34,6 +34,8 @@ def badge_main(arguments: Sequence[str]) -> int:
     from pyserini_repbert.files import atomic_file
     from pyserini_repbert.regression.badge import badge
 
+    if not options.output.endswith('.svg'):
+        raise InputError(f"badge '{options.output}': a name that ends in .svg was expected")
     with atomic_file(options.output) as stream:
         stream.write(badge(read_report(options.report)))
     return 0
@@ -46,6 +48,7 @@ def read_report(path: str) -> dict[str, Any]:
     try:
         data = json.loads(existing_file(path, 'report').read_text(encoding='utf-8'))
         for file in data['files']:
+            _ = file['file'], file['title']
             for condition in file['conditions']:
                 _ = condition['name'], condition['status'], condition['missing'], condition['commands']
                 _ = [(score['cell'], score['status'], score['expected']) for score in condition['scores']]

@@ -110,6 +110,8 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
     aliases = [own.alias for own in indexes]
     if twice := next((alias for alias in aliases if aliases.count(alias) > 1), None):
         raise command.usage(f"two indexes have the name '{twice}': tell them apart as --index ALIAS=INDEX")
+    if not indexes:
+        raise command.usage(f'{options.config} names no indexes: there is nothing to serve')
     rerankers = options.rerankers if options.rerankers is not None else file.reranker_names(folder)
     keys = [*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())]
     return ServeSettings(

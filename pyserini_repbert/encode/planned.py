@@ -46,7 +46,7 @@ def parse_shards(text: str) -> range:
     """'7' or '4-7', which includes both. Raises InputError for anything else."""
     first, dash, last = text.partition('-')
     if not (first.isascii() and first.isdigit() and len(first) < 10) or (
-        dash and not (last.isascii() and last.isdigit() and int(first) <= int(last[:10]))
+        dash and not (last.isascii() and last.isdigit() and len(last) < 10 and int(first) <= int(last))
     ):
         raise InputError(f"shards '{text[:60]}': expected K or K-L, '7' or '4-7' say", parameters=('plan_shard',))
     return range(int(first), int(last if dash else first) + 1)

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.docids import Directory, DocidColumn
@@ -100,12 +100,16 @@ class Bundle(Generic[_Settings, _Shard]):
         return self.manifest.count
 
     def docid(self, row: int) -> str:
-        """The docid of a row counted over all shards."""
+        """The docid of a row counted over all shards. Raises InputError for a row that is not there."""
+        if not 0 <= row < len(self):
+            raise InputError(f'row {row} was asked for, index {self.folder} has rows 0 to {len(self) - 1}')
         shard = int(np.searchsorted(self._starts, row, side='right')) - 1
         return self.shards[shard].docids[row - int(self._starts[shard])]
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
-        """The docids of many rows: less work than one by one."""
+        """The docids of many rows: less work than one by one. Raises InputError for a row that is not there."""
+        if len(rows) and (rows.min() < 0 or rows.max() >= len(self)):
+            raise InputError(f'rows {rows.min()} to {rows.max()}: index {self.folder} has 0 to {len(self) - 1}')
         numbers = np.searchsorted(self._starts, rows, side='right') - 1
         found = [''] * len(rows)
         for number in np.unique(numbers).tolist():

@@ -88,13 +88,15 @@ class FaissFolder:
 def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] | None = None) -> None:
     """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32 vectors.
 
-    Raises InputError where `output` exists. FAISS keeps the whole index in memory while it is written.
+    Raises InputError where `output` exists or lies in the bundle. FAISS keeps the whole index in memory meanwhile.
     """
     import faiss
 
     target = Path(output)
     if target.exists():
         raise InputError(f'output {target} exists: remove it, or give another folder')
+    if bundle.folder.resolve() in target.resolve().parents:
+        raise InputError(f'output {target} lies in the index {bundle.folder}: give another folder')
     index = faiss.IndexFlatIP(bundle.settings.dimension)
     for _, vectors in bundle.blocks(_ROWS):
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))

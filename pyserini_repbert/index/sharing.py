@@ -67,12 +67,14 @@ def publish_index(
     Raises
     ------
     InputError
-        where the name cannot be used, or the files are there already
+        where the name cannot be used, the files are there already, or the output lies in the index
     DamagedFileError
         where the index is not as it was written
     """
     check_name(name)
     source, tarball, entry = Path(folder), Path(output) / f'{name}.tar.gz', Path(output) / f'{name}.json'
+    if source.resolve() in (Path(output).resolve(), *Path(output).resolve().parents):
+        raise InputError(f'output {output} lies in the index {source}: give another folder')
     for path in (tarball, entry):
         if path.exists():
             raise InputError(f'{path} exists: remove it, or give another name')

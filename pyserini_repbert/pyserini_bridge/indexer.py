@@ -40,6 +40,7 @@ class LuceneWriter:
 
     def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
         quiet_java()
+        self._folder = folder
         # fmt: off
         options = [
             '-input', '', '-collection', 'JsonVectorCollection' if impact else 'JsonCollection', '-index', str(folder),
@@ -79,8 +80,14 @@ class LuceneWriter:
     def _first_refused(self, documents: Sequence[str]) -> str:
         if self._vector_document is not None:
             return f' from {documents[0][:80]!r} on'
-        lost = next((document for document in documents if not self._java.addRawDocument(document)), '')
+        lost = next((document for document in documents if not self._takes(document)), '')
         return f', first {lost[:80]!r}'
+
+    def _takes(self, document: str) -> bool:
+        try:
+            return bool(self._java.addRawDocument(document))
+        except self._failure:  # a docid beyond Lucene's 32,766 bytes, say
+            return False
 
     def __enter__(self) -> LuceneWriter:
         return self
@@ -94,3 +101,5 @@ class LuceneWriter:
                     f'Lucene could not finish the index ({java_reason(failure)}): check the free disk space'
                 ) from failure
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
+        if error is None and not any(self._folder.glob('segments_*')):  # Anserini logs what fails in closing
+            raise JavaError('Lucene could not finish the index: check the free disk space')

@@ -18,6 +18,7 @@ from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.models.precision import usable_device
+from pyserini_repbert.numerals import MAX_THREADS
 from pyserini_repbert.ranking import Candidate, Ranking, Run, hits_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.gpu_index import GpuIndex
@@ -198,6 +199,8 @@ class RepBertSearcher:
                 f'query vectors of shape {vectors.shape} were given, index {self.index_dir} takes (n, {self.dimension})'
             )
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        if not np.isfinite(vectors).all():
+            raise InputError('a query vector has values that are not finite: check what made it')
         if isinstance(self.index, FaissFolder):
             found = []
             for vector in vectors:
@@ -229,6 +232,8 @@ def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:
 
 @contextlib.contextmanager
 def _threads(threads: int) -> Iterator[None]:
+    if not 1 <= threads <= MAX_THREADS:
+        raise InputError(f'threads={threads} were asked for, expected 1 to {MAX_THREADS}')
     before = torch.get_num_threads()
     if threads > 1:
         torch.set_num_threads(threads)

@@ -70,12 +70,14 @@ def read_keys(path: str | Path) -> tuple[str, ...]:
     Raises InputError for a file without keys, or one that is no text.
     """
     try:
-        lines = existing_file(path, 'keys file').read_text(encoding='utf-8').splitlines()
+        lines = existing_file(path, 'keys file').read_text(encoding='utf-8-sig').splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f'keys file {path} is not valid UTF-8') from error
     keys = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith('#'))
     if not keys:
         raise InputError(f'keys file {path} has no keys: write one a line')
+    if other := next((key for key in keys if not key.isascii()), None):
+        raise InputError(f'keys file {path}: {ascii(other)[:60]} is not ASCII: a header holds nothing else')
     return keys
 
 

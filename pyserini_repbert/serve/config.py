@@ -43,9 +43,9 @@ class _Limits(BaseModel):
     body_bytes: int = Field(Limits.body_bytes, ge=1)
     upload_bytes: int = Field(Limits.upload_bytes, ge=1)
     waiting: int = Field(Limits.waiting, ge=1)
-    search_seconds: float = Field(Limits.search_seconds, gt=0)
-    rerank_seconds: float = Field(Limits.rerank_seconds, gt=0)
-    stop_seconds: float = Field(Limits.stop_seconds, gt=0)
+    search_seconds: float = Field(Limits.search_seconds, gt=0, allow_inf_nan=False)
+    rerank_seconds: float = Field(Limits.rerank_seconds, gt=0, allow_inf_nan=False)
+    stop_seconds: float = Field(Limits.stop_seconds, gt=0, allow_inf_nan=False)
 
 
 class ServeFile(BaseModel):
@@ -119,6 +119,8 @@ def read_config(path: StrPath) -> ServeFile:
     for number, key in enumerate(found.api_keys):
         if not key.strip():
             raise file.error('an API key is empty', 'api_keys', number)
+        if key != key.strip() or not key.isascii():
+            raise file.error('an API key has to be ASCII, without blanks around it', 'api_keys', number)
     return found
 
 

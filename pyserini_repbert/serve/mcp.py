@@ -55,6 +55,8 @@ def _in_one_line(
 def add_tools(mcp: FastMCP, service: Service) -> None:
     """Register the tools of a service."""
 
+    usual = min(10, service.settings.limits.hits)
+
     def first() -> str:
         return next(iter(service.served))
 
@@ -63,7 +65,7 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
     async def search(
         query: Annotated[str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")],
         index: Annotated[str, Field(description='name of an index, see list_indexes; default: the first')] = '',
-        hits: _Hits = 10,
+        hits: _Hits = usual,
         parse: Annotated[bool, Field(description='documents parsed, otherwise as they are stored')] = True,
         system: Annotated[list[str] | None, Field(description="'dense', 'bm25', …, see get_index")] = None,
         fusion: Annotated[str, Field(description='interleave, rrf or interpolation')] = 'interleave',

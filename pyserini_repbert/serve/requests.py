@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.settings import Limits
 
 _Result = TypeVar('_Result')
 _ASKED_AGAIN = 0.25  # seconds between looks whether a client is still there
@@ -76,3 +77,9 @@ async def while_there(request: Request, work: Awaitable[_Result], progress: Prog
     finally:
         task.cancel()
         progress.end(request.state.request_id)
+
+
+def hits_of(body: Any, limits: Limits) -> int:
+    """The hits that a body asks for; where it does not say, its default, or the service's limit if that is less."""
+    asked: int = body.hits
+    return asked if 'hits' in body.model_fields_set else min(asked, limits.hits)

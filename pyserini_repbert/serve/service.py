@@ -109,7 +109,7 @@ class Service:
         Raises what `checked` raises, and NotFoundError for a docid that the index lacks.
         """
         index, limits = self.index(alias), self.settings.limits
-        ask = checked(Ask(query, stages=(spec,)), index, self.rerankers, limits)
+        ask = checked(Ask(query, min(Ask.hits, limits.hits), stages=(spec,)), index, self.rerankers, limits)
         if len(set(docids)) < len(docids):
             raise InputError('a docid was given twice: give each once')
         async with self._in_time(True):

@@ -18,7 +18,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.search import main as search
-from pyserini_repbert.disk import disk_full
+from pyserini_repbert.disk import disk_full, disk_space
 from pyserini_repbert.errors import DiskFullError, InputError, MissingResourceError
 from pyserini_repbert.files import atomic_file, atomic_folder
 from pyserini_repbert.rerank.saved_scores import SavedScores, write_saved_scores
@@ -71,6 +71,10 @@ def test_a_device_that_is_full(tmp_path, capsys):
 def test_a_quota_and_other_errors(tmp_path):
     assert 'the quota of the disk is used up' in str(disk_full(OSError(errno.EDQUOT, 'quota'), tmp_path / 'x'))
     assert disk_full(OSError(errno.EACCES, 'no'), tmp_path) is None
+    with pytest.raises(DiskFullError, match='the disk is full: .*x could not be written'), disk_space(tmp_path / 'x'):
+        raise RuntimeError(f'Error in void faiss::write_index: {os.strerror(errno.ENOSPC)}')
+    with pytest.raises(RuntimeError, match='^other$'), disk_space(tmp_path / 'x'):
+        raise RuntimeError('other')
     assert str(disk_full(FULL)) == 'the disk is full: make room, or write to another disk'
 
 

@@ -8,9 +8,11 @@ import threading
 import pytest
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.fusion import main as fusion
+from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
 
@@ -46,6 +48,12 @@ def folder(tmp_path, monkeypatch):
         (rerank, f'{RERANK} --output o.txt --pairs o.txt', '--output and --pairs'),
         (rerank, f'{RERANK} --output o.txt --cost o.txt', '--output and --cost'),
         (rerank, f'{RERANK} --output o.txt --cost index', 'output index is a folder'),
+        (rerank, f'{RERANK} --index index --output index/o.txt'.replace('--corpus demo ', ''), 'lies in --index index'),
+        (search, '--index index --topics topics.tsv --output index/o.txt', '--output lies in --index index'),
+        (search, '--sparse bm25@index --topics topics.tsv --output index/o.txt', '--output lies in --sparse index'),
+        (encode, '--corpus . --encoder repbert-demo --output new', '--output new lies in the corpus folder .'),
+        (index, 'epic --corpus . --encoder epic-demo --output new', '--output new lies in the corpus folder .'),
+        (index, 'lucene --corpus . --output new', '--output new lies in the corpus folder .'),
         (rerank, '--from-pairs scores.npz --output scores.npz', '--output and --from-pairs'),
         (fusion, '--runs a.txt b.txt --output a.txt', '--output and a run are one file, a.txt: give another output'),
         (fusion, '--runs a.txt b.txt --output o.tsv --provenance o.tsv', '--output and --provenance'),

@@ -242,3 +242,35 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
 def test_hits_are_put_in_our_order():
     hits = [SimpleNamespace(docid=docid, score=score) for docid, score in [('b', 1.0), ('c', 2.0), ('a', 1.0)]]
     assert lucene._ranking(hits).docids == ('c', 'a', 'b')
+
+
+@pytest.mark.jvm
+def test_an_index_that_lucene_did_not_finish_is_an_error(tmp_path):
+    """Anserini logs what fails in closing, a full disk say, and closes."""
+    from pyserini_repbert.errors import JavaError
+    from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
+
+    with pytest.raises(JavaError, match='could not finish the index'), LuceneWriter(tmp_path / 'index') as writer:
+        writer.add(['{"id": "a", "contents": "x"}'])
+        close = writer._java.close
+
+        class Silent:
+            def close(self):
+                close()
+                for path in (tmp_path / 'index').glob('segments_*'):
+                    path.unlink()
+
+        writer._java = Silent()
+
+
+@pytest.mark.jvm
+def test_a_docid_that_lucene_cannot_hold_is_named(tmp_path):
+    from pyserini_repbert.errors import InputError
+    from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
+
+    documents = ['{"id": "a", "contents": "x"}', '{"id": "' + 'y' * 40_000 + '", "contents": "x"}']
+    with (
+        pytest.raises(InputError, match='refused 1 documents, first .*yyyy'),
+        LuceneWriter(tmp_path / 'index') as writer,
+    ):
+        writer.add(documents)

@@ -69,6 +69,15 @@ def test_an_exported_index_is_shared_too(bundle, tmp_path):
     assert (installed_folder('faiss-1') / 'docid').read_bytes() == (faiss / 'docid').read_bytes()
 
 
+def test_nothing_is_written_into_the_index(bundle, capsys):
+    before = sorted(bundle.rglob('*'))
+    for output in (bundle, bundle / 'new'):
+        assert publish(bundle, output, 'mine') == 2
+    assert run(main, ['export', '--index', str(bundle), '--to-faiss', str(bundle / 'faiss'), '--quiet']) == 2
+    assert capsys.readouterr().err.count('lies in the index') == 3
+    assert sorted(bundle.rglob('*')) == before
+
+
 @pytest.mark.parametrize('name', ['../up', 'a/b', '', '-flag', 'demo', 'x' * 101])
 def test_names_that_cannot_be_are_refused(bundle, tmp_path, capsys, name):
     assert publish(bundle, tmp_path / 'shared', f'{name}') == 2

@@ -68,6 +68,14 @@ def test_the_badge(tmp_path: Path) -> None:
     assert run(main, ['badge', str(path), '--output', str(tmp_path / 'b.svg')]) == 0
     svg = (tmp_path / 'b.svg').read_text(encoding='utf-8')
     assert '>1 measured, 1 failed, 1 rehearsed of 4</text>' in svg and '#e05d44' in svg
+    assert run(main, ['badge', str(path), '--output', str(path)]) == 2
+    assert json.loads(path.read_text(encoding='utf-8')) == DATA
+
+
+def test_a_report_without_a_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / 'a.json'
+    path.write_text(json.dumps({'files': [{'path': 'x', 'title': 't', 'conditions': []}], 'environment': {}}))
+    assert run(main, ['report', str(path), '--output', str(tmp_path / 'o.md')]) == 2
 
 
 def test_what_ran_last_counts() -> None:

@@ -172,6 +172,19 @@ def test_bad_calls_are_errors(index, tmp_path):
         searcher.search('cat', 0)
     with pytest.raises(MismatchError, match=r'shape \(1, 3\) were given, index .* takes'):
         searcher.search(np.ones(3, np.float32))
+    with pytest.raises(InputError, match='not finite'):
+        searcher.search(np.full(searcher.dimension, np.nan, np.float32))
+    for threads in (0, 100_000):
+        with pytest.raises(InputError, match=f'threads={threads}'):
+            searcher.batch_search(['a'], ['1'], threads=threads)
+    for other in (('1', 'cat'), None, 3):
+        with pytest.raises(InputError, match='a text was expected'):
+            searcher.batch_search([other], ['1'])
+    for row in (-1, len(searcher.index)):
+        with pytest.raises(InputError, match=f'row {row} was asked for'):
+            searcher.index.docid(row)
+        with pytest.raises(InputError, match='has 0 to'):
+            searcher.index.docids(np.array([0, row]))
     with pytest.raises(MismatchError, match=r'shape \(2, 3\)'):
         searcher.batch_search(np.ones((2, 3), np.float32), ['1', '2'])
     with pytest.raises(InputError, match='2 queries and 1 different qids'):

@@ -76,6 +76,8 @@ rerankers: [monobert-demo, checkpoint, nowhere]
 
 
 MISTAKES = [
+    ('limits: {stop_seconds: .inf}\n', 1, 'stop_seconds'),
+    ("api_keys: [' abc ']\n", 1, 'without blanks around it'),
     ('indexes:\n  a: {path: nowhere}\n', 2, 'not there: nowhere'),
     ('indexes:\n  a: nowhere\n', 2, 'not there: nowhere'),
     ('indexes:\n  a:\n    encoder: repbert-demo\n', 2, 'give its path'),
@@ -108,6 +110,12 @@ def test_mistakes(text, line, says, tmp_path):
     assert says in message and '\n' not in message and len(message) < 400
 
 
+def _empty(folder: Path) -> Path:
+    path = folder / 'empty.yaml'
+    path.touch()
+    return path
+
+
 def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
     path = _written(tmp_path, 'indexes:\n  a: nowhere\n')
     for arguments, says in (
@@ -117,6 +125,7 @@ def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
         (['--index', f'indexes={tmp_path}'], 'cannot be the name of an index'),
         (['--index', 'demo', '--port', '70000'], 'at most 65535'),
         ([], 'nothing to serve'),
+        (['--config', str(_empty(tmp_path))], 'names no indexes: there is nothing to serve'),
     ):
         assert command.run(main, arguments) == 2
         error = capsys.readouterr().err

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from pyserini_repbert.serve.settings import Limits
+
 A = '1 Q0 x 1 3 a\n1 Q0 y 2 2 a\n2 Q0 x 1 1 a\n'
 B = {'1': [{'docid': 'z', 'score': 1.5}, {'docid': 'y', 'score': 9}]}
 
@@ -83,6 +85,16 @@ BAD = [
     ('evaluate', {'runs': [{'text': A}], 'qrels': '1 0 x 1\n', 'measures': ['nDGC@10']}, 400, 'nDCG'),
     ('evaluate', {'runs': [{'text': '\ud800'}], 'qrels': '1 0 x 1\n'}, 422, 'surrogate'),
 ]
+
+
+def test_a_low_limit_of_hits_refuses_nobody_who_did_not_ask(serving):
+    client = serving(limits=Limits(hits=3))
+    assert client.post('/v1/fuse', json={'runs': [{'text': A}, {'text': A}]}).status_code == 200
+    for address in ('search?query=cat', 'cost?query=cat&rerank=monobert@3'):
+        assert client.get(f'/v1/tiny/{address}').status_code == 200, address
+    assert client.post('/v1/tiny/batch', json={'queries': [{'text': 'cat'}]}).status_code == 200
+    assert client.post('/v1/tiny/compare', json={'query': 'cat', 'a': {}, 'b': {}}).status_code == 200
+    assert client.post('/v1/fuse', json={'runs': [{'text': A}, {'text': A}], 'hits': 4}).status_code == 400
 
 
 def test_what_cannot_be_taken(client):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyserini_repbert.errors import needs
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.ranking import Ranking
 
@@ -15,7 +15,17 @@ with needs('python-terrier', 'pyserini_repbert.interop.pyterrier', 'pyterrier'):
     import pandas as pd
     import pyterrier as pt
 
-__all__ = ['Candidates', 'candidates_of', 'hits_frame', 'pd', 'pt', 'rank_columns', 'ranked_frame', 'ranked_rows']
+__all__ = [
+    'Candidates',
+    'candidates_of',
+    'check_queries',
+    'hits_frame',
+    'pd',
+    'pt',
+    'rank_columns',
+    'ranked_frame',
+    'ranked_rows',
+]
 
 _OF_HITS = ['docno', 'docid', 'score', 'rank']  # of an earlier retrieval: a query that comes again loses them
 
@@ -46,9 +56,24 @@ def candidates_of(inp: Any) -> list[Candidates]:
 
 
 def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """(key, rows) of each group of a result frame, rows by rank where the frame has ranks; their index is the place."""
+    """(key, rows) of each group of a result frame, rows by rank where the frame has ranks; their index is the place.
+
+    Raises what `check_queries` raises.
+    """
+    check_queries(inp, [column for column in ('qid', 'query') if column in inp])
     for key, rows in inp.reset_index(drop=True).groupby(list(by), sort=False):
         yield key, rows.sort_values('rank', kind='stable') if 'rank' in rows else rows
+
+
+def check_queries(inp: Any, columns: Sequence[str]) -> None:
+    """Raises InputError for a row without a qid or a query, and for a qid with two queries."""
+    for column in columns:
+        if (empty := inp[column].isna()).any():
+            raise InputError(f"row {int(empty.to_numpy().argmax())} of the frame has no '{column}': give or drop it")
+    if len(columns) > 1:
+        pairs = inp[list(columns)].drop_duplicates()
+        if (again := pairs['qid'].duplicated()).any():
+            raise InputError(f"qid '{pairs['qid'][again].iloc[0]}' has two queries: each needs its own")
 
 
 def hits_frame(inp: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage
-from pyserini_repbert.interop.pyterrier.frames import pt
+from pyserini_repbert.interop.pyterrier.frames import pd, pt
 
 Documents = Iterable[Mapping[str, Any]]
 
@@ -28,8 +28,11 @@ class _Documents(Corpus):
         for number, document in enumerate(self._documents, 1):
             absent = next((field for field in ('docno', *self._fields) if field not in document), None)
             item: Passage | BadPassage = BadPassage(f"there is no field '{absent}'")
-            if absent is None:
-                item = Passage(str(document['docno']), ' '.join(str(document[field]) for field in self._fields))
+            if absent is None and pd.isna(document['docno']):
+                item = BadPassage("field 'docno' is empty")
+            elif absent is None:
+                texts = (document[field] for field in self._fields)
+                item = Passage(str(document['docno']), ' '.join(str(text) for text in texts if not pd.isna(text)))
             yield f'document {number}', item
 
     def _first_place(self, docid: str) -> str:

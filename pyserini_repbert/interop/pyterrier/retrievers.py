@@ -9,7 +9,7 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
-from pyserini_repbert.interop.pyterrier.frames import hits_frame, pt, rank_columns
+from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame, pt, rank_columns
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.search.dense import RepBertSearcher
@@ -43,6 +43,7 @@ class Retriever(pt.Transformer, ABC):  # type: ignore[misc]
     def transform(self, inp: Any) -> Any:
         """Hits by (-score, docno). InputValidationError for a frame without 'qid' and 'query', or with 'docno'."""
         pt.validate.query_frame(inp, extra_columns=['query'])
+        check_queries(inp, ['qid', 'query'])
         topics = [Query(str(place), str(query)) for place, query in enumerate(inp['query'])]
         run, parts = self.stage.run(topics, self.num_results, self.threads) if topics else ({}, [])
         rankings = [run[topic.qid] for topic in topics]

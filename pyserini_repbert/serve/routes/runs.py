@@ -10,7 +10,7 @@ from starlette.responses import Response
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.serve.payloads import API
 from pyserini_repbert.serve.refusals import NotFoundError
-from pyserini_repbert.serve.requests import json_response
+from pyserini_repbert.serve.requests import hits_of, json_response
 from pyserini_repbert.serve.schemas.responses import gives
 from pyserini_repbert.serve.schemas.runs import EvaluateRequest, EvaluateResponse, FuseRequest, FuseResponse
 from pyserini_repbert.serve.service import Service
@@ -25,9 +25,10 @@ def add_runs(router: APIRouter, service: Service) -> None:
     async def fuse(request: FuseRequest) -> Response:
         def work() -> dict[str, Any]:
             runs = named_runs([own.model_dump() for own in request.runs], limits)
-            if request.hits > limits.hits:
-                raise InputError(f'{request.hits} hits were asked for, expected at most {limits.hits}')
-            return fused(runs, request.method, request.hits, request.alpha, request.rrf_k, request.provenance)
+            hits = hits_of(request, limits)
+            if hits > limits.hits:
+                raise InputError(f'{hits} hits were asked for, expected at most {limits.hits}')
+            return fused(runs, request.method, hits, request.alpha, request.rrf_k, request.provenance)
 
         return json_response({'api': API, **await service.lanes.files.call(work)})
 

@@ -14,7 +14,7 @@ from pyserini_repbert.pipeline.specs import parse_stage
 from pyserini_repbert.serve.answers import Ask
 from pyserini_repbert.serve.explanations import SAMPLES, layers
 from pyserini_repbert.serve.payloads import API, Shown, comparison_payload, search_payload
-from pyserini_repbert.serve.requests import Progress, json_response, while_there
+from pyserini_repbert.serve.requests import Progress, hits_of, json_response, while_there
 from pyserini_repbert.serve.schemas.responses import gives
 from pyserini_repbert.serve.schemas.searching import (
     BatchRequest,
@@ -71,7 +71,7 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         request: Request,
         index: str = index_of,
         query: str = query_of,
-        hits: int = Query(10, ge=1, le=limits.hits, description='candidates of the answer'),
+        hits: int = Query(min(10, limits.hits), ge=1, le=limits.hits, description='candidates of the answer'),
         system: list[str] = system_of,
         fusion: Fusion = Query('interleave', description='how several systems become one'),
         alpha: float | None = Query(None, ge=0, le=1, description="interpolation: the first system's weight"),
@@ -109,7 +109,7 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         if len(body.queries) > limits.batch_queries:
             raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
         own = service.index(index)
-        asks = [_ask(one.text, body.hits, body) for one in body.queries]
+        asks = [_ask(one.text, hits_of(body, limits), body) for one in body.queries]
         shown = Shown(body.parse, None, body.provenance, body.display)
 
         async def one(place: int) -> dict[str, Any]:
@@ -156,14 +156,14 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         rerank: list[str] = rerank_of,
     ) -> Response:
         pipeline = Pipeline.model_construct(system=_listed(system), rerank=rerank)
-        ask = _ask(query, 10, pipeline)
+        ask = _ask(query, 1, pipeline)
         stages = await while_there(request, service.price(index, ask), progress)
         return json_response({'api': API, 'index': index, 'stages': stages})
 
     @router.post('/{index}/compare', summary='Two answers side by side', responses=gives(CompareResponse))
     async def compare(request: Request, index: str = index_of, body: CompareRequest = Body()) -> Response:
         own = service.index(index)
-        asks = [_ask(body.query, body.hits, side) for side in (body.a, body.b)]
+        asks = [_ask(body.query, hits_of(body, limits), side) for side in (body.a, body.b)]
 
         tell = progress.teller(request.state.request_id)
 
