@@ -20,7 +20,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.formats.runs import reciprocal_scores
 from pyserini_repbert.fusion.interleaving import interleave
 from pyserini_repbert.garbage import no_collection
-from pyserini_repbert.ranking import NO_HITS, Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
@@ -74,7 +74,12 @@ def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]
     """What `fuse` does, with a function from `combiner`."""
     qids = dict.fromkeys(qid for run in runs for qid in run)
     with no_collection():
-        return {qid: combine([Ranking.of(run.get(qid, NO_HITS)) for run in runs]) for qid in qids}
+        return {qid: combine([_ranking(run.get(qid, NO_HITS)) for run in runs]) for qid in qids}
+
+
+def _ranking(hits: Sequence[Candidate]) -> Ranking:
+    """A ranking is its own; of other hits, each docid counts once, where it is best."""
+    return hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct()
 
 
 def combiner(

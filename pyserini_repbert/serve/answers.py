@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.pipeline.stages import Stage, apply_stage, check_depths, with_texts
@@ -18,6 +19,8 @@ from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
+
+MAX_K1 = 1e6
 
 Tell = Callable[[str, int, int], object]  # stage, inputs done, inputs in all
 
@@ -102,6 +105,8 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
     """
     if not ask.query.strip():
         raise InputError('the query is empty: give a question')
+    if has_surrogates(ask.query):
+        raise InputError('the query has half of a surrogate pair, which is no character')
     if len(ask.query) > limits.query_characters:
         raise InputError(f'the query has {len(ask.query):,} characters, at most {limits.query_characters:,} are read')
     if not 1 <= ask.hits <= limits.hits:
@@ -118,8 +123,8 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
         k1, b = ask.weights
         if systems != ('bm25',):
             raise InputError("'k1' and 'b' are for system 'bm25' alone")
-        if not 0 <= k1 < float('inf') or not 0 <= b <= 1:
-            raise InputError(f'k1={k1} b={b}: expected k1 of at least 0, b from 0 to 1')
+        if not 0 <= k1 <= MAX_K1 or not 0 <= b <= 1:
+            raise InputError(f'k1={k1} b={b}: expected k1 from 0 to {MAX_K1:g}, b from 0 to 1')
     if ask.stages:
         check_depths([stage.label for stage in ask.stages], [stage.k for stage in ask.stages])
         rerankers.check(ask.stages, limits)

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Body, Path, Query, Request
 from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.pipeline.specs import parse_stage
 from pyserini_repbert.serve.answers import Ask
 from pyserini_repbert.serve.explanations import SAMPLES, layers
@@ -31,8 +30,6 @@ from pyserini_repbert.serve.service import Service
 
 
 def _ask(query: str, hits: int, pipeline: Pipeline, k1: float | None = None, b: float | None = None) -> Ask:
-    if has_surrogates(query):
-        raise InputError('the query has half of a surrogate pair, which is no character')
     if (k1 is None) != (b is None):
         raise InputError("'k1' and 'b' go together: give both")
     return Ask(
