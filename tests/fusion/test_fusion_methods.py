@@ -98,7 +98,7 @@ def test_k(method, k):
 def test_candidates_of_searchers_fuse_as_rankings_do(method):
     lists = [{qid: list(ranking) for qid, ranking in run.items()} for run in (A, B)]
     assert fuse(lists, method) == fuse([A, B], method)
-    twice = {qid: [*hits, hits[0]] for qid, hits in lists[0].items()}
+    twice = {qid: [*hits, *hits[:1]] for qid, hits in lists[0].items()}
     assert fuse([twice, lists[1]], method) == fuse([A, B], method)
 
 
