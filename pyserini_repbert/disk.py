@@ -29,7 +29,7 @@ def disk_space(path: str | os.PathLike[str], needed: str = '') -> Iterator[None]
     except Exception as error:  # FAISS and safetensors write by themselves, and raise errors of their own
         for number in (errno.ENOSPC, errno.EDQUOT):
             if os.strerror(number) in str(error):
-                raise disk_full(OSError(number, ''), path, needed) or error from error
+                raise disk_full(OSError(number, ''), path, needed) or error from error  # never None for these
         raise
 
 

@@ -10,6 +10,7 @@ import re
 MAX_COUNT = 2**31 - 1  # of hits, passages, threads: what a Java int holds
 MAX_THREADS = 1024  # more have never made anything faster; with millions the system is busy making them for ever
 _INTEGER = re.compile(r'[+-]?[0-9]+')
+_LARGE = re.compile(r'\+?0*[1-9][0-9]{9,}')  # as long as MAX_COUNT, or longer
 _DECIMAL = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _LONGEST = 20  # characters of a number that can be in any range asked for
 _SHOWN = 40
@@ -21,11 +22,9 @@ def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:
         value = int(text)
         if least <= value <= most:
             return value
-    ordinary = (-MAX_COUNT, MAX_COUNT)
-    wanted = f' of at least {least}' if most == MAX_COUNT else f' from {least} to {most}'
-    if _INTEGER.fullmatch(text) and not text.startswith('-') and (least, most) != ordinary and text.strip('+0'):
-        wanted = f' from {least} to {most}'  # it is one, but too large
-    raise ValueError(f"'{_shortened(text)}' is not a whole number{'' if (least, most) == ordinary else wanted}")
+    wanted = f' of at least {least}' if most == MAX_COUNT and not _LARGE.fullmatch(text) else f' from {least} to {most}'
+    ordinary = (least, most) == (-MAX_COUNT, MAX_COUNT)
+    raise ValueError(f"'{_shortened(text)}' is not a whole number{'' if ordinary else wanted}")
 
 
 def decimal(text: str) -> float:

@@ -12,7 +12,7 @@ from pyserini_repbert.errors import InputError
 
 # Options of the commands that write files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
-_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'plot_lengths', 'html')
+_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'csv_lengths', 'plot_lengths', 'html')
 
 
 def check_files(options: argparse.Namespace) -> None:

@@ -63,8 +63,8 @@ def _parse(name: str) -> NamedMeasure:
         known = [known for known in ir_measures.measures.registry if known.isascii()]
         base = name.partition('@')[0].partition('(')[0]
         if 'param cutoff' in str(error):
-            hint = f"it needs a cut-off, as in '{base}@10'"
-        elif base in known:
+            raise UnknownNameError(f"measure '{name}' needs a cut-off, as in '{base}@10'") from error
+        if base in known:
             hint = f"expected a form such as '{base}@10' or 'AP(rel=2)@1000' ({str(error).partition(';')[0]})"
         else:
             hint = f'known are {", ".join(sorted(known))}'

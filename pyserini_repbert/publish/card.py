@@ -69,7 +69,7 @@ def read_results(path: StrPath) -> dict[str, float]:
         runs = json.loads(Path(path).read_text(encoding='utf-8'))['runs']
         measures = {str(name): float(value) for name, value in runs[0]['measures'].items()}
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise InputError(f'{path} is not what `evaluate --json` prints: give its output for one run') from error
+        raise InputError(f'{path} is not what `evaluate` prints as JSON: give its output for one run') from error
     if len(runs) != 1:
         names = ', '.join(str(run.get('run')) for run in runs)
         raise InputError(f'{path} has {len(runs)} runs ({names}): evaluate that of this model alone')

@@ -63,8 +63,8 @@ def test_a_run_without_any_judged_topic():
         ('ndcg_cut_10', r"measure 'ndcg_cut_10' is unknown \(did you mean 'nDCG@10'\?\)"),
         ('nDCG@ten', r"expected a form such as 'nDCG@10'"),
         ('nDCG(', r"expected a form such as 'nDCG@10'"),
-        ('P(cutoff=zero)', 'is unknown'),
-        ('P', r"it needs a cut-off, as in 'P@10'$"),
+        ('P(cutoff=zero)', 'P@10'),
+        ('P', r"^measure 'P' needs a cut-off, as in 'P@10'$"),
     ],
 )
 def test_unknown_measure(name, message):

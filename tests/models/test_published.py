@@ -146,7 +146,7 @@ def test_the_card_has_licence_and_results(tiny_checkpoint, published, tmp_path):
         (['--licence', 'mit', '--private'], '--private is for --push'),
         (['--licence', 'mit', '--evaluation', 'demo'], 'expected DATA=FILE'),
         (['--licence', 'mit', '--evaluation', 'demo={both}'], 'has 2 runs (a, b)'),
-        (['--licence', 'mit', '--evaluation', 'demo={words}'], 'is not what `evaluate --json` prints'),
+        (['--licence', 'mit', '--evaluation', 'demo={words}'], 'is not what `evaluate` prints as JSON'),
         (['--licence', 'mit', '--push', 'me/tiny'], 'this process is offline'),
     ],
 )
