@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.explain.hits import HitReasons
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.names.indexes import NamedIndex
-    from pyserini_repbert.pipeline.searching import Found, Request
+    from pyserini_repbert.pipeline.searching import Found, Opened, Request
     from pyserini_repbert.ranking import Query, Ranking
     from pyserini_repbert.search.exact import Search
 
@@ -155,7 +155,7 @@ def _answer(options: argparse.Namespace, request: Request) -> None:
     with _Watcher(options) as watcher:
         already = opened(request, watcher)
     shows_reasons = options.explain or options.interactive
-    reasons_of = _reasons(options, request) if shows_reasons else lambda query, found: []
+    reasons_of = _reasons(request, already, options.explain) if shows_reasons else lambda query, found: []
 
     def answers(texts: Sequence[str]) -> list[tuple[Ranking, list[HitReasons]]]:
         topics = [Query(str(number), text) for number, text in enumerate(texts)]
@@ -173,16 +173,17 @@ def _answer(options: argparse.Namespace, request: Request) -> None:
     print('\n\n'.join(shown))
 
 
-def _reasons(options: argparse.Namespace, request: Request) -> Callable[[Query, Found], list[HitReasons]]:
-    """What gives the reasons for the hits of a query: with --explain what the last reranker saw, too."""
+def _reasons(request: Request, already: Opened, with_reranker: bool) -> Callable[[Query, Found], list[HitReasons]]:
+    """What gives the reasons for the hits of a query: those of the last reranker, too, where it is asked for."""
     from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
+    from pyserini_repbert.pipeline.reranking import opened_here
 
-    last = request.stages[-1] if request.stages and options.explain else None
-    reason = reranker_reason(last.name, request.settings.devices[0]) if last else None
+    last = opened_here(already.stages[-1:], request.settings) if with_reranker else []
+    reason = reranker_reason(last[0].reranker) if last else None
 
     def reasons(query: Query, found: Found) -> list[HitReasons]:
         inputs = [part[query.qid] for part in found.parts]
-        return hit_reasons(query.text, found.run[query.qid], found.names, inputs, reason, last.k if last else 0)
+        return hit_reasons(query.text, found.run[query.qid], found.names, inputs, reason, last[0].k if last else 0)
 
     return reasons
 

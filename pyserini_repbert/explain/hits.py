@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp
 
-from pyserini_repbert import catalog
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain.epic import explain_text
-from pyserini_repbert.explain.similarity import SimilarityModel
+from pyserini_repbert.explain.similarity import similarity_maps
 from pyserini_repbert.fusion.interleaving import provenance
-from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.models.sentence.reading import reranker_settings
-from pyserini_repbert.models.sentence.settings import is_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.rerank.cedr import CedrReranker
+from pyserini_repbert.rerank.epic import EpicReranker
+from pyserini_repbert.rerank.monobert import MonoBertReranker
+from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
 
 _WORDS = 5  # of a query, in a line
 
@@ -60,25 +61,18 @@ def hit_reasons(
     return found
 
 
-def reranker_reason(name: str, device: str = 'cpu') -> Reason:
-    """What a reranker sees in a passage: EPIC's contributions, CEDR's best matches, a cross-encoder's probability (or
-    its score, where it has none).
-
-    Errors are those of `open_checkpoint`.
-    """
-    checkpoint = open_checkpoint(name, catalog.checkpoint_kind(name) or 'rerankers')
-    system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
-    if system == 'epic':
-        encoder = EpicEncoder(checkpoint, device)
-        return lambda query, hit: _epic(encoder, query, str(hit.text))
-    if system == 'cedr':
-        model = SimilarityModel(checkpoint, device)
-        return lambda query, hit: _cedr(model, query, str(hit.text))
-    if is_reranker(checkpoint):
-        if reranker_settings(checkpoint).activation == 'Sigmoid':
+def reranker_reason(reranker: Reranker) -> Reason:
+    """What an opened reranker sees in a passage: EPIC's contributions, CEDR's best matches, a cross-encoder's
+    probability (or its score, where it has none)."""
+    if isinstance(reranker, EpicReranker):
+        return lambda query, hit: _epic(reranker.encoder, query, str(hit.text))
+    if isinstance(reranker, CedrReranker):
+        return lambda query, hit: _cedr(reranker, query, str(hit.text))
+    if isinstance(reranker, SentenceCrossEncoderReranker):
+        if reranker.settings.activation == 'Sigmoid':
             return lambda query, hit: f'relevant with p = {hit.score:.4f}'
         return lambda query, hit: f'scored {hit.score:.4f} by the model, which is no probability'
-    if system == 'monobert':
+    if isinstance(reranker, MonoBertReranker):
         return lambda query, hit: f'relevant with p = {exp(min(hit.score, 0.0)):.4f}'
     return lambda query, hit: f'{hit.score:.4f} from comparisons with the others'
 
@@ -88,10 +82,11 @@ def _epic(encoder: EpicEncoder, query: str, text: str) -> str:
     return ' + '.join(f'{part.term} {part.contribution:.2f}' for part in parts if part.contribution > 0)
 
 
-def _cedr(model: SimilarityModel, query: str, text: str) -> str:
-    if not text.split():
+def _cedr(reranker: CedrReranker, query: str, text: str) -> str:
+    if not all(reranker.pieces.ids([query, text])):
         return ''
-    (last,) = model.maps(query, text, [model.config.num_hidden_layers])
+    bert = reranker.ranker.bert
+    (last,) = similarity_maps(bert, reranker.layout, reranker.pieces, query, text, [reranker.n_layers])
     best = [matches[0] for matches in last.best_matches(1)]
     pairs = sorted(zip(last.query, best, strict=True), key=lambda own: -own[1][2])[:_WORDS]
     return ', '.join(f'{word}~{match} {value:.2f}' for word, (match, _, value) in pairs)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
@@ -90,28 +91,36 @@ class SimilarityModel:
         self.layout = CedrLayout.of(self.config, self.settings, self.pieces)
 
     def maps(self, query: str, passage: str, layers: Sequence[int] | None = None) -> list[SimilarityMap]:
-        """The similarity maps of a query and a passage, cut as CEDR cuts them.
+        """The similarity maps of a query and a passage: `similarity_maps`."""
+        return similarity_maps(self.bert, self.layout, self.pieces, query, passage, layers)
 
-        Parameters
-        ----------
-        layers : 0 for the embedding output; default: all, from 0 to the last
 
-        Raises
-        ------
-        InputError
-            for a layer that the model does not have, or a query or passage without wordpieces
-        """
-        last = self.config.num_hidden_layers
-        wanted = list(range(last + 1)) if layers is None else list(layers)
-        for layer in wanted:
-            if not 0 <= layer <= last:
-                raise InputError(f'layer {layer} was asked for, expected 0 (embeddings) to {last}')
-        pair = self.layout.cut(*self.pieces.ids([query, passage]))
-        for what, ids in zip(('query', 'passage'), pair, strict=True):
-            if not ids:
-                raise InputError(f'the {what} has no words: there is nothing to compare')
-        with torch.inference_mode():
-            evidence = gather_evidence(self.bert, self.layout.collate([pair], self.device))
-        values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
-        tokens = [self.pieces.tokens(ids) for ids in pair]
-        return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in wanted]
+def similarity_maps(
+    bert: Bert, layout: CedrLayout, pieces: WordPieces, query: str, passage: str, layers: Sequence[int] | None = None
+) -> list[SimilarityMap]:
+    """The similarity maps of a query and a passage, cut as CEDR cuts them.
+
+    Parameters
+    ----------
+    bert, layout, pieces : of an opened model
+    layers : 0 for the embedding output; default: all, from 0 to the last
+
+    Raises
+    ------
+    InputError
+        for a layer that the model does not have, or a query or passage without wordpieces
+    """
+    last = bert.config.num_hidden_layers
+    wanted = list(range(last + 1)) if layers is None else list(layers)
+    for layer in wanted:
+        if not 0 <= layer <= last:
+            raise InputError(f'layer {layer} was asked for, expected 0 (embeddings) to {last}')
+    pair = layout.cut(*pieces.ids([query, passage]))
+    for what, ids in zip(('query', 'passage'), pair, strict=True):
+        if not ids:
+            raise InputError(f'the {what} has no words: there is nothing to compare')
+    with torch.inference_mode():
+        evidence = gather_evidence(bert, layout.collate([pair], next(bert.parameters()).device))
+    values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
+    tokens = [pieces.tokens(ids) for ids in pair]
+    return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in wanted]

@@ -136,9 +136,13 @@ def run_stages(
 
 def opened_stages(stages: Sequence[StageSpec], settings: Settings) -> Sequence[StageSpec] | Sequence[Stage]:
     """The stages, opened if they run in this process: `run_stages` takes them for one run after another."""
-    if settings.spread is not None or len(settings.devices) > 1:
-        return stages
-    return _opening(stages, settings).open(settings.devices[0])
+    return stages if settings.spread is not None or len(settings.devices) > 1 else opened_here(stages, settings)
+
+
+def opened_here(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> Sequence[Stage]:
+    """The stages, those that are not opened yet on the first of the devices."""
+    specs = tuple(stage for stage in stages if isinstance(stage, StageSpec))
+    return _opening(specs, settings).open(settings.devices[0]) if specs else [s for s in stages if isinstance(s, Stage)]
 
 
 def _opening(stages: Sequence[StageSpec], settings: Settings) -> Opening:

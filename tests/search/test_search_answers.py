@@ -13,11 +13,13 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import runners, searching
 from pyserini_repbert.pipeline.searching import Request
-from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.pipeline.specs import open_reranker, parse_stage
 from pyserini_repbert.ranking import Candidate, Query, Ranking
+from pyserini_repbert.rerank import CedrReranker
 
 
 @pytest.fixture
@@ -42,14 +44,14 @@ def test_ranks_in_each_input():
 
 def test_epics_reason_is_its_greatest_contributions(tiny_epic):
     folder = tiny_epic()
-    said = reranker_reason(str(folder))('red cat', Candidate('d', 1.0, 'the cat sat on the red mat'))
+    said = reranker_reason(open_reranker(folder))('red cat', Candidate('d', 1.0, 'the cat sat on the red mat'))
     parts = explain_text(EpicEncoder(folder), 'red cat', 'the cat sat on the red mat').contributions
     assert said == ' + '.join(f'{own.term} {own.contribution:.2f}' for own in parts[:5] if own.contribution > 0)
     assert 'cat ' in said
 
 
 def test_cedrs_reason_is_its_best_matches(tiny_cedr):
-    said = reranker_reason(str(tiny_cedr('knrm')))('red cat', Candidate('d', 1.0, 'the cat sat'))
+    said = reranker_reason(open_reranker(tiny_cedr('knrm')))('red cat', Candidate('d', 1.0, 'the cat sat'))
     words = [pair.partition('~')[0] for pair in said.split(', ')]
     assert sorted(words) == ['cat', 'red']
     values = [float(pair.rpartition(' ')[2]) for pair in said.split(', ')]
@@ -63,7 +65,7 @@ def test_cedrs_reason_is_its_best_matches(tiny_cedr):
 def test_the_reason_of_a_sentence_transformers_cross_encoder_is_its_score(cross_encoder_folder, activation, said):
     marked = {'ranking': None, 'sentence_transformers': {'activation_fn': f'torch.nn.modules.activation.{activation}'}}
     folder = cross_encoder_folder(labels=1, id2label={'0': 'LABEL_0'}, **marked)
-    assert reranker_reason(str(folder))('red cat', Candidate('d', 0.25, 'the cat sat')) == said
+    assert reranker_reason(open_reranker(folder))('red cat', Candidate('d', 0.25, 'the cat sat')) == said
 
 
 def test_the_command_explains(bundle, cross_encoder_folder, capsys):
@@ -76,6 +78,18 @@ def test_the_command_explains(bundle, cross_encoder_folder, capsys):
     own = ('      ranks: ', '      why: ')
     assert [line for line in shown.splitlines() if not line.startswith(own)] == plain.splitlines()
     assert shown.count('ranks: tiny ') == 3 and shown.count('why: relevant with p = 0.') == 2
+
+
+def test_the_reranker_that_explains_is_the_one_that_ranked(bundle, tiny_cedr, monkeypatch, capsys):
+    read, really = [], Checkpoint.tensors
+    monkeypatch.setattr(Checkpoint, 'tensors', lambda own, *given: read.append(own.name) or really(own, *given))
+    folder = str(tiny_cedr('knrm'))
+    command = ['--index', str(bundle), '--query', 'red cat', '--quiet', '--rerank', f'{folder}@2:layers=1', '--explain']
+    assert run(main, command) == 0
+    assert read.count(folder) == 1
+    hit = Candidate('d', 1.0, 'the cat sat')
+    first, last = (reranker_reason(CedrReranker(folder, n_layers=n))('red cat', hit) for n in (1, 2))
+    assert first != last
 
 
 def test_explain_is_for_questions(bundle, tmp_path, capsys):
