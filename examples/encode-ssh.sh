@@ -5,14 +5,13 @@
 set -euo pipefail
 folder=$1 shards=$2
 shift 2
-work() {  # HOST: shards until there are none
-    while read -r -u 3 shard; do
-        ssh -n "$1" python -m pyserini_repbert.encode --output "$folder" --plan-shard "$shard" --offline --quiet ||
-            echo "shard $shard failed on $1" >&2
-    done
+work() {  # SHARD HOST HOST …: the shard, on the host of this slot
+    local shard=$1 host=${*:SLOT+2:1}
+    ssh -n "$host" python -m pyserini_repbert.encode --output "$folder" --plan-shard "$shard" --offline --quiet ||
+        echo "shard $shard failed on $host" >&2
 }
 export -f work
 export folder
-# One open file for all: bash reads a line byte by byte from a pipe, so that no two hosts get the same shard.
-seq 0 $((shards - 1)) | { exec 3<&0; printf '%s\n' "$@" | xargs -P "$#" -I '{}' bash -c 'work "$1"' _ '{}'; }
+# As many slots as hosts: xargs (GNU's) gives the next shard to the slot that is free.
+seq 0 $((shards - 1)) | xargs -P "$#" --process-slot-var=SLOT -I '{}' bash -c 'work "$@"' _ '{}' "$@"
 python -m pyserini_repbert.encode --output "$folder" --finish

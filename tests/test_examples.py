@@ -35,9 +35,9 @@ def shards(calls: list[str]) -> list[str]:
 
 
 def test_hosts_share_the_shards(tmp_path):
-    calls = called(tmp_path, ['bash', str(EXAMPLES / 'encode-ssh.sh'), 'FOLDER', '7', 'one', 'two'])
-    assert sorted(shards(calls)) == list('0123456')
-    assert {call.split()[2] for call in calls[:-1]} <= {'one', 'two'}
+    calls = called(tmp_path, ['bash', str(EXAMPLES / 'encode-ssh.sh'), 'FOLDER', '120', 'one', 'two', 'three'])
+    assert sorted(map(int, shards(calls))) == list(range(120))
+    assert {call.split()[2] for call in calls[:-1]} == {'one', 'two', 'three'}
     assert calls[-1] == 'python -m pyserini_repbert.encode --output FOLDER --finish'
 
 
