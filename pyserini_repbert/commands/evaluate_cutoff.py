@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.value_files import add_value_files, parsed
 from pyserini_repbert.names.topics import load_qrels
 
 
@@ -18,19 +18,14 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--measure', default='MRR@10', help="in ir_measures' form")
     made.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
     made.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
-    made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
-    made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
-    options = made.parse_args(arguments)
-    check_files(options)
+    add_value_files(made)
+    options = parsed(made, arguments)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.cutoff import tune_cutoff
     from pyserini_repbert.evaluate.tables import write_csv
-    from pyserini_repbert.figures import require_matplotlib
     from pyserini_repbert.formats.runs import read_run
 
-    if options.plot:
-        require_matplotlib()
     (measure,) = parse_measures([options.measure])
     qrels = load_qrels(options.qrels)
     first, reranked = read_run(options.run), read_run(options.reranked)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.value_files import add_value_files, parsed
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
 
@@ -21,7 +21,7 @@ def fusion_table_main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--method', default=methods[0], choices=methods, help='how pairs are fused')
     add_formula_arguments(made)
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
-    options = _checked(made, arguments)
+    options = parsed(made, arguments)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_matrices
     from pyserini_repbert.evaluate.studies.fusion_tables import fusion_table
@@ -61,7 +61,7 @@ def consistency_main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
     made.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
     made.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
-    options = _checked(made, arguments)
+    options = parsed(made, arguments)
     from pyserini_repbert.evaluate.studies.consistency import consistency_factors
     from pyserini_repbert.formats.runs import read_run
 
@@ -78,7 +78,7 @@ def recall_depth_main(arguments: Sequence[str]) -> int | None:
     _add_runs(made, qrels=True)
     made.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
     made.add_argument('--rel', type=positive_int, default=1, help='least grade of a relevant document')
-    options = _checked(made, arguments)
+    options = parsed(made, arguments)
     from pyserini_repbert.evaluate.studies.recall_depth import recall_at_depths
 
     qrels = load_qrels(options.qrels)
@@ -95,7 +95,7 @@ def rerank_depth_main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]
     made.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
-    options = _checked(made, arguments)
+    options = parsed(made, arguments)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.rerank_depth import rerank_at_depths, unscored
@@ -158,8 +158,7 @@ def _bold_best(texts: Sequence[str], best: Sequence[bool]) -> list[str]:
 
 def _parser(word: str, description: str) -> argparse.ArgumentParser:
     made = parser(f'evaluate {word}', description)
-    made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
-    made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
+    add_value_files(made)
     return made
 
 
@@ -169,13 +168,3 @@ def _add_runs(made: argparse.ArgumentParser, qrels: bool = False, measures: bool
         made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
     if measures:
         made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form")
-
-
-def _checked(made: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    options = made.parse_args(arguments)
-    check_files(options)
-    if options.plot:
-        from pyserini_repbert.figures import require_matplotlib
-
-        require_matplotlib()
-    return options

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.value_files import add_value_files, parsed
 
 
 def main(arguments: Sequence[str]) -> int | None:
     """Count, print, plot."""
     made = parser('evaluate epic-values', "How often each value occurs in an EPIC index's vectors (EPIC Figure 2).")
     made.add_argument('--index', required=True, help='an EPIC index; one with --prune 0 has all values')
-    made.add_argument('--csv', metavar='FILE', help='write the values as CSV')
-    made.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
-    options = made.parse_args(arguments)
-    check_files(options)
+    add_value_files(made)
+    options = parsed(made, arguments)
     from pyserini_repbert.evaluate.plots import plot_bars
     from pyserini_repbert.evaluate.studies.epic_values import value_counts
     from pyserini_repbert.evaluate.tables import markdown, write_csv
-    from pyserini_repbert.figures import require_matplotlib
     from pyserini_repbert.index.epic import EpicBundle
 
-    if options.plot:
-        require_matplotlib()
     index = EpicBundle(options.index)
     found = value_counts(index)
     rows = [[f'{end:.1f}', f'{count:,}', f'{count / found.total:.4%}'] for end, count in found.counts.items()]

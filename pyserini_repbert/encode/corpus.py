@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.encode.sharding import Encoding, Part, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, Part, Storage, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -19,19 +20,22 @@ from pyserini_repbert.index.shard_writer import SHARD_SIZE
 WINDOW = 4096  # passages tokenised and sorted by length together
 
 
+class DenseStorage(Storage, total=False):
+    """What a dense bundle keeps; `dtype` is that of the vectors, 'float32' or 'float16'."""
+
+    dtype: str
+
+
 def encode_corpus(
     corpus: Iterable[Passage],
     encoder: TextDocumentEncoder,
     output: StrPath,
     *,
-    dtype: str = 'float32',
-    store_text: bool = False,
-    shard_size: int = SHARD_SIZE,
-    token_budget: int | None = None,
     part: Part | None = None,
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
+    **storage: Unpack[DenseStorage],
 ) -> Manifest[Settings] | None:
     """Encode a corpus into the index folder `output`.
 
@@ -41,11 +45,8 @@ def encode_corpus(
 
     Parameters
     ----------
-    dtype : 'float32' or 'float16', of the stored vectors
-    store_text : keep the passages, for showing and reranking them
-    shard_size : passages in a shard
-    token_budget : padded tokens in a batch
     on_progress : called with the number of passages done since the last call
+    storage : keyword arguments of `dense_encoding`: dtype, store_text, shard_size, token_budget
 
     Returns
     -------
@@ -62,14 +63,7 @@ def encode_corpus(
     DamagedFileError
         where it meets a shard whose files are not those that were written
     """
-    encoding = dense_encoding(
-        encoder,
-        dtype=dtype,
-        store_text=store_text,
-        shard_size=shard_size,
-        token_budget=token_budget,
-        on_progress=on_progress,
-    )
+    encoding = dense_encoding(encoder, on_progress=on_progress, **storage)
     return build_bundle(
         corpus, output, encoding, part=part, resume=resume, overwrite=overwrite, on_progress=on_progress
     )
@@ -84,7 +78,21 @@ def dense_encoding(
     token_budget: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> Encoding[Settings]:
-    """How an encoder fills a dense bundle; parameters and errors are those of `encode_corpus`."""
+    """How an encoder fills a dense bundle.
+
+    Parameters
+    ----------
+    dtype : 'float32' or 'float16', of the stored vectors
+    store_text : keep the passages, for showing and reranking them
+    shard_size : passages in a shard
+    token_budget : padded tokens in a batch
+    on_progress : as of `encode_corpus`
+
+    Raises
+    ------
+    InputError
+        for another dtype
+    """
     if dtype not in ('float32', 'float16'):
         raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
     settings = Settings(

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.sharding import Encoding, Part, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, Part, Storage, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.formats.passages import Passage
@@ -23,39 +24,30 @@ _WINDOW_WEIGHTS = 1 << 22  # weights held at a time
 _WINDOW = (64, 4096)  # passages tokenised and sorted by length together: at least, at most
 
 
+class EpicStorage(Storage, total=False):
+    """What an EPIC bundle keeps, see `epic_encoding`."""
+
+    prune: int
+    weights: str
+
+
 def encode_epic_corpus(
     corpus: Iterable[Passage],
     encoder: EpicEncoder,
     output: StrPath,
     *,
-    prune: int = PRUNE,
-    weights: str = 'float16',
-    store_text: bool = False,
-    shard_size: int = SHARD_SIZE,
-    token_budget: int | None = None,
     part: Part | None = None,
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
+    **storage: Unpack[EpicStorage],
 ) -> Manifest[EpicSettings] | None:
     """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does into a dense one.
 
-    Shards, resuming, sharing the work, the other parameters, what is returned and what is raised are the same there.
-
-    Parameters
-    ----------
-    prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
-    weights : 'float16' or 'uint8'
+    Shards, resuming, sharing the work, the parameters, what is returned and what is raised are the same there, but for
+    `storage`, the keyword arguments of `epic_encoding`: prune, weights, store_text, shard_size, token_budget.
     """
-    encoding = epic_encoding(
-        encoder,
-        prune=prune,
-        weights=weights,
-        store_text=store_text,
-        shard_size=shard_size,
-        token_budget=token_budget,
-        on_progress=on_progress,
-    )
+    encoding = epic_encoding(encoder, on_progress=on_progress, **storage)
     return build_bundle(
         corpus, output, encoding, part=part, resume=resume, overwrite=overwrite, on_progress=on_progress
     )
@@ -71,7 +63,18 @@ def epic_encoding(
     token_budget: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> Encoding[EpicSettings]:
-    """How an encoder fills an EPIC bundle; parameters and errors are those of `encode_epic_corpus`."""
+    """How an encoder fills an EPIC bundle; the other parameters are those of `dense_encoding`.
+
+    Parameters
+    ----------
+    prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
+    weights : 'float16' or 'uint8'
+
+    Raises
+    ------
+    InputError
+        for other weights, or a negative number
+    """
     check_storage(prune, weights)
     settings = EpicSettings(
         encoder=encoder.name,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, MismatchError
@@ -100,4 +99,4 @@ def _hidden_size(checkpoint: Checkpoint) -> int:
 
 def _of_vectors(settings: EncoderSettings) -> list[str]:
     steps = [f'{step.activation} {step.bias}' for step in settings.dense]
-    return [settings.label, *steps, str(asdict(settings.texts)), settings.query_prompt, settings.passage_prompt]
+    return [settings.label, *steps, str(settings.texts._asdict()), settings.query_prompt, settings.passage_prompt]

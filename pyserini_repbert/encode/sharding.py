@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from pyserini_repbert.encode.output import Part, begun_output
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, PyseriniRepbertError
@@ -20,6 +20,14 @@ from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter
 __all__ = ['Part', 'build_bundle']
 
 _Settings = TypeVar('_Settings', bound=BundleSettings)
+
+
+class Storage(TypedDict, total=False):
+    """What bundles of either kind keep, and how they are made, see `encode.corpus.dense_encoding`."""
+
+    store_text: bool
+    shard_size: int
+    token_budget: int | None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
@@ -13,16 +12,14 @@ from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.ranking import Ranking
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMeasure:
+class NamedMeasure(NamedTuple):
     """A measure of ir_measures under the name that the user gave it: 'MRR@10' stays that, although it is RR@10."""
 
     name: str
     measure: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """One run's values.
 
     Attributes

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
@@ -40,6 +40,13 @@ class CorpusFormat(StrEnum):
     IR_DATASETS = 'ir_datasets'
 
 
+class Strictness(TypedDict, total=False):
+    """What is an error in a corpus, see `names.corpora.open_corpus`."""
+
+    on_error: str
+    keep_empty: bool
+
+
 class PassageTexts(Protocol):
     """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
 
@@ -48,11 +55,7 @@ class PassageTexts(Protocol):
 
 
 def corpus_of_files(
-    source: StrPath,
-    fmt: str = 'auto',
-    fields: Iterable[str] = (),
-    on_error: str = OnError.REFUSE,
-    keep_empty: bool = False,
+    source: StrPath, fmt: str = 'auto', fields: Iterable[str] = (), **strictness: Unpack[Strictness]
 ) -> Corpus:
     """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as of `names.corpora.open_corpus`.
 
@@ -61,10 +64,9 @@ def corpus_of_files(
     InputError
         for a path that does not exist, an unknown format, a folder without corpus files
     """
-    options: dict[str, bool | str] = {'on_error': on_error, 'keep_empty': keep_empty}
     name = str(source)
     if fmt == CorpusFormat.IR_DATASETS or name.startswith('ir_datasets:'):
-        return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), **options)  # type: ignore[arg-type]
+        return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), **strictness)
     path = Path(source)
     if not path.exists():
         raise InputError(f'corpus {path} does not exist: give a file, a folder, or ir_datasets:ID')
@@ -74,19 +76,19 @@ def corpus_of_files(
     if fmt == 'auto':
         fmt = _guess_format(path, paths)
     if fmt == CorpusFormat.HTML:
-        return HtmlCorpus(name, path, **options)
+        return HtmlCorpus(name, path, **strictness)
     if fmt in _DELIVERED:
-        return _delivered(name, path, fmt, options)
+        return _delivered(name, path, fmt, strictness)
     if not paths:
         raise InputError(f'folder {path} holds no corpus files (.json, .jsonl, .tsv, .trec, .txt, each also .gz)')
     if fmt == CorpusFormat.JSONL:
-        return JsonlCorpus(name, paths, tuple(fields), **options)
+        return JsonlCorpus(name, paths, tuple(fields), **strictness)
     if fmt == CorpusFormat.TSV:
-        return TsvCorpus(name, paths, **options)
+        return TsvCorpus(name, paths, **strictness)
     if fmt == CorpusFormat.TREC:
-        return TrecCorpus(name, paths, **options)
+        return TrecCorpus(name, paths, **strictness)
     if fmt == CorpusFormat.CEDR:
-        return CedrCorpus(name, paths, **options)  # type: ignore[arg-type]
+        return CedrCorpus(name, paths, **strictness)
     raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
 
 
@@ -102,12 +104,12 @@ _DELIVERED = {
 }
 
 
-def _delivered(name: str, path: Path, fmt: str, options: dict[str, bool | str]) -> Corpus:
+def _delivered(name: str, path: Path, fmt: str, strictness: Strictness) -> Corpus:
     corpus, files_of, what = _DELIVERED[CorpusFormat(fmt)]
     files = files_of(path) if path.is_dir() else [path]
     if not files:
         raise InputError(f'folder {path} holds no {what}: give the folder with what was delivered')
-    return corpus(name, files, **options)
+    return corpus(name, files, **strictness)
 
 
 def _corpus_files(path: Path) -> list[Path]:

@@ -28,9 +28,7 @@ class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
 
     Parameters
     ----------
-    searcher : any of ours or Pyserini's, or a `Pipeline`
-    k : hits
-    texts : gives passage text by docid; default: what the searcher itself stores
+    searcher, k, texts : what gives hits and their passages, see `interop.hits.hits_with_text`
 
     Raises
     ------

@@ -58,7 +58,7 @@ def open_corpus(
         source = collection_file(entry)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
         return LuceneCorpus(name, on_error, keep_empty)
-    return corpus_of_files(source, fmt, fields, on_error, keep_empty)
+    return corpus_of_files(source, fmt, fields, on_error=on_error, keep_empty=keep_empty)
 
 
 def planned_corpus(plan: Plan[Any], source: str | None = None) -> Corpus:

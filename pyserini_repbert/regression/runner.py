@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression import resources
@@ -43,8 +43,7 @@ class Status(StrEnum):
 _WORST_FIRST = (Status.FAIL, Status.NOT_RUN, Status.WITHIN, Status.PASS)
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """An expected score and the measured one, None where there is none."""
 
     expected: Expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 FOLDER = 'regressions'  # where the files lie that are meant where none is named
 
@@ -27,8 +28,7 @@ class Source:
     hardware: str = ''
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(NamedTuple):
     """By how much a score may differ from the expected one, and why."""
 
     value: float

@@ -55,14 +55,7 @@ class EpicImpactSearcher:
     index : its folder
     size : how many passages the index holds
 
-    Raises
-    ------
-    InputError
-        where the folder holds no such index
-    MismatchError
-        where the index was made with another model's weights
-    JavaError
-        when Java cannot be started
+    What is raised is told at `LuceneVectorSearcher`.
     """
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:

@@ -12,7 +12,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.convert.epic import _HEADS, convert_epic
-from tools import convert_epic_checkpoint
+from tools import conversion
 
 RANKING = {'system': 'epic', 'variant': 'official'}
 
@@ -65,7 +65,8 @@ def test_what_does_not_fit_is_refused(published, tmp_path):
 def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     folder, source = published
     monkeypatch.setattr('pyserini_repbert.models.convert.legacy._HEAD_SIZE', 8)
-    convert_epic_checkpoint.main([str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')])
+    given = [str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')]
+    assert conversion.run('epic', 'the file', None, given) == 0
     made, expected = (EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder))
     assert made.as_dict() == expected.as_dict()
     entry = catalog.get('rerankers', 'epic')

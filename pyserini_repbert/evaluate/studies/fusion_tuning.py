@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from statistics import fmean
+from typing import NamedTuple
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
@@ -46,8 +47,7 @@ class FusionSetting:
         return fuse([runs[name] for name in self.order], self.method, k, self.alpha, self.rrf_k)
 
 
-@dataclass(frozen=True)
-class FoldChoice:
+class FoldChoice(NamedTuple):
     """What a fold's training topics chose, and its values there and on the topics that were held out."""
 
     setting: FusionSetting
@@ -56,8 +56,7 @@ class FoldChoice:
     topics: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Against:
+class Against(NamedTuple):
     """The held-out values against those of a fixed choice, over all topics, by a two-sided paired t-test."""
 
     name: str
@@ -67,8 +66,7 @@ class Against:
     p: float
 
 
-@dataclass(frozen=True)
-class Tuned:
+class Tuned(NamedTuple):
     """The result of a cross-validation.
 
     Attributes

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 
 MODULES = 'modules.json'
 
 
-@dataclass(frozen=True)
-class DenseStep:
+class DenseStep(NamedTuple):
     """A linear layer, whose file is `weights`, and an activation after pooling."""
 
     weights: Path
@@ -21,8 +21,7 @@ class DenseStep:
     activation: str
 
 
-@dataclass(frozen=True)
-class TextSettings:
+class TextSettings(NamedTuple):
     """How texts become model inputs.
 
     Attributes
