@@ -1,11 +1,26 @@
-"""Figures as PNG files, drawn by matplotlib, which is an extra of the package."""
+"""Figures as PNG, PDF or SVG files, drawn by matplotlib, which is an extra of the package."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import needs
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath, atomic_file
+
+_METADATA: dict[str, dict[str, None]] = {
+    'png': {'Software': None},
+    'pdf': {'CreationDate': None},
+    'svg': {'Date': None},
+}
+
+
+def figure_format(path: StrPath) -> str:
+    """'png', 'pdf' or 'svg', by the end of a file's name; 'png' where it has none. Raises InputError for others."""
+    found = Path(path).suffix.lower().removeprefix('.') or 'png'
+    if found not in _METADATA:
+        raise InputError(f"figure {path}: '.{found}' is not a format that is drawn here, expected .png, .pdf or .svg")
+    return found
 
 
 def require_matplotlib(purpose: str = 'a plot') -> None:
@@ -26,6 +41,9 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def save_figure(path: StrPath, figure: Any) -> None:
-    """Write a PNG file, atomically; the same figure gives the same bytes."""
-    with atomic_file(path, 'wb') as stream:
-        figure.savefig(stream, format='png', dpi=120, metadata={'Software': None})
+    """Write a file in the format of its name, atomically; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    drawn = figure_format(path)
+    with rc_context({'svg.hashsalt': 'pyserini_repbert'}), atomic_file(path, 'wb') as stream:
+        figure.savefig(stream, format=drawn, dpi=120, metadata=_METADATA[drawn])

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.numerals import MAX_THREADS, decimal, integer
 
 EXIT_ERROR = 2
+
+_CONTROLS = re.compile('[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]')  # and those that turn text around
 
 _ARENA_MAX = -8  # M_ARENA_MAX of <malloc.h>
 
@@ -64,8 +67,13 @@ def _as_flags(parameters: Sequence[str]) -> str:
 
 def _fail(message: str, status: int = EXIT_ERROR) -> int:
     sys.stdout.flush()
-    print(f'error: {" ".join(message.split())}', file=sys.stderr)
+    print(f'error: {printable(message)}', file=sys.stderr)
     return status
+
+
+def printable(text: str) -> str:
+    """A text in one line, whose control characters, which a terminal would obey, are shown as U+FFFD."""
+    return _CONTROLS.sub('\ufffd', ' '.join(text.split()))
 
 
 class Parser(argparse.ArgumentParser):

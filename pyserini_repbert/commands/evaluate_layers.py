@@ -159,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
     add_precision_arguments(made)
     made.add_argument('--csv', metavar='FILE', help='write the values by layers as CSV')
-    made.add_argument('--plot', metavar='FILE', help='write a PNG plot of them (needs matplotlib)')
+    made.add_argument('--plot', metavar='FILE', help='write a plot of them, .png, .pdf or .svg (needs matplotlib)')
     made.add_argument('--csv-lengths', metavar='FILE', help='write the rates by length as CSV')
-    made.add_argument('--plot-lengths', metavar='FILE', help='write a PNG plot of them')
+    made.add_argument('--plot-lengths', metavar='FILE', help='write a plot of them')
     return made

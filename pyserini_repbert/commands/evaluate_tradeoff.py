@@ -194,7 +194,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--trials', type=positive_int, default=10, help="drawings of 'sample' that are averaged")
     made.add_argument('--hits', type=positive_int, default=1000, help='hits of a query that are evaluated')
     made.add_argument('--csv', metavar='FILE', help='write the points as CSV')
-    made.add_argument('--plot', metavar='FILE', help='write a PNG plot with the Pareto front (needs matplotlib)')
+    made.add_argument(
+        '--plot', metavar='FILE', help='write a plot with the Pareto front, .png, .pdf or .svg (needs matplotlib)'
+    )
     made.add_argument('--budget', metavar='N', help="what a query may cost: '500' inferences, '2.5s' seconds")
     made.add_argument('--actual', metavar='FILE.json', help='with --budget: the cost report of a run with that setting')
     return made

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.figures import figure_format
 
 # Options of the commands that write files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
@@ -16,7 +17,8 @@ _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot',
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Raises InputError for an output that is a folder, the same file as an input or another output, or in an index.
+    """Raises InputError for an output that is a folder, the same file as an input or another output, or in an index,
+    and for a plot in a format that is not drawn.
 
     Options that were not given do not count, nor do pipes and devices, nor inputs that are no files here, but names.
     """
@@ -25,6 +27,8 @@ def check_files(options: argparse.Namespace) -> None:
         for path in _given(options, name):
             if path.is_dir():
                 raise InputError(f'output {path} is a folder, a file name was expected')
+            if name.startswith('plot'):
+                figure_format(path)
             if path.exists() and not path.is_file():
                 continue
             place = path.resolve()

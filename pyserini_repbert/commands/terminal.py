@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pyserini_repbert.commands.command import printable
 from pyserini_repbert.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ _LINES = 4
 def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) -> str:
     """The query and its hits as lines of text, their reasons below them; a passage is cut to a few lines."""
     width = max(40, min(shutil.get_terminal_size().columns, 110))
-    lines = [f'? {query}']
+    lines = [f'? {printable(query)}']
     if not hits:
         lines.append('   no hits')
     for rank, hit in enumerate(hits, 1):
-        lines.append(f'{rank:4d}. {hit.docid}  ({hit.score:.4f})')
+        lines.append(f'{rank:4d}. {printable(hit.docid)}  ({hit.score:.4f})')
         if hit.text is not None:
-            text = ' '.join(hit.text.split())
+            text = printable(hit.text)
             wrapped = textwrap.wrap(text, width - len(_INDENT), max_lines=_LINES, placeholder=' …')
             lines += [_INDENT + line for line in wrapped]
         if reasons:

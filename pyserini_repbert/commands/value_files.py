@@ -11,7 +11,7 @@ from pyserini_repbert.commands.output_files import check_files
 def add_value_files(parser: argparse.ArgumentParser) -> None:
     """--csv and --plot, for `parsed`."""
     parser.add_argument('--csv', metavar='FILE', help='write the values as CSV')
-    parser.add_argument('--plot', metavar='FILE', help='write a PNG plot (needs matplotlib)')
+    parser.add_argument('--plot', metavar='FILE', help='write a plot, .png, .pdf or .svg (needs matplotlib)')
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Plots of measures as PNG files."""
+"""Plots of measures as PNG, PDF or SVG files."""
 
 from __future__ import annotations
 

@@ -94,10 +94,11 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.state.service, app.state.metrics = service, metrics
     _add_errors(app)
     _add_own_routes(app, service, metrics)
-    app.include_router(make_router(service))
+    router = make_router(service)
+    app.include_router(router)
     if tools is not None:
         app.router.routes.extend(tools.routes)
-    app.mount('/', PageFiles(), name='page')
+    app.mount('/', PageFiles(router.routes), name='page')
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     return app
 
@@ -186,11 +187,11 @@ def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
             metrics.waiting(lane.name, lane.length)
         return Response(metrics.text(), headers={'content-type': CONTENT_TYPE})
 
-    @app.get('/docs', include_in_schema=False)
+    @app.api_route('/docs', methods=_PROBED, include_in_schema=False)
     async def docs() -> Response:
         return HTMLResponse(page('api', document=app.openapi()))
 
-    @app.get('/openapi.yaml', include_in_schema=False)
+    @app.api_route('/openapi.yaml', methods=_PROBED, include_in_schema=False)
     async def openapi_yaml() -> Response:
         import yaml
 

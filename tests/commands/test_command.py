@@ -18,6 +18,7 @@ from pyserini_repbert.errors import InputError, MismatchError
         ),
         (MismatchError('begun otherwise', parameters=('resume',)), 'error: begun otherwise (--resume)\n'),
         (InputError('nothing\nhelps'), 'error: nothing helps\n'),
+        (InputError("no docid '\x1b[2J\u202ed'"), "error: no docid '\ufffd[2J\ufffdd'\n"),
     ],
 )
 def test_parameters_that_help_are_shown_as_flags(error, line, capsys):

@@ -9,6 +9,7 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.search import main
+from pyserini_repbert.commands.terminal import shown_hits
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
@@ -90,6 +91,16 @@ def test_the_reranker_that_explains_is_the_one_that_ranked(bundle, tiny_cedr, mo
     hit = Candidate('d', 1.0, 'the cat sat')
     first, last = (reranker_reason(CedrReranker(folder, n_layers=n))('red cat', hit) for n in (1, 2))
     assert first != last
+
+
+def test_a_terminal_does_not_obey_what_a_corpus_says():
+    hits = Ranking(['\x1b[31md'], [1.0], ['red\x1b]0;title\x07 \u202ecat'])
+    shown = shown_hits('a\tquery\x9b2J', hits)
+    assert shown.splitlines() == [
+        '? a query\ufffd2J',
+        '   1. \ufffd[31md  (1.0000)',
+        '      red\ufffd]0;title\ufffd \ufffdcat',
+    ]
 
 
 def test_explain_is_for_questions(bundle, tmp_path, capsys):

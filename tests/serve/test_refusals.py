@@ -173,11 +173,25 @@ def test_keys(serving, tmp_path):
 
 
 def test_head_is_for_probes(client):
-    for address in ('/healthz', '/readyz', '/metrics', '/'):
+    for address in ('/healthz', '/readyz', '/metrics', '/', '/docs', '/openapi.yaml'):
         assert client.head(address).status_code == 200, address
     for address in (SEARCH, '/v1/indexes', '/v1/tiny/batch'):
         assert client.head(address).status_code == 405, address
     assert client.get('/v1/nowhere').status_code == 404
+
+
+def test_another_method_is_told_which_are_allowed(client):
+    for ask, address, allowed in (
+        (client.get, '/v1/tiny/batch', 'POST'),
+        (client.put, '/v1/tiny/batch', 'POST'),
+        (client.post, '/v1/indexes', 'GET'),
+        (client.delete, SEARCH, 'GET'),
+    ):
+        answer = ask(address)
+        assert (answer.status_code, answer.headers['allow']) == (405, allowed), address
+        assert 'is not for this address' in answer.json()['error']
+    for ask in (client.get, client.post, client.head):
+        assert ask('/v1/tiny/nothing/here').status_code == 404
 
 
 def test_until_the_indexes_are_open_the_service_is_not_ready(index_settings):
