@@ -76,6 +76,8 @@ class ServedIndex:
             self._store = base._store
         elif self._dense and (self.settings.sparse is not None or catalog.find('indexes', self.settings.place)):
             self._sparse.add(self.settings, self.settings.sparse, lucene=False)
+        if self.settings.sparse:
+            await self._lanes.java.call(self._sparse.open_all)
         self.systems = (*self._dense, *self._sparse.names)
         if not self.systems:
             raise InputError(f"index '{self.alias}' has nothing to search")

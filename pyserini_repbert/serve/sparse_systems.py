@@ -1,4 +1,4 @@
-"""The sparse systems of a served index: by name, opened when they are first asked for."""
+"""The sparse systems of a served index: by name, opened when they are first asked for, unless settings name them."""
 
 from __future__ import annotations
 
@@ -59,6 +59,11 @@ class SparseSystems:
             spec, index = self._specs[name]
             self._opened[name] = open_sparse(spec, index, device=self._device)
         return self._opened[name]
+
+    def open_all(self) -> None:
+        """Open every system, so that one that cannot be had is refused before there is a question."""
+        for name in self._specs:
+            self.searcher(name)
 
     def weighted(self, weights: tuple[float, float]) -> Any:
         """BM25 with a client's k1 and b; the searchers of the last few are kept."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.serve import main
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.serve.config import read_config
-from pyserini_repbert.serve.settings import IndexSettings
+from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 
 def _written(folder: Path, text: str) -> Path:
@@ -130,3 +133,15 @@ def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
         assert command.run(main, arguments) == 2
         error = capsys.readouterr().err
         assert says in error and len(error.strip().splitlines()) == 1, error
+
+
+def test_a_sparse_system_that_is_none_is_refused_before_there_is_a_question(index_settings):
+    async def opened():
+        service = Service(ServeSettings((replace(index_settings, sparse=('bm52',)),), ()))
+        try:
+            await service.open()
+        finally:
+            await service.close()
+
+    with pytest.raises(UnknownNameError, match="bm52.*did you mean 'bm25'"):
+        asyncio.run(opened())
