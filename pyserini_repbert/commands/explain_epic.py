@@ -42,6 +42,10 @@ def run(options: argparse.Namespace) -> int | None:
         raise usage('--docid is for --index: give both, or a --passage')
     if options.passage is not None and not options.model:
         raise usage('--passage needs the --model')
+    if options.passage is None and options.prune:
+        raise usage('--prune is for --passage: an index has pruned its vectors')
+    if options.passage is not None and options.corpus:
+        raise usage('--corpus is for --docid, whose text it gives')
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.explain.epic_views import as_html, as_json, as_text
     from pyserini_repbert.files import atomic_file

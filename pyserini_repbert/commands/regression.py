@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import parser, positive_int
+from pyserini_repbert.commands.command import parser, positive_int, usage
 from pyserini_repbert.commands.regression_folders import add_folders
 from pyserini_repbert.commands.regression_report import check_name, write_report
 from pyserini_repbert.commands.regression_work import all_files, read_work
@@ -39,6 +39,8 @@ def main(arguments: list[str]) -> int | None:
         return int(getattr(importlib.import_module(f'{__package__}.{module}'), function)(arguments[1:]) or 0)
     options = _parser().parse_args(arguments)
     if options.report:
+        if options.list or options.dry_run:
+            raise usage('--report is for a run: leave out --list and --dry-run')
         check_name(options.report)
     paths = options.files or (all_files() if options.all else [])
     if not paths:
@@ -130,8 +132,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('files', nargs='*', metavar='FILE', help='regression files')
     made.add_argument('--all', action='store_true', help=f'without FILE, all of {FOLDER}/; heavy conditions too')
     made.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
-    made.add_argument('--list', action='store_true', help='conditions and expected scores; run nothing')
-    made.add_argument('--dry-run', action='store_true', help='commands and missing resources; run nothing')
+    only_shown = made.add_mutually_exclusive_group()
+    only_shown.add_argument('--list', action='store_true', help='conditions and expected scores; run nothing')
+    only_shown.add_argument('--dry-run', action='store_true', help='commands and missing resources; run nothing')
     made.add_argument('--jobs', type=positive_int, default=1, help='conditions at a time')
     made.add_argument('--report', metavar='FILE', help='write a report: .md, .html or .json')
     add_folders(made)

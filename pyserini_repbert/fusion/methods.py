@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from itertools import chain, repeat
-from math import fsum
+from math import fsum, inf
 from typing import Any
 
 import numpy as np
@@ -99,8 +99,8 @@ def combiner(
     if chosen is FusionMethod.INTERLEAVE:
         return partial(_interleaved, k=k)
     if chosen is FusionMethod.RRF:
-        if not rrf_k >= 0:
-            raise InputError(f'rrf_k is {rrf_k}, at least 0 was expected (60 is usual)')
+        if not 0 <= rrf_k < inf:
+            raise InputError(f'rrf_k is {rrf_k}, a number from 0 on was expected (60 is usual)')
         return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
     if not 0 <= alpha <= 1:
         raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')

@@ -182,9 +182,21 @@ class LuceneSparseSearcher:
         return str(document.get('id')), _stored_text(document)
 
     def close(self) -> None:
-        """Close the index; further searches fail."""
-        with java_calls():
-            self._java.close()
+        """Close the index; what is asked of it later raises InputError."""
+        if not isinstance(self._java, _Closed):
+            with java_calls():
+                self._java.close()
+            self._java = _Closed(self.index)
+
+
+class _Closed:
+    """In the place of Anserini's searcher, which gives no texts, and no error, once it is closed."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        raise InputError(f'Lucene index {self._index} was closed: open it again')
 
 
 def index_folder(index: StrPath, download: bool = False) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -68,7 +69,7 @@ class HybridSearcher:
             combiner(1 + len(sparse), method, None, alpha, rrf_k)  # refuses settings before anything is searched
         self.dense_searcher, self.sparse_searchers = dense_searcher, sparse
         self.method, self.sparse_first, self.depth = str(method), sparse_first, depth
-        self.rrf_k, self.alpha = rrf_k, alpha
+        self.rrf_k, self.alpha = rrf_k, _finite(alpha)
 
     def search(
         self,
@@ -132,7 +133,7 @@ class HybridSearcher:
         weight_on_dense: bool = False,
     ) -> Run:
         """The fusion of what `runs` gave, k deep; the other parameters are those of `search`."""
-        weight = self.alpha if alpha is None else alpha
+        weight = _finite(self.alpha if alpha is None else alpha)
         if self.method == PYSERINI:
             dense, sparse = runs
             return {
@@ -142,6 +143,12 @@ class HybridSearcher:
             raise InputError(f"normalization and weight_on_dense are of method '{PYSERINI}', not of '{self.method}'")
         ordered = [*runs[1:], runs[0]] if self.sparse_first else runs
         return fuse(ordered, self.method, k, weight, self.rrf_k)
+
+
+def _finite(alpha: float) -> float:
+    if not math.isfinite(alpha):
+        raise InputError(f'alpha is {alpha}, a number was expected')
+    return alpha
 
 
 def run_of(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:

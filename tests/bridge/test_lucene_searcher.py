@@ -110,6 +110,17 @@ def test_requests_that_make_no_sense(folder, queries, qids, k, message):
 
 
 @pytest.mark.jvm
+@pytest.mark.jvm
+def test_a_closed_searcher_says_so(folder):
+    searcher = LuceneSparseSearcher(folder)
+    searcher.close()
+    searcher.close()
+    asked = [lambda: searcher.search('wolf'), lambda: searcher.texts(['d1']), lambda: searcher.raws(['d1'])]
+    for ask in [*asked, lambda: list(searcher.passages())]:
+        with pytest.raises(InputError, match='was closed: open it again'):
+            ask()
+
+
 def test_index_without_positions_vectors_or_text(tmp_path):
     indexer = java_class('io.anserini.index.SimpleIndexer')
     bare = indexer(['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')])

@@ -99,6 +99,8 @@ def test_command(tiny_epic, corpus_file, tmp_path, capsys):
     for arguments, message in (
         ([*asked, '--docid', 'd3'], '--docid is for --index'),
         (['--query', QUERY, '--passage', 'x'], 'needs the --model'),
+        ([*asked, '--index', index, '--docid', 'd3', '--prune', '9'], '--prune is for --passage'),
+        ([*asked, '--passage', 'x', '--corpus', corpus], '--corpus is for --docid'),
         ([*asked, '--index', index, '--docid', 'd3', '--corpus', str(corpus_file(2, 'two.jsonl'))], "no passage 'd3'"),
     ):
         assert command.run(main, arguments) == 2

@@ -77,6 +77,10 @@ def test_list_and_dry_run_run_nothing(regression_file: Make, data: Path, capsys:
     assert '  a+b: RR@10 0.3333' in printed
     assert f'python -m pyserini_repbert.fusion --runs {data / "a.txt"} {data / "b.txt"} --output' in printed
     assert not (data / 'work').exists()
+    for flag in ('--list', '--dry-run'):
+        assert command(regression_file(), data, flag, '--report', str(data / 'r.md')) == 2
+        assert '--report is for a run' in capsys.readouterr().err
+    assert not (data / 'r.md').exists()
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,12 @@ def test_wrong_settings():
         HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], PYSERINI)
     with pytest.raises(InputError, match='alpha is 1.5'):
         HybridSearcher(Fixed('a'), Fixed('b'), 'interpolation', alpha=1.5)
+    with pytest.raises(InputError, match='alpha is nan, a number'):
+        HybridSearcher(Fixed('a'), Fixed('b'), PYSERINI, alpha=float('nan'))
+    with pytest.raises(InputError, match='alpha is inf, a number'):
+        HybridSearcher(Fixed('a'), Fixed('b'), PYSERINI).search('q', alpha=float('inf'))
+    with pytest.raises(InputError, match='rrf_k is inf'):
+        HybridSearcher(Fixed('a'), Fixed('b'), 'rrf', rrf_k=float('inf'))
     with pytest.raises(InputError, match="are of method 'pyserini', not of 'rrf'"):
         HybridSearcher(Fixed('a'), Fixed('b'), 'rrf').search('q', normalization=True)
     with pytest.raises(InputError, match='at least one'):
