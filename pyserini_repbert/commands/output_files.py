@@ -13,6 +13,7 @@ from pyserini_repbert.figures import figure_format
 
 # Options of the commands that write files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
+_LONGEST = 215  # bytes of a name; file systems take 255, and what is written beside an output has longer names
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'csv_lengths', 'plot_lengths', 'html')
 
 
@@ -25,6 +26,7 @@ def check_files(options: argparse.Namespace) -> None:
     written: dict[Path, str] = {}
     for name in _OUTPUTS:
         for path in _given(options, name):
+            check_name(path)
             if path.is_dir():
                 raise InputError(f'output {path} is a folder, a file name was expected')
             if name.startswith('plot'):
@@ -47,8 +49,17 @@ def check_files(options: argparse.Namespace) -> None:
                     raise usage(f'{_flag(output)} lies in {_flag(name)} {folder}: give another')
 
 
+def check_name(output: str | Path) -> None:
+    """Raises InputError for a name so long that an output's record, or its temporary file, could not be written."""
+    size = len(os.fsencode(Path(output).name))
+    if size > _LONGEST:
+        raise InputError(f'output {str(output)[:60]}…: its name has {size} bytes, at most {_LONGEST} were expected')
+
+
 def check_outside(output: str, corpus: str | None) -> None:
-    """Raises InputError for an output folder in the corpus folder, whose files would become parts of the corpus."""
+    """Raises InputError for an output folder in the corpus folder, whose files would become parts of the corpus, and
+    what `check_name` raises."""
+    check_name(output)
     if corpus is not None and Path(corpus).is_dir() and Path(corpus).resolve() in Path(output).resolve().parents:
         raise usage(f'--output {output} lies in the corpus folder {corpus}, and would be read with it: give another')
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command, recording
+from pyserini_repbert.commands.output_files import check_name
 
 if TYPE_CHECKING:
     from pyserini_repbert.train.recipe import Recipe
@@ -45,11 +46,13 @@ def main(arguments: list[str]) -> int | None:
     forbid_downloads(options.offline)
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
     command.use_threads(options.threads)
+    output = options.output or f'runs/{recipe.name}'
+    check_name(output)
     from pyserini_repbert.train.training import train
 
     done = train(
         recipe,
-        options.output or f'runs/{recipe.name}',
+        output,
         resume=options.resume,
         overwrite=options.overwrite,
         device=options.device,

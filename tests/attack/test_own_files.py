@@ -15,10 +15,12 @@ from pyserini_repbert.commands.fusion import main as fusion
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.commands.train import main as train
 
 RUN = 'q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n'
 OTHER = 'q1 Q0 d2 1 2.0 y\nq2 Q0 d3 2 1.0 y\n'
 FILES = {'a.txt': RUN, 'b.txt': OTHER, 'topics.tsv': 'q1\tcat\n', 'qrels.txt': 'q1 0 d1 1\n', 'scores.npz': 'PK'}
+LONG = 'n' * 216
 RERANK = '--run a.txt --topics topics.tsv --corpus demo --reranker monobert-demo@2'
 
 
@@ -67,6 +69,10 @@ def folder(tmp_path, monkeypatch):
         (evaluate, 'join-folds --folds folds.json --runs a.txt b.txt --output b.txt', '--output and a run'),
         (evaluate, 'tune-cutoff --run a.txt --reranked b.txt --qrels qrels.txt --csv a.txt', '--csv and --run'),
         (explain, '--index index --query x --docid d1 --html index', 'output index is a folder'),
+        (search, f'--index demo --topics topics.tsv --output {LONG}', 'its name has 216 bytes, at most 215'),
+        (encode, f'--corpus topics.tsv --encoder repbert-demo --output {LONG}', 'its name has 216 bytes'),
+        (index, f'lucene --corpus topics.tsv --output {LONG}', 'its name has 216 bytes'),
+        (train, f'epic-msmarco --set variables.MSMARCO=x --output {LONG}', 'its name has 216 bytes'),
     ],
 )
 def test_one_line_and_nothing_lost(folder, capsys, main, arguments, message):
