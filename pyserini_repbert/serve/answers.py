@@ -192,9 +192,9 @@ class Answerer:
         """One stage, in the lane that reranks; it ends early if nobody waits for it."""
         stage: Stage = self._rerankers.stage(spec)
         total = stage.reranker.inferences(min(spec.k, len(ranking)))
-        if tell is not None:
-            tell(str(spec), 0, total)
-        (found,), cost = apply_stage(stage, [query], [ranking], on_progress=stopping(gone, str(spec), total, tell))
+        update = stopping(gone, str(spec), total, tell)
+        update(0)
+        (found,), cost = apply_stage(stage, [query], [ranking], on_progress=update)
         if cost.inferences:
             self._rerankers.note_speed(spec.name, cost.inferences, cost.seconds)
         step = Step(

@@ -43,13 +43,14 @@ class Progress:
     """How far the stages of requests are, by request id, while they run."""
 
     def __init__(self) -> None:
-        self._now: dict[str, tuple[str, int, int]] = {}
+        self._now: dict[str, list[tuple[str, int, int]]] = {}
 
     def teller(self, request_id: str) -> Any:
-        """The callback for a request's stages."""
+        """The callback for a request's stages; what it is told once the request has ended is forgotten."""
+        now = self._now[request_id] = []
 
         def tell(stage: str, done: int, total: int) -> None:
-            self._now[request_id] = (stage, done, total)
+            now[:] = [(stage, done, total)]
 
         return tell
 
@@ -59,7 +60,7 @@ class Progress:
 
     def of(self, request_id: str) -> tuple[str, int, int] | None:
         """(stage, inputs done, inputs in all), None for a request that is not in a stage."""
-        return self._now.get(request_id)
+        return next(iter(self._now.get(request_id, ())), None)
 
 
 async def while_there(request: Request, work: Awaitable[_Result], progress: Progress) -> _Result:

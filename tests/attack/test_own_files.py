@@ -15,7 +15,6 @@ from pyserini_repbert.commands.fusion import main as fusion
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
-from pyserini_repbert.commands.train import main as train
 
 RUN = 'q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n'
 OTHER = 'q1 Q0 d2 1 2.0 y\nq2 Q0 d3 2 1.0 y\n'
@@ -72,7 +71,6 @@ def folder(tmp_path, monkeypatch):
         (search, f'--index demo --topics topics.tsv --output {LONG}', 'its name has 216 bytes, at most 215'),
         (encode, f'--corpus topics.tsv --encoder repbert-demo --output {LONG}', 'its name has 216 bytes'),
         (index, f'lucene --corpus topics.tsv --output {LONG}', 'its name has 216 bytes'),
-        (train, f'epic-msmarco --set variables.MSMARCO=x --output {LONG}', 'its name has 216 bytes'),
     ],
 )
 def test_one_line_and_nothing_lost(folder, capsys, main, arguments, message):

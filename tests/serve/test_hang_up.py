@@ -10,6 +10,9 @@ import threading
 import pytest
 from starlette.testclient import TestClient
 
+from pyserini_repbert.serve.answers import GoneError, stopping
+from pyserini_repbert.serve.requests import Progress
+
 RERANKED = '/v1/tiny/search?query=cat&rerank=duobert@12'
 ABANDONED = [
     (RERANKED, b''),
@@ -75,3 +78,22 @@ def test_work_of_clients_that_have_gone_is_given_up(busy, caplog):
         assert json.loads(logged[0].message)['status'] == 499
         assert service.lanes.rerank.length == 0, target
     assert busy.get('/v1/tiny/search?query=cat').status_code == 200
+
+
+def test_what_is_told_after_the_end_is_forgotten():
+    progress = Progress()
+    tell = progress.teller('mine')
+    assert progress.of('mine') is None
+    tell('monobert@9', 3, 9)
+    assert progress.of('mine') == ('monobert@9', 3, 9)
+    progress.end('mine')
+    tell('monobert@9', 4, 9)
+    assert progress.of('mine') is None
+
+
+def test_a_stage_that_nobody_waits_for_does_not_begin():
+    told = []
+    update = stopping([True], 'monobert@9', 9, lambda *now: told.append(now))
+    with pytest.raises(GoneError):
+        update(0)
+    assert told == []
