@@ -65,9 +65,9 @@ class NamedIndex:
         digest = over_shards([*shards, seen.hexdigest()] if count % SHARD_SIZE or not count else shards)
         if wrong := self.difference(count, digest):
             raise MismatchError(
-                f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index '{self.entry.name}': make an "
-                f'index of your own, python -m pyserini_repbert.encode --corpus {corpus.name} --encoder {self.encoder} '
-                '--store-text --output FOLDER, and search it with --index FOLDER'
+                f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index '{self.entry.name}': encode it "
+                f"with '{self.encoder}' into a folder of your own, its texts stored, and search that folder",
+                parameters=('index',),
             )
 
     def difference(self, count: int, digest: str) -> str | None:
