@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar, get_origin
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
@@ -29,14 +29,21 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 async def known_parameters(request: Request) -> None:
-    """Refuse a parameter that the address does not have: a misspelt one would go unnoticed otherwise."""
-    route = request.scope['route']
-    known = [own.alias for own in route.dependant.query_params]
+    """Refuse a parameter that the address does not have, or of which one is given twice: it would go unnoticed."""
+    lists = {own.alias: get_origin(own.field_info.annotation) is list for own in _query_parameters(request)}
+    known = list(lists)
     for name in request.query_params:
         if name not in known:
             raise InputError(
                 f"parameter '{name[:60]}' is unknown{did_you_mean(name, known)}: expected {', '.join(known) or 'none'}"
             )
+        if len(request.query_params.getlist(name)) > 1 and not lists[name]:
+            raise InputError(f"parameter '{name}' was given more than once: give it once")
+
+
+def _query_parameters(request: Request) -> Sequence[Any]:
+    found: Sequence[Any] = request.scope['route'].dependant.query_params
+    return found
 
 
 class Progress:

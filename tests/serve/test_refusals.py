@@ -180,6 +180,14 @@ def test_head_is_for_probes(client):
     assert client.get('/v1/nowhere').status_code == 404
 
 
+def test_one_value_is_given_once(client):
+    answer = client.get(f'{SEARCH}&hits=3&hits=4')
+    assert answer.status_code == 400 and answer.json() == {
+        'error': "parameter 'hits' was given more than once: give it once"
+    }
+    assert client.get(f'{SEARCH}&system=dense&rerank=monobert@2&rerank=epic@2').status_code == 200
+
+
 def test_another_method_is_told_which_are_allowed(client):
     for ask, address, allowed in (
         (client.get, '/v1/tiny/batch', 'POST'),
