@@ -96,7 +96,7 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
     from pyserini_repbert.serve.access import read_keys
     from pyserini_repbert.serve.config import ServeFile, check_alias, read_config
     from pyserini_repbert.serve.rerankers import shipped
-    from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
+    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
     file = read_config(options.config) if options.config else ServeFile()
     folder = Path(options.config).parent if options.config else Path()
@@ -117,7 +117,7 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
     return ServeSettings(
         tuple(indexes),
         shipped() if rerankers is None else tuple(rerankers),
-        Limits(**file.limits.model_dump()),
+        file.limits,
         options.device,
         command.precision(options),
         options.threads,

@@ -32,22 +32,6 @@ class _Index(BaseModel):
     qrels: str | None = None
 
 
-class _Limits(BaseModel):
-    model_config = ConfigDict(extra='forbid', strict=True)
-
-    query_characters: int = Field(Limits.query_characters, ge=1)
-    hits: int = Field(Limits.hits, ge=1)
-    rerank_depth: int = Field(Limits.rerank_depth, ge=1)
-    inferences: int = Field(Limits.inferences, ge=1)
-    batch_queries: int = Field(Limits.batch_queries, ge=1)
-    body_bytes: int = Field(Limits.body_bytes, ge=1)
-    upload_bytes: int = Field(Limits.upload_bytes, ge=1)
-    waiting: int = Field(Limits.waiting, ge=1)
-    search_seconds: float = Field(Limits.search_seconds, gt=0, allow_inf_nan=False)
-    rerank_seconds: float = Field(Limits.rerank_seconds, gt=0, allow_inf_nan=False)
-    stop_seconds: float = Field(Limits.stop_seconds, gt=0, allow_inf_nan=False)
-
-
 class ServeFile(BaseModel):
     """What a settings file says.
 
@@ -56,7 +40,7 @@ class ServeFile(BaseModel):
     indexes : alias -> its entry; a path alone is a Lucene index's, or whatever lies there
     api_keys : accepted keys
     rerankers : names and folders; None: those that come with the package
-    limits : see `settings.Limits`
+    limits : of requests
     """
 
     model_config = ConfigDict(extra='forbid', strict=True)
@@ -64,7 +48,7 @@ class ServeFile(BaseModel):
     indexes: dict[str, _Index] = Field(default_factory=dict)
     api_keys: list[str] = Field(default_factory=list)
     rerankers: list[str] | None = None
-    limits: _Limits = Field(default_factory=lambda: _Limits.model_validate({}))
+    limits: Limits = Limits()
 
     @field_validator('indexes', mode='before')
     @classmethod
@@ -77,16 +61,14 @@ class ServeFile(BaseModel):
         """The indexes; paths are relative to `folder`."""
         found = []
         for alias, own in self.indexes.items():
-            place = own.name or str(folder / str(own.path))
-            sparse = None if own.sparse is None else tuple(_sparse(folder, spec) for spec in own.sparse)
-            encoder = own.encoder
-            if encoder and not catalog.find('encoders', encoder) and (folder / encoder).is_dir():
-                encoder = str(folder / encoder)
-            values = own.model_dump(include={'index_type', 'base_index', 'ef_search', 'ann', 'ray'})
-            topics, qrels = (given and _file(folder, given) for given in (own.topics, own.qrels))
-            found.append(
-                IndexSettings(alias, place, encoder=encoder, sparse=sparse, topics=topics, qrels=qrels, **values)
-            )
+            values = own.model_dump(exclude={'path', 'name'})
+            if own.sparse is not None:
+                values['sparse'] = tuple(_sparse(folder, spec) for spec in own.sparse)
+            if own.encoder and not catalog.find('encoders', own.encoder) and (folder / own.encoder).is_dir():
+                values['encoder'] = str(folder / own.encoder)
+            for key in ('topics', 'qrels'):
+                values[key] = values[key] and _file(folder, values[key])
+            found.append(IndexSettings(alias, own.name or str(folder / str(own.path)), **values))
         return tuple(found)
 
     def reranker_names(self, folder: Path) -> tuple[str, ...] | None:
@@ -111,9 +93,10 @@ def read_config(path: StrPath) -> ServeFile:
         first = error.errors(include_url=False)[0]
         place = tuple(part for part in first['loc'] if isinstance(part, (str, int)))
         named = '.'.join(map(str, place))
-        near = catalog.did_you_mean(str(place[-1]), _known(place)) if first['type'] == 'extra_forbidden' else ''
-        problem = 'is unknown' if near or first['type'] == 'extra_forbidden' else first['msg']
-        raise file.error(f"'{named}': {problem}{near}", *place) from error
+        problem = first['msg']
+        if first['type'] == 'extra_forbidden':
+            problem = 'is unknown' + catalog.did_you_mean(str(place[-1]), _known(place))
+        raise file.error(f"'{named}': {problem}", *place) from error
     for alias, own in found.indexes.items():
         _check(file, alias, own)
     for number, key in enumerate(found.api_keys):
@@ -143,7 +126,7 @@ def _check(file: YamlFile, alias: str, own: _Index) -> None:
 
 def _known(place: tuple[str | int, ...]) -> list[str]:
     if place[0] == 'limits':
-        return list(_Limits.model_fields)
+        return list(Limits.model_fields)
     return list(_Index.model_fields if len(place) > 1 else ServeFile.model_fields)
 
 

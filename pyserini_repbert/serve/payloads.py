@@ -14,6 +14,8 @@ from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.service import Service
 
 API = 'v1'
+MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
+_LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries', 'upload_bytes'}  # that are told
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 
 
@@ -82,9 +84,6 @@ def _add_provenance(index: ServedIndex, answer: Answer, payload: dict[str, Any])
         candidate['grade'] = grades.get(docid)
 
 
-MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
-
-
 def judged_payload(index: ServedIndex, qid: str, rankings: Mapping[str, Ranking]) -> dict[str, Any]:
     """A judged topic, and each ranking's measures on it; a ranking's name may be '', for the only one."""
     grades = index.qrels[qid]
@@ -121,7 +120,6 @@ async def comparison_payload(index: ServedIndex, first: Answer, second: Answer, 
 
 def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
     """What a client may ask of an index."""
-    limits = service.settings.limits
     return {
         'name': index.alias,
         'index_type': index.index_type,
@@ -133,14 +131,7 @@ def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
         'rerankers': [{'name': name, 'system': system} for name, system in service.rerankers.systems.items()],
         'topics': len(index.topics),
         'judged_topics': len(index.qrels),
-        'limits': {
-            'query_characters': limits.query_characters,
-            'hits': limits.hits,
-            'rerank_depth': limits.rerank_depth,
-            'inferences': limits.inferences,
-            'batch_queries': limits.batch_queries,
-            'upload_bytes': limits.upload_bytes,
-        },
+        'limits': service.settings.limits.model_dump(include=_LIMITS),
     }
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_Count = Annotated[int, Field(ge=1)]
+_Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(BaseModel):
     """What a request may ask for, and what waits before requests are refused.
 
     Attributes
@@ -22,17 +27,19 @@ class Limits:
     stop_seconds : that a stopping service has for what it took
     """
 
-    query_characters: int = 2000
-    hits: int = 1000
-    rerank_depth: int = 200
-    inferences: int = 5000
-    batch_queries: int = 100
-    body_bytes: int = 1 << 20
-    upload_bytes: int = 32 << 20
-    waiting: int = 256
-    search_seconds: float = 10.0
-    rerank_seconds: float = 120.0
-    stop_seconds: float = 30.0
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    query_characters: _Count = 2000
+    hits: _Count = 1000
+    rerank_depth: _Count = 200
+    inferences: _Count = 5000
+    batch_queries: _Count = 100
+    body_bytes: _Count = 1 << 20
+    upload_bytes: _Count = 32 << 20
+    waiting: _Count = 256
+    search_seconds: _Seconds = 10.0
+    rerank_seconds: _Seconds = 120.0
+    stop_seconds: _Seconds = 30.0
 
 
 @dataclass(frozen=True)
