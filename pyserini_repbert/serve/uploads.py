@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
@@ -17,42 +17,29 @@ from pyserini_repbert.formats.topics import Qrels, read_qrels
 from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, fuse
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run, by_score
+from pyserini_repbert.serve.schemas.runs import SentHit, SentRun
 from pyserini_repbert.serve.settings import Limits
 
-_RUNS = 10
+_Read = TypeVar('_Read')
 
 
-def named_runs(sent: Sequence[Mapping[str, Any]], limits: Limits) -> dict[str, Run]:
-    """Runs by name, from objects with 'name' and either 'text' (a run file's) or 'rankings' (hits by qid).
-
-    Raises
-    ------
-    InputError
-        for a malformed line or hit, two runs of a name, or more than ten runs
-    """
-    if not 1 <= len(sent) <= _RUNS:
-        raise InputError(f'{len(sent)} runs were given, expected 1 to {_RUNS}')
+def named_runs(sent: Sequence[SentRun], limits: Limits) -> dict[str, Run]:
+    """Runs by name. Raises InputError for a malformed line or hit, or two runs of a name."""
     found: dict[str, Run] = {}
     for number, own in enumerate(sent, 1):
-        name = str(own.get('name') or f'run {number}')
-        text, rankings = own.get('text'), own.get('rankings')
+        name = own.name or f'run {number}'
         if name in found:
             raise InputError(f"two runs have the name '{name}': tell them apart")
-        if (text is None) == (rankings is None):
+        if (own.text is None) == (own.rankings is None):
             raise InputError(f"run '{name}': give either its text, or its rankings")
-        found[name] = _from_text(name, text) if text is not None else _from_hits(name, rankings or {})
+        found[name] = _from_hits(name, own.rankings or {}) if own.text is None else _read(own.text, name, read_run)
         deepest = max((len(ranking) for ranking in found[name].values()), default=0)
         if deepest > limits.hits:
             raise InputError(f"run '{name}' has {deepest:,} hits for a query, at most {limits.hits:,} are taken")
     return found
 
 
-def _from_text(name: str, text: str) -> Run:
-    found: Run = _read(text, name, read_run)
-    return found
-
-
-def _read(text: str, name: str, read: Any) -> Any:
+def _read(text: str, name: str, read: Callable[[Path], _Read]) -> _Read:
     """A text read by a reader of files; its errors name `name` instead of a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'sent'
@@ -63,18 +50,16 @@ def _read(text: str, name: str, read: Any) -> Any:
             raise InputError(str(error).replace(str(path), name)) from error
 
 
-def _from_hits(name: str, rankings: Mapping[str, Sequence[Mapping[str, Any]]]) -> Run:
+def _from_hits(name: str, rankings: Mapping[str, Sequence[SentHit]]) -> Run:
     run: Run = {}
     for qid, hits in rankings.items():
-        docids, scores = [str(hit['docid']) for hit in hits], [float(hit['score']) for hit in hits]
+        docids = [hit.docid for hit in hits]
         for identifier in (qid, *docids):
             if problem := identifier_problem(identifier):
                 raise InputError(f"run '{name}': identifier {identifier[:60]!r} {problem}")
         if len(set(docids)) < len(docids):
             raise InputError(f"run '{name}', query '{qid}': a docid comes twice")
-        if not all(map(math.isfinite, scores)):
-            raise InputError(f"run '{name}', query '{qid}': a score is not a finite number")
-        run[qid] = by_score(docids, scores)
+        run[qid] = by_score(docids, [hit.score for hit in hits])
     return run
 
 
@@ -88,7 +73,7 @@ def fused(
     for qid, ranking in run.items():
         own = [part.get(qid, NO_HITS) for part in inputs]
         places = provenance([part.docids for part in own], ranking.docids)
-        rankings[qid] = []
+        entries = rankings[qid] = []
         for rank, (hit, ranks) in enumerate(zip(ranking, places, strict=True), 1):
             entry: dict[str, Any] = {'docid': hit.docid, 'score': hit.score, 'rank': rank}
             if with_provenance:
@@ -96,14 +81,13 @@ def fused(
                     {'ranking': name, 'rank': place, 'score': None if place is None else part.scores[place - 1]}
                     for name, part, place in zip(runs, own, ranks, strict=True)
                 ]
-            rankings[qid].append(entry)
+            entries.append(entry)
     return {'method': method, 'runs': list(runs), 'rankings': rankings}
 
 
 def judgments(text: str) -> Qrels:
     """Qrels from the text of a file. Raises InputError for a malformed line."""
-    found: Qrels = _read(text, 'qrels', read_qrels)
-    return found
+    return _read(text, 'qrels', read_qrels)
 
 
 def evaluated(
@@ -119,13 +103,8 @@ def evaluated(
     chosen = parse_measures(measures)
     found = {name: evaluate(run, qrels, chosen) for name, run in runs.items()}
     baseline, *others = found
-    tests = []
-    if len(qrels) > 1:
-        tests = [
-            {'run': name, **_finite(test._asdict())}
-            for name in others
-            for test in compare(found[baseline], found[name])
-        ]
+    compared = others if len(qrels) > 1 else []
+    tests = [(name, test) for name in compared for test in compare(found[baseline], found[name])]
     return {
         'judged_topics': len(qrels),
         'measures': [one.name for one in chosen],
@@ -134,7 +113,7 @@ def evaluated(
             {'run': name, 'means': own.means, 'topics_without_hits': len(own.without_hits)}
             for name, own in found.items()
         ],
-        'comparisons': tests,
+        'comparisons': [{'run': name, **_finite(test._asdict())} for name, test in tests],
         'topics': _topics(runs, found, qrels, texts, show),
     }
 

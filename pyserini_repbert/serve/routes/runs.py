@@ -24,7 +24,7 @@ def add_runs(router: APIRouter, service: Service) -> None:
     @router.post('/fuse', summary='Fuse runs', responses=gives(FuseResponse))
     async def fuse(request: FuseRequest) -> Response:
         def work() -> dict[str, Any]:
-            runs = named_runs([own.model_dump() for own in request.runs], limits)
+            runs = named_runs(request.runs, limits)
             hits = hits_of(request, limits)
             if hits > limits.hits:
                 raise InputError(f'{hits} hits were asked for, expected at most {limits.hits}')
@@ -43,7 +43,7 @@ def add_runs(router: APIRouter, service: Service) -> None:
         def work() -> dict[str, Any]:
             qrels = index.qrels if index is not None else judgments(request.qrels or '')
             texts = {} if index is None else {qid: query.text for qid, query in index.topics.items()}
-            runs = named_runs([own.model_dump() for own in request.runs], limits)
+            runs = named_runs(request.runs, limits)
             try:
                 return evaluated(runs, qrels, request.measures, texts, request.show)
             except UnknownNameError as error:  # of a measure: it is in the body, not in the address
