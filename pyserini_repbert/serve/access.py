@@ -9,7 +9,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,21 +49,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class Keys:
-    """The accepted keys; a comparison takes as long for a wrong one as for a right one."""
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._digests = [hashlib.sha256(key.encode()).digest() for key in keys]
-
-    def __bool__(self) -> bool:
-        return bool(self._digests)
-
-    def accepts(self, given: str) -> bool:
-        """Whether a key is accepted."""
-        digest = hashlib.sha256(given.encode('utf-8', 'replace')).digest()
-        return any([hmac.compare_digest(digest, own) for own in self._digests])  # noqa: C419 (all are compared)
-
-
 def read_keys(path: str | Path) -> tuple[str, ...]:
     """The keys of a file, one a line; blank lines and those that begin with # do not count.
 
@@ -86,7 +71,7 @@ class Gate:
 
     def __init__(self, app: Any, settings: ServeSettings, metrics: Metrics) -> None:
         self.app, self._settings, self._metrics = app, settings, metrics
-        self._keys = Keys(settings.api_keys)
+        self._keys = [_digest(key) for key in settings.api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope['type'] != 'http':
@@ -128,12 +113,19 @@ class Gate:
         for raw in (scope.get('raw_path') or b'', scope.get('query_string') or b''):
             if problem := _encoding_problem(raw):
                 return 400, problem
-        if self._keys and scope['path'].startswith(_GUARDED) and not (key is not None and self._keys.accepts(key)):
+        if self._keys and scope['path'].startswith(_GUARDED) and not self._accepted(key):
             return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
         length = headers.get(b'content-length', b'0')
         if length.isdigit() and int(length) > self._most(scope):
             return 413, f'the body has {int(length):,} bytes, at most {self._most(scope):,} are read'
         return None
+
+    def _accepted(self, key: str | None) -> bool:
+        """Whether a key is accepted; that takes as long for a wrong one as for a right one."""
+        if key is None:
+            return False
+        digest = _digest(key)
+        return any([hmac.compare_digest(digest, own) for own in self._keys])  # noqa: C419 (all are compared)
 
     def _most(self, scope: Scope) -> int:
         limits = self._settings.limits
@@ -167,11 +159,15 @@ class Gate:
             'path': scope['path'],
             'status': status or 499,  # the client went away before there was an answer
             'latency_ms': round(1000 * seconds, 3),
-            'key_id': None if key is None else hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:12],
+            'key_id': None if key is None else _digest(key).hex()[:12],
         }
         if self._settings.log_queries:
             entry['query'] = (scope.get('query_string') or b'').decode('latin-1')[:2000]
         access_log.info(json.dumps(entry))
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode('utf-8', 'replace')).digest()
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
