@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pyserini_repbert.errors import InputError
@@ -90,7 +90,16 @@ class Answer:
     ask: Ask
     ranking: Ranking
     rankings: tuple[tuple[str, Ranking], ...]
-    steps: tuple[Step, ...] = field(default=())
+    steps: tuple[Step, ...]
+
+
+def bm25_weights(k1: float | None, b: float | None) -> tuple[float, float] | None:
+    """What an `Ask` has as `weights`. Raises InputError for one without the other."""
+    if k1 is None and b is None:
+        return None
+    if k1 is None or b is None:
+        raise InputError("'k1' and 'b' go together: give both")
+    return k1, b
 
 
 def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
@@ -113,10 +122,8 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
         raise InputError(f'{ask.hits} hits were asked for, expected 1 to {limits.hits}')
     systems = index.chosen(ask.systems)
     combiner(len(systems), ask.fusion, None, _or(ask.alpha, ALPHA), _or(ask.rrf_k, RRF_K))
-    for name, value, needed in (
-        ('alpha', ask.alpha, FusionMethod.INTERPOLATION),
-        ('rrf_k', ask.rrf_k, FusionMethod.RRF),
-    ):
+    constants = (('alpha', ask.alpha, FusionMethod.INTERPOLATION), ('rrf_k', ask.rrf_k, FusionMethod.RRF))
+    for name, value, needed in constants:
         if value is not None and ask.fusion != needed:
             raise InputError(f"'{name}' is for fusion '{needed}', '{ask.fusion}' was asked for")
     if ask.weights is not None:
@@ -128,7 +135,7 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
     if ask.stages:
         check_depths([stage.label for stage in ask.stages], [stage.k for stage in ask.stages])
         rerankers.check(ask.stages, limits)
-    return Ask(ask.query, ask.hits, systems, ask.fusion, ask.alpha, ask.rrf_k, ask.stages, ask.weights)
+    return replace(ask, systems=systems)
 
 
 class Answerer:
@@ -197,10 +204,8 @@ class Answerer:
         (found,), cost = apply_stage(stage, [query], [ranking], on_progress=update)
         if cost.inferences:
             self._rerankers.note_speed(spec.name, cost.inferences, cost.seconds)
-        step = Step(
-            str(spec), _ms(start), cost.inferences, cost.candidates, cost.tokens, cost.truncated, cost.precision
-        )
-        return found, step
+        counts = (cost.inferences, cost.candidates, cost.tokens, cost.truncated, cost.precision)
+        return found, Step(str(spec), _ms(start), *counts)
 
     def _note(self, steps: list[Step], step: Step) -> None:
         steps.append(step)

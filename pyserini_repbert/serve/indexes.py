@@ -14,6 +14,7 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.documents import raw_document
 from pyserini_repbert.serve.index_types import LUCENE_FLAT, type_of
 from pyserini_repbert.serve.lanes import Lanes
+from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.sparse_systems import SparseSystems
 
@@ -216,6 +217,12 @@ class ServedIndex:
             return [[found[docid] for docid in own] for own in asked]
 
         return await lane.together_with_others((self.alias, what), together, docids)
+
+    def grades(self, qid: str) -> dict[str, int]:
+        """The judgments of a topic: docid -> grade. Raises NotFoundError for a topic without any."""
+        if qid not in self.qrels:
+            raise NotFoundError(f"index '{self.alias}' has no judgments for topic '{qid[:200]}'")
+        return self.qrels[qid]
 
     def judged(self, query: str) -> str | None:
         """The qid of the judged topic that this query is, by its words; None where it is none."""

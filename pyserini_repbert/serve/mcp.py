@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from pyserini_repbert import __version__
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError, needs
+from pyserini_repbert.errors import PyseriniRepbertError, UnknownNameError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion.methods import FusionMethod, fuse
 from pyserini_repbert.pipeline.specs import parse_stage
 from pyserini_repbert.ranking import by_score
-from pyserini_repbert.serve.answers import Ask
+from pyserini_repbert.serve.answers import Ask, bm25_weights
 from pyserini_repbert.serve.documents import document
 from pyserini_repbert.serve.index_types import TYPES
 from pyserini_repbert.serve.payloads import Shown, index_payload, search_payload
-from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -29,39 +28,29 @@ with needs('fastmcp', __name__, 'serve'):
     from fastmcp.exceptions import ToolError
 
 METRICS = {'ndcg': 'nDCG@{}', 'recall': 'R@{}', 'map': 'AP@{}', 'recip_rank': 'RR@{}'}  # Pyserini's names for ours
-_Given = ParamSpec('_Given')
-_Result = TypeVar('_Result')
 _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
 _Scores = Annotated[dict[str, float], Field(description='{docid: score}')]
 
 
-def _in_one_line(
-    tool: Callable[_Given, Awaitable[_Result]],
-) -> Callable[_Given, Coroutine[Any, Any, _Result]]:
-    """A tool whose errors on purpose are shown to its client as they are."""
-
-    @wraps(tool)
-    async def called(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        try:
-            return await tool(*args, **kwargs)
-        except PyseriniRepbertError as error:
-            raise ToolError(' '.join(str(error).split())) from error
-
-    return called
-
-
 def add_tools(mcp: FastMCP, service: Service) -> None:
     """Register the tools of a service."""
 
+    def tool(answer: Callable[..., Awaitable[Any]]) -> None:
+        """Register a tool, whose errors on purpose are shown to its client as they are."""
+
+        @mcp.tool
+        @wraps(answer)
+        async def answered(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return await answer(*args, **kwargs)
+            except PyseriniRepbertError as error:
+                raise ToolError(' '.join(str(error).split())) from error
+
     usual = min(10, service.settings.limits.hits)
 
-    def first() -> str:
-        return next(iter(service.served))
-
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def search(
         query: Annotated[str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")],
         index: Annotated[str, Field(description='name of an index, see list_indexes; default: the first')] = '',
@@ -76,24 +65,19 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
     ) -> dict[str, Any]:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
-        if (k1 is None) != (b is None):
-            raise InputError("'k1' and 'b' go together: give both")
-        weights = None if k1 is None or b is None else (k1, b)
         stages = tuple(parse_stage(stage) for stage in rerank or ())
-        ask = Ask(text, hits, tuple(system or ()), fusion, stages=stages, weights=weights)
-        alias = index or first()
+        ask = Ask(text, hits, tuple(system or ()), fusion, stages=stages, weights=bm25_weights(k1, b))
+        alias = index or next(iter(service.served))
         answer = await service.search(alias, ask)
         return await search_payload(service.index(alias), answer, Shown(parse, provenance=provenance))
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
         """The full text of a document."""
         found: str | dict[str, Any] | list[Any] = document(await service.raw(index, docid), parse)
         return found
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def list_indexes(
         index_type: Annotated[str, Field(description=f'one of {", ".join(TYPES)}; default: all')] = '',
     ) -> list[str]:
@@ -103,14 +87,12 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
             raise UnknownNameError(f"index type '{index_type}' is unknown{near}: there are {', '.join(TYPES)}")
         return [name for name, own in service.served.items() if index_type in ('', own.index_type)]
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def get_index(index_name: _Index) -> dict[str, Any]:
         """What an index holds and what may be asked of it: systems, rerankers, limits."""
         return index_payload(service, service.index(index_name))
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def fuse_search_results(
         results1: _Scores,
         results2: _Scores,
@@ -122,14 +104,12 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
         ranking = fuse(runs, method, hits)['q']
         return dict(zip(ranking.docids, ranking.scores, strict=True))
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def get_qrels(index_name: _Index, query_id: str) -> dict[str, str]:
         """The judgments of a topic: {docid: grade}."""
-        return {docid: str(grade) for docid, grade in _grades(service, index_name, query_id).items()}
+        return {docid: str(grade) for docid, grade in service.index(index_name).grades(query_id).items()}
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def eval_hits(
         index_name: _Index,
         metric: Annotated[str, Field(description=f'one of {", ".join(METRICS)}')],
@@ -141,14 +121,13 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
         if metric not in METRICS:
             near = did_you_mean(metric, METRICS)
             raise UnknownNameError(f"metric '{metric}' is unknown{near}: there are {', '.join(METRICS)}")
-        grades = _grades(service, index_name, query_id)
+        grades = service.index(index_name).grades(query_id)
         measures = parse_measures([METRICS[metric].format(cutoff)])
         run = {query_id: by_score(list(hits), list(hits.values()))}
         (value,) = evaluate(run, {query_id: grades}, measures).means.values()
         return value
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def rerank(
         query: _Query,
         docids: Annotated[list[str], Field(description='of the index, best first', min_length=1)],
@@ -161,8 +140,7 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
         ranking = await service.rerank(index, query, docids, spec)
         return [{'docid': hit.docid, 'score': hit.score, 'rank': rank} for rank, hit in enumerate(ranking, 1)]
 
-    @mcp.tool
-    @_in_one_line
+    @tool
     async def explain(
         query: _Query,
         docids: Annotated[list[str], Field(description='of the index', min_length=1)],
@@ -171,13 +149,6 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
     ) -> dict[str, Any]:
         """Why documents are where they are: term contributions, similarity maps, pair matrices, scores."""
         return await service.explain(index, model, query, docids, {})
-
-
-def _grades(service: Service, alias: str, qid: str) -> dict[str, int]:
-    index = service.index(alias)
-    if qid not in index.qrels:
-        raise NotFoundError(f"index '{alias}' has no judgments for topic '{qid[:200]}'")
-    return index.qrels[qid]
 
 
 def make_mcp(settings: ServeSettings) -> FastMCP:

@@ -47,7 +47,7 @@ class PairMemory:
         """Keep a matrix, and drop the oldest if there are too many."""
         self._kept[key] = matrix
         self._kept.move_to_end(key)
-        while len(self._kept) > _MATRICES:
+        if len(self._kept) > _MATRICES:
             self._kept.popitem(last=False)
 
 
@@ -90,8 +90,8 @@ class RememberingDuoBert(Reranker):
 
         duo = self.reranker
         needed = sampled_pairs(len(candidates), duo.samples, sample_seed(duo.seed, query))
-        digest = hashlib.sha256('\0'.join([self.name, query, *map(str, candidates.texts)]).encode('utf-8', 'replace'))
-        key = digest.hexdigest()
+        compared = '\0'.join([self.name, query, *map(str, candidates.texts)])
+        key = hashlib.sha256(compared.encode('utf-8', 'replace')).hexdigest()
         matrix = self.memory.find(key, needed)
         if matrix is None:
             (matrix,) = duo.pair_differences([query], [candidates], [needed], on_progress)
@@ -132,12 +132,9 @@ class Rerankers:
             system = self.system(spec.name)
             options = dict(spec.options)
             allowed = _OPTIONS.get(system, ())
-            for key in options:
-                if key not in allowed:
-                    raise InputError(
-                        f"reranker '{spec.name}': option '{key}' is not open to clients"
-                        f'{f", only {chr(44).join(allowed)}" if allowed else ""}'
-                    )
+            if other := next((key for key in options if key not in allowed), None):
+                only = f', only {",".join(allowed)}' if allowed else ''
+                raise InputError(f"reranker '{spec.name}': option '{other}' is not open to clients{only}")
             if system == 'duobert':
                 checked_method(options.get('method', 'sum'), options.get('samples'))
             if spec.k > limits.rerank_depth:
@@ -157,12 +154,13 @@ class Rerankers:
             raise UnknownNameError(f"there is no reranker '{name[:80]}' here{near}: there are {known}")
         return self.systems[name]
 
-    def of_system(self, system: str) -> str:
-        """The first reranker of a system. Raises UnknownNameError without one."""
-        for name, own in self.systems.items():
-            if own == system:
-                return name
-        raise UnknownNameError(f"this service has no reranker of the system '{system}'")
+    def named(self, model: str) -> str:
+        """The reranker of a name, or the first of a system. Raises UnknownNameError where there is neither."""
+        name = model
+        if model not in self.systems:
+            name = next((name for name, system in self.systems.items() if system == model), model)
+        self.system(name)
+        return name
 
     def opened(self, name: str) -> Reranker:
         """The reranker; opened now where it is not yet. Only in the lane that reranks."""

@@ -17,7 +17,6 @@ from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Ste
 from pyserini_repbert.serve.explanations import explanation
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.lanes import Lanes
-from pyserini_repbert.serve.opening import opened
 from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
 from pyserini_repbert.serve.settings import ServeSettings
@@ -54,11 +53,15 @@ class Service:
         self._answerer = Answerer(self.lanes, self.rerankers, on_step)
 
     async def open(self) -> None:
-        """Start the lanes and open the indexes. Raises what `opening.opened` raises, and notes it in `failure`."""
+        """Start the lanes and open the indexes.
+
+        Raises, and notes in `failure`, UnknownNameError or InputError for a base_index that is not there, or is not a
+        Lucene index; and what `ServedIndex.open` raises.
+        """
         for lane in self.lanes.all:
             lane.start()
         try:
-            self.indexes = await opened(self.settings, self.lanes)
+            self.indexes = await _opened(self.settings, self.lanes)
         except PyseriniRepbertError as error:
             self.failure = str(error)
             raise
@@ -142,7 +145,7 @@ class Service:
             for a docid that the index lacks
         """
         index, limits = self.index(alias), self.settings.limits
-        name = model if model in self.rerankers.systems else self._of_system(model)
+        name = self.rerankers.named(model)
         if not query.strip() or len(query) > limits.query_characters:
             raise InputError(f'a query of 1 to {limits.query_characters:,} characters was expected')
         if not docids or len(docids) > limits.rerank_depth:
@@ -161,12 +164,6 @@ class Service:
             except asyncio.CancelledError:
                 gone[0] = True
                 raise
-
-    def _of_system(self, system: str) -> str:
-        if system in self.rerankers.systems.values():
-            return self.rerankers.of_system(system)
-        self.rerankers.system(system)  # raises, with the nearest names
-        return system
 
     async def price(self, alias: str, ask: Ask) -> list[dict[str, Any]]:
         """What each stage of an ask would take: model inputs, and seconds by the speed that was last measured here.
@@ -210,3 +207,26 @@ class Service:
             ) from error
         except GoneError as error:
             raise TooLateError('the request was given up') from error
+
+
+async def _opened(settings: ServeSettings, lanes: Lanes) -> dict[str, ServedIndex]:
+    """The indexes of a service by alias, all opened; those that others name as their base first."""
+    known = {own.alias: own for own in settings.indexes}
+    spread = [own.alias for own in settings.indexes if own.ray]
+    if len(spread) > 1:  # workers hold their machines, and each keeps one thing open
+        raise InputError(f"indexes '{spread[0]}' and '{spread[1]}' name a Ray cluster: a service searches one on Ray")
+    found: dict[str, ServedIndex] = {}
+    for own in sorted(settings.indexes, key=lambda own: own.base_index is not None):
+        base = None
+        if own.base_index is not None:
+            if own.base_index not in known:
+                near = catalog.did_you_mean(own.base_index, known)
+                raise UnknownNameError(f"index '{own.alias}' names '{own.base_index}' as its base_index{near}")
+            base = found.get(own.base_index)
+            if base is None or base.index_type != 'tf':
+                raise InputError(f"index '{own.alias}': its base_index '{own.base_index}' has to be a Lucene index")
+        index = ServedIndex(own, settings, lanes)
+        await index.open(base)
+        found[own.alias] = index
+        await asyncio.sleep(0)
+    return {alias: found[alias] for alias in known}

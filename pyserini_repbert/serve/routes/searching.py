@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.specs import parse_stage
-from pyserini_repbert.serve.answers import Ask
+from pyserini_repbert.serve.answers import Ask, bm25_weights
 from pyserini_repbert.serve.explanations import SAMPLES, layers
 from pyserini_repbert.serve.payloads import API, Shown, comparison_payload, search_payload
 from pyserini_repbert.serve.requests import Progress, hits_of, json_response, while_there
@@ -30,18 +30,9 @@ from pyserini_repbert.serve.service import Service
 
 
 def _ask(query: str, hits: int, pipeline: Pipeline, k1: float | None = None, b: float | None = None) -> Ask:
-    if (k1 is None) != (b is None):
-        raise InputError("'k1' and 'b' go together: give both")
-    return Ask(
-        query,
-        hits,
-        tuple(pipeline.system),
-        pipeline.fusion,
-        pipeline.alpha,
-        pipeline.rrf_k,
-        tuple(parse_stage(stage) for stage in pipeline.rerank),
-        None if k1 is None or b is None else (k1, b),
-    )
+    stages = tuple(parse_stage(stage) for stage in pipeline.rerank)
+    constants = (pipeline.fusion, pipeline.alpha, pipeline.rrf_k)
+    return Ask(query, hits, tuple(pipeline.system), *constants, stages, bm25_weights(k1, b))
 
 
 def _listed(values: list[str]) -> list[str]:

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.documents import document
 from pyserini_repbert.serve.payloads import API, display_payload, index_payload, topics_payload
-from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.requests import json_response
 from pyserini_repbert.serve.schemas.responses import gives
 from pyserini_repbert.serve.schemas.stored import DocumentResponse, IndexResponse, QrelsResponse, TopicsResponse
@@ -53,15 +52,6 @@ def add_stored(router: APIRouter, service: Service) -> None:
     @router.get('/{index}/qrels/{qid:path}', summary='The judgments of a topic', responses=gives(QrelsResponse))
     async def qrels(index: str = index_of, qid: str = Path()) -> Response:
         own = service.index(index)
-        if qid not in own.qrels:
-            raise NotFoundError(f"index '{index}' has no judgments for topic '{qid[:200]}'")
-        topic = own.topics.get(qid)
-        return json_response(
-            {
-                'api': API,
-                'index': index,
-                'qid': qid,
-                'text': None if topic is None else topic.text,
-                'grades': own.qrels[qid],
-            }
-        )
+        grades, topic = own.grades(qid), own.topics.get(qid)
+        text = None if topic is None else topic.text
+        return json_response({'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades})
