@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
@@ -19,20 +19,20 @@ _LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_quer
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 
 
-class Shown:
+class Shown(NamedTuple):
     """What a client wants of each hit.
 
-    Parameters
+    Attributes
     ----------
     parse, most : of documents, see `documents.document`
     provenance : the hit's rank and score in every ranking, and its grade where the query is judged
     display : the passage mended for reading, in parts, with the query's words marked
     """
 
-    def __init__(
-        self, parse: bool = True, most: int | None = None, provenance: bool = False, display: bool = False
-    ) -> None:
-        self.parse, self.most, self.provenance, self.display = parse, most, provenance, display
+    parse: bool = True
+    most: int | None = None
+    provenance: bool = False
+    display: bool = False
 
 
 async def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> dict[str, Any]:
@@ -138,9 +138,5 @@ def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
 def topics_payload(index: ServedIndex, like: str, most: int) -> dict[str, Any]:
     """Example questions: topics of the index, those that contain `like` where it is given."""
     found = [query for query in index.topics.values() if like.casefold() in query.text.casefold()]
-    chosen: Sequence[Any] = found[:most]
-    return {
-        'api': API,
-        'index': index.alias,
-        'topics': [{'qid': query.qid, 'text': query.text, 'judged': query.qid in index.qrels} for query in chosen],
-    }
+    topics = [{'qid': query.qid, 'text': query.text, 'judged': query.qid in index.qrels} for query in found[:most]]
+    return {'api': API, 'index': index.alias, 'topics': topics}

@@ -11,7 +11,7 @@ from pyserini_repbert.serve.requests import Progress, json_response, known_param
 from pyserini_repbert.serve.routes.runs import add_runs
 from pyserini_repbert.serve.routes.searching import add_searching
 from pyserini_repbert.serve.routes.stored import add_stored
-from pyserini_repbert.serve.schemas.responses import RESPONSES, gives
+from pyserini_repbert.serve.schemas.common import RESPONSES, gives
 from pyserini_repbert.serve.schemas.searching import ProgressResponse
 from pyserini_repbert.serve.schemas.stored import IndexesResponse
 from pyserini_repbert.serve.service import Service

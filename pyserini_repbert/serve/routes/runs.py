@@ -11,7 +11,7 @@ from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.serve.payloads import API
 from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.requests import hits_of, json_response
-from pyserini_repbert.serve.schemas.responses import gives
+from pyserini_repbert.serve.schemas.common import gives
 from pyserini_repbert.serve.schemas.runs import EvaluateRequest, EvaluateResponse, FuseRequest, FuseResponse
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.uploads import evaluated, fused, judgments, named_runs

@@ -14,7 +14,7 @@ from pyserini_repbert.serve.answers import Ask, bm25_weights
 from pyserini_repbert.serve.explanations import SAMPLES, layers
 from pyserini_repbert.serve.payloads import API, Shown, comparison_payload, search_payload
 from pyserini_repbert.serve.requests import Progress, hits_of, json_response, while_there
-from pyserini_repbert.serve.schemas.responses import gives
+from pyserini_repbert.serve.schemas.common import Fusion, gives
 from pyserini_repbert.serve.schemas.searching import (
     BatchRequest,
     BatchResponse,
@@ -25,7 +25,6 @@ from pyserini_repbert.serve.schemas.searching import (
     Pipeline,
     SearchResponse,
 )
-from pyserini_repbert.serve.schemas.sent import Fusion
 from pyserini_repbert.serve.service import Service
 
 

@@ -9,7 +9,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.documents import document
 from pyserini_repbert.serve.payloads import API, display_payload, index_payload, topics_payload
 from pyserini_repbert.serve.requests import json_response
-from pyserini_repbert.serve.schemas.responses import gives
+from pyserini_repbert.serve.schemas.common import gives
 from pyserini_repbert.serve.schemas.stored import DocumentResponse, IndexResponse, QrelsResponse, TopicsResponse
 from pyserini_repbert.serve.service import Service
 

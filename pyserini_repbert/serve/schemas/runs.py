@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from pyserini_repbert.serve.schemas.sent import Fusion, Sent, Text
+from pyserini_repbert.serve.schemas.common import Answered, Fusion, Sent, Text
 
 
 class SentHit(Sent):
@@ -35,10 +35,9 @@ class FuseRequest(Sent):
     provenance: bool = False
 
 
-class FuseResponse(BaseModel):
+class FuseResponse(Answered):
     """The fused run: hits by qid."""
 
-    api: Literal['v1']
     method: str
     runs: list[str]
     rankings: dict[str, list[dict[str, Any]]]
@@ -54,10 +53,9 @@ class EvaluateRequest(Sent):
     show: int = Field(0, ge=0, le=100, description='hits of each ranking that go with a topic')
 
 
-class EvaluateResponse(BaseModel):
+class EvaluateResponse(Answered):
     """Measures, tests against the first run, and topics, the largest differences first."""
 
-    api: Literal['v1']
     judged_topics: int
     measures: list[str]
     baseline: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pyserini_repbert.serve.schemas.sent import Fusion, Sent, Text
+from pyserini_repbert.serve.schemas.common import Answered, Fusion, OfIndex, Sent, Text
 
 
 class Pipeline(Sent):
@@ -72,11 +72,9 @@ class Judged(BaseModel):
     measures: dict[str, Any]
 
 
-class SearchResponse(BaseModel):
+class SearchResponse(OfIndex):
     """Hits, in the shape of Pyserini's server with additions."""
 
-    api: Literal['v1']
-    index: str
     query: QueryText
     candidates: list[CandidateResponse]
     system: list[str]
@@ -111,11 +109,9 @@ class BatchResult(SearchResponse):
     qid: str
 
 
-class BatchResponse(BaseModel):
+class BatchResponse(OfIndex):
     """The answers, in the order of the queries."""
 
-    api: Literal['v1']
-    index: str
     results: list[BatchResult]
 
 
@@ -137,11 +133,9 @@ class Move(BaseModel):
     b: int | None
 
 
-class CompareResponse(BaseModel):
+class CompareResponse(OfIndex):
     """Two answers side by side."""
 
-    api: Literal['v1']
-    index: str
     query: QueryText
     a: SearchResponse
     b: SearchResponse
@@ -151,10 +145,9 @@ class CompareResponse(BaseModel):
     judged: Judged | None
 
 
-class ProgressResponse(BaseModel):
+class ProgressResponse(Answered):
     """How far a stage of a request is."""
 
-    api: Literal['v1']
     stage: str
     done: int = Field(description='model inputs')
     total: int | None
@@ -171,21 +164,17 @@ class Price(BaseModel):
     seconds: float | None
 
 
-class CostResponse(BaseModel):
+class CostResponse(OfIndex):
     """What reranking stages would take."""
 
-    api: Literal['v1']
-    index: str
     stages: list[Price]
 
 
-class ExplainResponse(BaseModel):
+class ExplainResponse(OfIndex):
     """Why passages are where they are; the rest depends on the system."""
 
     model_config = ConfigDict(extra='allow')
 
-    api: Literal['v1']
-    index: str
     model: str
     system: str
     query: str

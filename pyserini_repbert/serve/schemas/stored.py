@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from pyserini_repbert.serve.schemas.common import Answered, OfIndex
 from pyserini_repbert.serve.schemas.searching import Part
 
 
@@ -32,10 +33,9 @@ class IndexInfo(BaseModel):
     limits: dict[str, int]
 
 
-class IndexesResponse(BaseModel):
+class IndexesResponse(Answered):
     """The indexes of a service."""
 
-    api: Literal['v1']
     indexes: list[IndexInfo]
 
 
@@ -45,11 +45,9 @@ class IndexResponse(IndexInfo):
     api: Literal['v1']
 
 
-class DocumentResponse(BaseModel):
+class DocumentResponse(OfIndex):
     """A document."""
 
-    api: Literal['v1']
-    index: str
     docid: str
     doc: Any
     display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
@@ -63,19 +61,15 @@ class TopicInfo(BaseModel):
     judged: bool
 
 
-class TopicsResponse(BaseModel):
+class TopicsResponse(OfIndex):
     """Questions to try."""
 
-    api: Literal['v1']
-    index: str
     topics: list[TopicInfo]
 
 
-class QrelsResponse(BaseModel):
+class QrelsResponse(OfIndex):
     """The judgments of a topic: docid -> grade."""
 
-    api: Literal['v1']
-    index: str
     qid: str
     text: str | None
     grades: dict[str, int]

@@ -1,10 +1,12 @@
-"""What each status says, for the OpenAPI document."""
+"""What the bodies of requests and answers have in common, and what each status says, for the OpenAPI document."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from pyserini_repbert.formats.identifiers import has_surrogates
 
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits',
@@ -18,6 +20,34 @@ _ERRORS = {
     503: 'the service is not ready',
     504: 'no answer within the time limit',
 }
+
+
+def _characters(text: str) -> str:
+    if has_surrogates(text):
+        raise ValueError('half of a surrogate pair is no character')
+    return text
+
+
+Text = Annotated[str, AfterValidator(_characters)]
+Fusion = Literal['interleave', 'rrf', 'interpolation']
+
+
+class Sent(BaseModel):
+    """A part of a body; fields that it does not have are refused."""
+
+    model_config = ConfigDict(extra='forbid')
+
+
+class Answered(BaseModel):
+    """An answer of this version of the API."""
+
+    api: Literal['v1']
+
+
+class OfIndex(Answered):
+    """An answer of an index."""
+
+    index: str
 
 
 class ErrorResponse(BaseModel):
