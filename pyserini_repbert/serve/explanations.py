@@ -41,39 +41,30 @@ def explanation(
     """
     system = rerankers.system(name)
     head: dict[str, Any] = {'model': name, 'system': system, 'query': query}
-    if system == 'epic':
-        return head | {'passages': [_epic(rerankers, name, query, hit.docid, hit.text or '', options) for hit in hits]}
-    if system == 'cedr':
-        return head | {'passages': [_maps(rerankers, name, query, hit.docid, hit.text or '', options) for hit in hits]}
+    if system in ('epic', 'cedr'):
+        explained = _epic if system == 'epic' else _maps
+        passages = [{'docid': hit.docid} | explained(rerankers, name, query, hit.text or '', options) for hit in hits]
+        return head | {'passages': passages}
     if system == 'duobert':
         return head | _pairs(rerankers, name, query, hits, options, on_progress)
     return head | _scores(rerankers, name, query, hits, on_progress)
 
 
-def _epic(
-    rerankers: Rerankers, name: str, query: str, docid: str, text: str, options: Mapping[str, Any]
-) -> dict[str, Any]:
+def _epic(rerankers: Rerankers, name: str, query: str, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
     from pyserini_repbert.explain.epic import explain_text
 
     reranker: Any = rerankers.opened(name)
     found = asdict(explain_text(reranker.encoder, query, text, int(options.get('top', 10))))
-    terms = {
-        key: [own._asdict() for own in found.pop(old)]
-        for key, old in (('query_terms', 'query'), ('passage_terms', 'passage'))
-    }
-    lists = {key: [own._asdict() for own in found.pop(key)] for key in ('expansions', 'contributions')}
-    return {'docid': docid, **found, **terms, **lists}
+    names = {'query': 'query_terms', 'passage': 'passage_terms'}
+    lists = {key: [own._asdict() for own in found.pop(key)] for key in (*names, 'expansions', 'contributions')}
+    return found | {names.get(key, key): own for key, own in lists.items()}
 
 
-def _maps(
-    rerankers: Rerankers, name: str, query: str, docid: str, text: str, options: Mapping[str, Any]
-) -> dict[str, Any]:
+def _maps(rerankers: Rerankers, name: str, query: str, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
     model = rerankers.similarity_model(name)
     last = model.config.num_hidden_layers
-    layers = list(options.get('layers') or [last])
-    maps = model.maps(query, text, layers)
+    maps = model.maps(query, text, list(options.get('layers') or [last]))
     return {
-        'docid': docid,
         'n_layers': last,
         'query_tokens': maps[0].query,
         'passage_tokens': maps[0].passage,
@@ -96,8 +87,7 @@ def _pairs(
     for method in Aggregation:
         chosen = {'method': method} | ({'samples': samples, 'seed': seed} if method is Aggregation.SAMPLE else {})
         scores = reranker.with_options(chosen).reranker.aggregated(query, differences)
-        order = ordered(hits, scores)
-        methods[str(method)] = {'scores': _rounded(scores), 'order': list(order.docids)}
+        methods[str(method)] = {'scores': _rounded(scores), 'order': list(ordered(hits, scores).docids)}
     return {
         'docids': list(hits.docids),
         'probabilities': [

@@ -24,8 +24,8 @@ def type_of(settings: IndexSettings) -> str:
         where nothing lies there, or the settings name a type that is not served, or not what lies there
     """
     place = settings.place
-    folder = None if catalog.find('indexes', place) else Path(place)
-    if folder is None:
+    folder = Path(place)
+    if catalog.find('indexes', place):
         found = 'dense'
     elif not folder.is_dir():
         raise UnknownNameError(
@@ -44,7 +44,7 @@ def type_of(settings: IndexSettings) -> str:
         )
     if wanted in LUCENE_VECTORS and found == 'tf':
         found = wanted
-    if {wanted, found} not in ({found}, {'faiss', 'dense'}):
+    if wanted != found and {wanted, found} != {'faiss', 'dense'}:
         raise MismatchError(f"index '{settings.alias}' is said to be of type '{wanted}', {place} is of type '{found}'")
     if settings.ray and found != 'dense':
         raise InputError(f"index '{settings.alias}' is of type '{found}': Ray searches dense bundles only")

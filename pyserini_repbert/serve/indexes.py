@@ -163,8 +163,8 @@ class ServedIndex:
                     f"index '{self.alias}' has no system '{name[:60]}'{catalog.did_you_mean(name, self.systems)}: "
                     f'it has {", ".join(self.systems)}'
                 )
-        if len(set(wanted)) < len(wanted):
-            raise InputError(f"system '{next(name for name in wanted if wanted.count(name) > 1)}' was given twice")
+        if twice := next((name for name in wanted if wanted.count(name) > 1), None):
+            raise InputError(f"system '{twice}' was given twice")
         return tuple(wanted)
 
     def encodes(self, system: str) -> bool:
@@ -193,18 +193,16 @@ class ServedIndex:
 
     async def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts; None for a docid that is not there."""
-        found: list[str | None] = await self._read('texts', docids)
-        return found
+        return await self._read('texts', docids)
 
     async def raws(self, docids: Sequence[str]) -> list[str | None]:
         """Documents as they are stored; None for a docid that is not there."""
         if hasattr(self._store, 'raws'):
-            found: list[str | None] = await self._read('raws', docids)
-            return found
+            return await self._read('raws', docids)
         texts = await self.texts(docids)
         return [None if text is None else raw_document(docid, text) for docid, text in zip(docids, texts, strict=True)]
 
-    async def _read(self, what: str, docids: Sequence[str]) -> Any:
+    async def _read(self, what: str, docids: Sequence[str]) -> list[str | None]:
         if not docids:
             return []
         source = self._dense[DENSE] if self._store is None else self._store
