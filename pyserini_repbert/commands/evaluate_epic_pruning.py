@@ -16,11 +16,11 @@ from pyserini_repbert.commands.command import (
     zero_or_more,
 )
 from pyserini_repbert.commands.encode import add_model_arguments
+from pyserini_repbert.commands.index_epic import WEIGHTS
 from pyserini_repbert.commands.output_files import check_files
 from pyserini_repbert.names.topics import load_qrels
 
 _PRUNE = [0, 2000, 1000, 500, 100]
-_WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
 
 def main(arguments: Sequence[str]) -> int | None:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int | None:
 
     forbid_downloads(options.offline)
     measures = parse_measures(options.measures)
-    settings = [(prune, _WEIGHTS[weights]) for weights in options.weights for prune in options.prune]
+    settings = [(prune, WEIGHTS[weights]) for weights in options.weights for prune in options.prune]
     encoder = EpicEncoder(options.model, options.device, precision(options))
     with tempfile.TemporaryDirectory() as temporary, progress(len(settings), 'prune', 'settings', options.quiet) as bar:
         results = compare_pruning(
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--run', required=True, help="the first stage's run file")
     made.add_argument('--hits', type=positive_int, default=1000, help='hits reranked')
     made.add_argument('--prune', type=_kept, nargs='+', default=_PRUNE, help='weights kept of a passage; 0, or all')
-    made.add_argument('--weights', choices=tuple(_WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored')
+    made.add_argument('--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored')
     made.add_argument('--measures', nargs='+', default=['MRR@10', 'nDCG@10'], help="in ir_measures' form")
     made.add_argument('--folder', help='keep the indexes there, and use those that are there')
     made.add_argument('--csv', metavar='FILE', help='write the values as CSV')

@@ -39,30 +39,23 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
-    if options.action == 'ann':
-        return ann_command.run(options)
-    if options.action == 'epic':
-        return epic_command.run(options, arguments)
-    if options.action == 'epic-prune':
-        return epic_command.run_prune(options)
-    if options.action == 'publish':
-        return sharing_command.publish(options)
-    if options.action == 'install':
-        return sharing_command.install(options)
-    if options.action == 'lucene':
-        return lucene_command.run(options)
+    return _RUN[options.action](options)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from pyserini_repbert.index.check import check_index
     from pyserini_repbert.names.indexes import existing_folder
 
-    folder = existing_folder(options.index, options.encoder)
-    if options.action == 'check':
-        from pyserini_repbert.index.check import check_index
+    print(check_index(existing_folder(options.index, options.encoder)))
+    return 0
 
-        print(check_index(folder))
-        return 0
+
+def _export(options: argparse.Namespace) -> int:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.faiss_layout import export_faiss
+    from pyserini_repbert.names.indexes import existing_folder
 
-    bundle = DenseBundle(folder)
+    bundle = DenseBundle(existing_folder(options.index, options.encoder))
     size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
@@ -73,3 +66,15 @@ def main(arguments: list[str]) -> int | None:
 
         print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
     return 0
+
+
+_RUN = {
+    'check': _check,
+    'export': _export,
+    'ann': ann_command.run,
+    'epic': epic_command.run,
+    'epic-prune': epic_command.run_prune,
+    'lucene': lucene_command.run,
+    'publish': sharing_command.publish,
+    'install': sharing_command.install,
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,20 +28,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     planned.add_argument('--ray', metavar='ADDRESS', help="all three on a Ray cluster: HOST:PORT, or 'auto'")
 
 
-def check(options: argparse.Namespace, arguments: Sequence[str]) -> bool:
-    """Refuse flags that do not go together; whether they are about a plan that is there.
+def is_about_a_plan(options: argparse.Namespace) -> bool:
+    """Whether the flags are about a plan that is there."""
+    return options.finish or options.plan_shard is not None
 
-    Parameters
-    ----------
-    arguments : of the command, as given
-    """
-    flags = [given.partition('=')[0] for given in arguments if given.startswith('--')]
-    allowed = _WORKERS if options.plan_shard is not None else (*_SHARED, '--finish') if options.finish else None
-    if allowed is not None:
+
+def check(options: argparse.Namespace) -> None:
+    """Raises InputError for flags that do not go together."""
+    flags = [given.partition('=')[0] for given in options.command if given.startswith('--')]
+    if is_about_a_plan(options):
+        name, allowed = ('--finish', (*_SHARED, '--finish')) if options.finish else ('--plan-shard', _WORKERS)
         if foreign := [flag for flag in flags if flag not in allowed]:
-            name = '--plan-shard' if options.plan_shard is not None else '--finish'
             raise command.usage(f'{foreign[0]} does not go with {name}, which takes its settings from the plan')
-        return True
+        return
     if missing := [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]:
         raise command.usage(f'the following arguments are required: {", ".join(missing)}')
     if other := [flag for flag in flags if flag in ('--shard', '--resume')]:
@@ -50,12 +48,11 @@ def check(options: argparse.Namespace, arguments: Sequence[str]) -> bool:
             raise command.usage(f'{other[0]} does not go with --plan, which encodes nothing')
         if options.ray is not None:
             raise command.usage(f'{other[0]} does not go with --ray, which makes all shards that are missing')
-    return False
 
 
 def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> int:
     """Run --plan."""
-    made = made_plan(options, corpus, settings)
+    made = _made_plan(options, corpus, settings)
     last = len(made.shards) - 1
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     shards = f'{made.count} passages in {last + 1} shards{skipped}'
@@ -63,7 +60,7 @@ def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) 
     return 0
 
 
-def made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Plan[Any]:
+def _made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Plan[Any]:
     """Make the plan of a bundle, or take the same that is there."""
     from pyserini_repbert.encode.plan import plan_encoding
     from pyserini_repbert.formats.corpus_parts import check_can_be_cut
@@ -83,8 +80,8 @@ def on_ray(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings
     from pyserini_repbert.encode.planned import finish_plan
 
     encoder = str(Path(options.encoder).absolute()) if Path(options.encoder).exists() else options.encoder
-    with connected(options.ray, getattr(options, 'threads', None), options.device != 'cpu') as fleet:
-        made = made_plan(options, corpus, settings)
+    with connected(options.ray, options.threads, options.device != 'cpu') as fleet:
+        made = _made_plan(options, corpus, settings)
         with command.progress(made.count, 'encode', 'passages', options.quiet) as bar:
             encode_plan(fleet, options.output, made, options.device, encoder, options.offline, bar.update)
     return finish_plan(options.output, made)
