@@ -37,7 +37,7 @@ _OTHER_NAMES = {
     '--format': '--output-format',
 }
 
-_Number = TypeVar('_Number', int, float)
+_Value = TypeVar('_Value')
 
 
 def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
@@ -155,45 +155,38 @@ def precision(options: argparse.Namespace) -> str:
     return options.precision or 'float32'
 
 
-def positive_int(text: str) -> int:
-    """An argparse type: a whole number of at least 1."""
-    return _parsed(lambda: integer(text, 1))
+def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """An argparse type: what `parse` gives; the message of its ValueError is the parser's complaint."""
+
+    def parsed(text: str) -> _Value:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parsed
 
 
-def zero_or_more(text: str) -> int:
-    """An argparse type: a whole number of at least 0."""
-    return _parsed(lambda: integer(text, 0))
+positive_int = argument_type(lambda text: integer(text, 1))
+zero_or_more = argument_type(lambda text: integer(text, 0))
+whole_number = argument_type(integer)
+finite_number = argument_type(decimal)
 
 
-def whole_number(text: str) -> int:
-    """An argparse type: a whole number, negative ones too."""
-    return _parsed(lambda: integer(text))
-
-
-def finite_number(text: str) -> float:
-    """An argparse type: a number, neither infinite nor NaN."""
-    return _parsed(lambda: decimal(text))
-
-
+@argument_type
 def utf8_text(text: str) -> str:
-    """An argparse type: a text in UTF-8 (Python hands over other bytes as halves of surrogate pairs)."""
+    """A text in UTF-8 (Python hands over other bytes as halves of surrogate pairs)."""
     if has_surrogates(text):
-        raise argparse.ArgumentTypeError(f'{text[:60]!a} is not valid UTF-8: check the encoding of the terminal')
+        raise ValueError(f'{text[:60]!a} is not valid UTF-8: check the encoding of the terminal')
     return text
 
 
-def _parsed(parse: Callable[[], _Number]) -> _Number:
-    try:
-        return parse()
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
+@argument_type
 def threads(text: str) -> int:
-    """An argparse type: a number of threads, 1 to `MAX_THREADS`."""
-    value = positive_int(text)
+    """A number of threads, 1 to `MAX_THREADS`."""
+    value = integer(text, 1)
     if value > MAX_THREADS:
-        raise argparse.ArgumentTypeError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
+        raise ValueError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
     return value
 
 

@@ -126,10 +126,10 @@ def encode(
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
-    parser.add_argument('--vector-dtype', default='float32', help='float32 or float16, of the stored vectors')
     add_encoding_arguments(
         parser, 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
     )
+    parser.add_argument('--vector-dtype', default='float32', help='float32 or float16, of the stored vectors')
     return parser
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
-from pyserini_repbert.commands.value_files import add_value_files, parsed
+from pyserini_repbert.commands.output_files import add_value_files, parsed
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
 

@@ -17,7 +17,7 @@ from pyserini_repbert.commands.command import (
 )
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.commands.index_epic import WEIGHTS
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.names.topics import load_qrels
 
 _PRUNE = [0, 2000, 1000, 500, 100]
@@ -25,8 +25,7 @@ _PRUNE = [0, 2000, 1000, 500, 100]
 
 def main(arguments: Sequence[str]) -> int | None:
     """Measure every setting, and print one table."""
-    options = _parser().parse_args(arguments)
-    check_files(options)
+    options = parsed(_parser(), arguments)
     import tempfile
     from pathlib import Path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.value_files import add_value_files, parsed
+from pyserini_repbert.commands.output_files import add_value_files, parsed
 
 
 def main(arguments: Sequence[str]) -> int | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 
 _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
 
@@ -57,13 +56,7 @@ def join_main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
     made.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
     made.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
-    options = made.parse_args(arguments)
-    check_files(options)
-    _join(options)
-    return None
-
-
-def _join(options: argparse.Namespace) -> None:
+    options = parsed(made, arguments)
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
     from pyserini_repbert.formats.runs import check_format, default_tag, read_run, write_run
     from pyserini_repbert.names.topics import load_topics
@@ -79,3 +72,4 @@ def _join(options: argparse.Namespace) -> None:
     without = sum(map(len, folds)) - len(joined)
     note = f'; {without} topics have no hits' if without else ''
     print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')
+    return None

@@ -16,7 +16,7 @@ from pyserini_repbert.commands.command import (
     progress,
 )
 from pyserini_repbert.commands.evaluate_measures import named_paths
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.names.topics import load_qrels
@@ -27,14 +27,9 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int | None:
     """CEDR Figures 2a and 2b."""
-    options = _parser().parse_args(arguments)
-    check_files(options)
+    options = parsed(_parser(), arguments)
     if not (options.run or options.lengths):
         raise InputError('nothing was asked for: give --run (quality by layers), --lengths (rates by length), or both')
-    if options.plot or options.plot_lengths:
-        from pyserini_repbert.figures import require_matplotlib
-
-        require_matplotlib()
     from pyserini_repbert.models.precision import used_precision
 
     used = used_precision(precision(options), options.device)

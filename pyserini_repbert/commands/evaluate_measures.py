@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import parser, progress
-from pyserini_repbert.commands.evaluate_words import SUBCOMMANDS
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.evaluate import SUBCOMMANDS
+from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ DEFAULT_MEASURES = ['nDCG@10', 'MRR@10', 'R@1000']
 
 def main(arguments: Sequence[str]) -> int | None:
     """Evaluate run files and print a table or JSON."""
-    options = _parser().parse_args(arguments)
-    check_files(options)
+    options = parsed(_parser(), arguments)
     from pyserini_repbert.evaluate.measures import evaluate, judged_only, parse_measures
     from pyserini_repbert.evaluate.significance import compare
     from pyserini_repbert.names.topics import load_qrels

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.numerals import decimal
@@ -33,17 +33,13 @@ class _Report(TypedDict):
 
 def main(arguments: Sequence[str]) -> int | None:
     """Multi-Stage Figures 2 to 4."""
-    options = _parser().parse_args(arguments)
-    check_files(options)
+    options = parsed(_parser(), arguments)
     budget = _budget(options.budget) if options.budget else None
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_points
     from pyserini_repbert.evaluate.studies import tradeoff
-    from pyserini_repbert.figures import require_matplotlib
     from pyserini_repbert.rerank.saved_scores import read_saved_scores
 
-    if options.plot:
-        require_matplotlib()
     measures = parse_measures(options.measures)
     qrels = load_qrels(options.qrels)
     kept, about = read_saved_scores(options.scores)

@@ -6,7 +6,7 @@ import importlib
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.errors import UnknownNameError
 
 SUBCOMMANDS = {'epic': 'explain_epic', 'similarity': 'explain_similarity'}
@@ -21,6 +21,4 @@ def main(arguments: list[str]) -> int | None:
     module = importlib.import_module(f'pyserini_repbert.commands.{SUBCOMMANDS.get(word, "explain_epic")}')
     made = parser(f'explain {word}'.strip(), module.DESCRIPTION)
     module.add_arguments(made)
-    options = made.parse_args(arguments[1:] if word else arguments)
-    check_files(options)
-    return module.run(options)  # type: ignore[no-any-return]
+    return module.run(parsed(made, arguments[1:] if word else arguments))  # type: ignore[no-any-return]

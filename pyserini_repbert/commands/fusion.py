@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser, progress, zero_or_more
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance, check_scores, formula
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.garbage import no_collection
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def main(arguments: list[str]) -> int | None:
         from pyserini_repbert.commands.fusion_tune import main as tune
 
         return tune(arguments[1:])
-    options = _parser().parse_args(arguments)
-    check_files(options)
+    options = parsed(_parser(), arguments)
     from pyserini_repbert.formats.runs import check_format, default_tag
     from pyserini_repbert.fusion.methods import combiner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser, positive_int, whole_number, zero_or_more
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 
 _METHODS = ('interleave', 'rrf', 'interpolation')
 
@@ -25,8 +25,7 @@ def main(arguments: Sequence[str]) -> int | None:
     made.add_argument('--methods', nargs='+', choices=_METHODS, default=list(_METHODS), help='to try')
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice")
-    options = made.parse_args(arguments)
-    check_files(options)
+    options = parsed(made, arguments)
     from pyserini_repbert.commands.evaluate_measures import named_paths, read_named
     from pyserini_repbert.commands.fusion_flags import check_scores
     from pyserini_repbert.evaluate.measures import parse_measures

@@ -18,11 +18,11 @@ WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
-    parser.add_argument('--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored')
     add_encoding_arguments(
         parser, 'an EPIC checkpoint: catalog name or folder', 'keep the passages, for explaining scores'
     )
+    parser.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
+    parser.add_argument('--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored')
 
 
 def run(options: argparse.Namespace) -> int:

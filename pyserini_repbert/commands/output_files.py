@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pyserini_repbert.commands.command import usage
@@ -15,6 +15,23 @@ from pyserini_repbert.figures import figure_format
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
 _LONGEST = 215  # bytes of a name; file systems take 255, and what is written beside an output has longer names
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'csv_lengths', 'plot_lengths', 'html')
+
+
+def add_value_files(parser: argparse.ArgumentParser) -> None:
+    """--csv and --plot of a command that measures: values beside the table that is printed."""
+    parser.add_argument('--csv', metavar='FILE', help='write the values as CSV')
+    parser.add_argument('--plot', metavar='FILE', help='write a plot, .png, .pdf or .svg (needs matplotlib)')
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options; raises where a file cannot be written, or a plot is asked for and matplotlib is missing."""
+    options = parser.parse_args(arguments)
+    check_files(options)
+    if getattr(options, 'plot', None) or getattr(options, 'plot_lengths', None):
+        from pyserini_repbert.figures import require_matplotlib
+
+        require_matplotlib()
+    return options
 
 
 def check_files(options: argparse.Namespace) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, usage
-from pyserini_repbert.commands.regression_folders import add_folders
 from pyserini_repbert.commands.regression_report import check_name, write_report
-from pyserini_repbert.commands.regression_work import all_files, read_work
+from pyserini_repbert.commands.regression_work import add_folders, all_files, read_work
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.regression.schema import FOLDER
 

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import parser, progress
-from pyserini_repbert.commands.regression_folders import add_folders
-from pyserini_repbert.commands.regression_work import add_choice, chosen_work
+from pyserini_repbert.commands.command import argument_type, parser, progress
+from pyserini_repbert.commands.regression_work import add_choice, add_folders, chosen_work
 
 if TYPE_CHECKING:
     from pyserini_repbert.regression.fetching.fetcher import Fetched
@@ -93,13 +92,11 @@ def _list(fetched: Sequence[Need], others: Sequence[Need], budget: int | None) -
             print(f'  {need.resource.name}: {need.resource.what}: {need.get}')
 
 
+@argument_type
 def _size(text: str) -> int:
     from pyserini_repbert.regression.fetching.needs import size_in_bytes
 
-    try:
-        return size_in_bytes(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return size_in_bytes(text)
 
 
 def _parser() -> argparse.ArgumentParser:

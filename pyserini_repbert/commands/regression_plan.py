@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.regression_folders import add_folders
-from pyserini_repbert.commands.regression_work import add_choice, all_files, chosen_work, read_work
+from pyserini_repbert.commands.regression_work import add_choice, add_folders, all_files, chosen_work, read_work
 
 
 def main(arguments: Sequence[str]) -> int:

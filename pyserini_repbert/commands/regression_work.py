@@ -1,8 +1,9 @@
-"""The conditions that a user chooses, with the place where each one's commands run."""
+"""The conditions that a user chooses, with the place where each one's commands run, and the flags for both."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
     from pyserini_repbert.regression.workspace import Workspace
 
     Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
+
+
+DATA_VARIABLE = 'PYSERINI_REPBERT_DATA'
+DATA = '../shared/data'
+WORK = 'runs/regressions'
+
+
+def add_folders(parser: argparse.ArgumentParser) -> None:
+    """--data and --work: where collections are found, and where what the commands make is left."""
+    data = os.environ.get(DATA_VARIABLE, DATA)
+    parser.add_argument(
+        '--data', default=data, metavar='FOLDER', help=f'collections and run files, or ${DATA_VARIABLE}'
+    )
+    parser.add_argument('--work', default=WORK, metavar='FOLDER', help='for what the commands make')
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import parsed
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -86,9 +86,8 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
 
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
-    options = make_parser().parse_args(arguments)
+    options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
-    check_files(options)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.formats.runs import check_format, default_tag
 
