@@ -57,7 +57,7 @@ class _Report(TypedDict):
     files: list[_File]
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Print the differing parts of the environments, then for each condition what differs, the largest move first."""
     made = parser('regression blame', 'What differs between two reports: environments, checkpoints, scores.')
     made.add_argument('reports', nargs=2, metavar='REPORT.json', help='reports that regression --report wrote')
@@ -99,7 +99,6 @@ def main(arguments: Sequence[str]) -> int | None:
 
         own = [(name, [measured(conditions.get(name, {})) for conditions in both]) for name in by_move]
         probe_all(options, [pair for pair in own if options.condition or pair[0] in moved], factors)
-    return None
 
 
 def read_report(path: StrPath) -> dict[str, Any]:

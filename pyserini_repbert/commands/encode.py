@@ -60,7 +60,7 @@ def encode(
     opened: Callable[..., Any],
     encoding_of: Callable[..., Encoding[Any]],
     told: Callable[[Manifest[Any]], str],
-) -> int:
+) -> None:
     """Encode what the flags of `add_encoding_arguments` say: a corpus, a part of it, or a plan.
 
     Parameters
@@ -83,7 +83,7 @@ def encode(
         manifest = planned.run(options, kind)
         if manifest is not None:
             print(f'{options.output}: {told(manifest)}')
-        return 0
+        return
     part = Part.parse(options.shard)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     if options.plan or options.ray is not None:
@@ -99,7 +99,8 @@ def encode(
         token_budget=options.batch_tokens,
     )
     if options.plan:
-        return planned.plan(options, corpus, encoding().settings)
+        planned.plan(options, corpus, encoding().settings)
+        return
     if options.ray is not None:
         manifest = planned.on_ray(options, corpus, encoding().settings)
     else:
@@ -117,10 +118,9 @@ def encode(
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped and options.ray is None else ''
     if manifest is None:
         print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
-        return 0
+        return
     recording.write(options, options.output, ('corpus',), used_models([encoder]))
     print(f'{options.output}: {told(manifest)}{skipped}')
-    return 0
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -144,4 +144,5 @@ def main(arguments: list[str]) -> int | None:
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
         return f'{manifest.count} passages x {stored} in {len(manifest.shards)} shards'
 
-    return encode(options, 'dense', document_encoder, partial(dense_encoding, dtype=options.vector_dtype), told)
+    encode(options, 'dense', document_encoder, partial(dense_encoding, dtype=options.vector_dtype), told)
+    return 0

@@ -9,7 +9,7 @@ from pyserini_repbert.commands.output_files import add_value_files, parsed
 from pyserini_repbert.names.topics import load_qrels
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Try every cut-off, and print the best."""
     made = parser('evaluate tune-cutoff', 'How many hits of a first stage to rerank: the best on validation topics.')
     made.add_argument('--run', required=True, help="the first stage's run file")
@@ -39,4 +39,3 @@ def main(arguments: Sequence[str]) -> int | None:
         write_csv(options.csv, ['cutoff', measure.name], rows)
     if options.plot:
         plot_lines(options.plot, {measure.name: {'reranked': found.values}}, 'reranked hits')
-    return None

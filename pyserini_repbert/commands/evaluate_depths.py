@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
@@ -13,7 +13,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
 
 
-def fusion_table_main(arguments: Sequence[str]) -> int | None:
+def fusion_table_main(arguments: Sequence[str]) -> None:
     """RepBERT Tables 3 and 4."""
     made = _parser('fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.')
     _add_runs(made, qrels=True, measures=True)
@@ -37,9 +37,8 @@ def fusion_table_main(arguments: Sequence[str]) -> int | None:
     for measure, rows in table.items():
         cells = []
         for row, values in rows.items():
-            best = max(values.values())
             texts = [f'{v:.3f}' + (f' ({percent(v, values[row])})' if c != row else '') for c, v in values.items()]
-            cells.append([row, *_bold_best(texts, [value == best for value in values.values()])])
+            cells.append([row, *_bold_best(texts, values.values())])
         print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
     if options.csv:
         flat = [
@@ -51,10 +50,9 @@ def fusion_table_main(arguments: Sequence[str]) -> int | None:
         write_csv(options.csv, ['measure', 'first', 'second', 'value', 'change'], flat)
     if options.plot:
         plot_matrices(options.plot, table)
-    return None
 
 
-def consistency_main(arguments: Sequence[str]) -> int | None:
+def consistency_main(arguments: Sequence[str]) -> None:
     """RepBERT eq. (5) and Figure 2."""
     made = _parser('consistency', "The share of each run's hits that are among the candidates of a reference run.")
     _add_runs(made)
@@ -69,10 +67,9 @@ def consistency_main(arguments: Sequence[str]) -> int | None:
     runs = read_named(named_paths(options.runs), options.quiet)
     found = {name: consistency_factors(run, reference, options.depths, None) for name, run in runs}
     _show_by_depth(options, 'consistency factor', found)
-    return None
 
 
-def recall_depth_main(arguments: Sequence[str]) -> int | None:
+def recall_depth_main(arguments: Sequence[str]) -> None:
     """RepBERT Figure 1a."""
     made = _parser('recall-depth', 'Recall of each run at growing depths.')
     _add_runs(made, qrels=True)
@@ -85,10 +82,9 @@ def recall_depth_main(arguments: Sequence[str]) -> int | None:
     runs = read_named(named_paths(options.runs), options.quiet)
     found = {name: recall_at_depths(run, qrels, options.depths, options.rel) for name, run in runs}
     _show_by_depth(options, 'recall', found)
-    return None
 
 
-def rerank_depth_main(arguments: Sequence[str]) -> int | None:
+def rerank_depth_main(arguments: Sequence[str]) -> None:
     """RepBERT Table 2 and Figure 1b."""
     made = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
     _add_runs(made, qrels=True, measures=True)
@@ -120,7 +116,7 @@ def rerank_depth_main(arguments: Sequence[str]) -> int | None:
         for depth in options.depths:
             values = [found[name][depth][measure] for name in names]
             texts = [f'{v:.3f}' + (f' ({percent(v, values[0])})' if j else '') for j, v in enumerate(values)]
-            cells.append([str(depth), *_bold_best(texts, [value == max(values) for value in values])])
+            cells.append([str(depth), *_bold_best(texts, values)])
         print(markdown([f'{measure} at depth', *names], cells), end='\n\n')
     for note in notes:
         print(note)
@@ -135,7 +131,6 @@ def rerank_depth_main(arguments: Sequence[str]) -> int | None:
     if options.plot:
         panels = {m.name: {n: {d: found[n][d][m.name] for d in options.depths} for n in names} for m in measures}
         plot_lines(options.plot, panels, 'reranked hits')
-    return None
 
 
 def _show_by_depth(options: argparse.Namespace, what: str, found: Mapping[str, Mapping[int, float]]) -> None:
@@ -152,8 +147,8 @@ def _show_by_depth(options: argparse.Namespace, what: str, found: Mapping[str, M
         plot_lines(options.plot, {what: found}, 'depth')
 
 
-def _bold_best(texts: Sequence[str], best: Sequence[bool]) -> list[str]:
-    return [f'**{text}**' if bold else text for text, bold in zip(texts, best, strict=True)]
+def _bold_best(texts: Sequence[str], values: Collection[float]) -> list[str]:
+    return [f'**{text}**' if value == max(values) else text for text, value in zip(texts, values, strict=True)]
 
 
 def _parser(word: str, description: str) -> argparse.ArgumentParser:

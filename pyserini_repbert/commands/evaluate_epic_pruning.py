@@ -23,7 +23,7 @@ from pyserini_repbert.names.topics import load_qrels
 _PRUNE = [0, 2000, 1000, 500, 100]
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Measure every setting, and print one table."""
     options = parsed(_parser(), arguments)
     import tempfile
@@ -68,7 +68,6 @@ def main(arguments: Sequence[str]) -> int | None:
     if options.csv:
         write_csv(options.csv, header, [[cell.replace(',', '') for cell in row] for row in rows])
         recording.write(options, options.csv, ('run', 'corpus', 'topics', 'qrels'), used_models([encoder]))
-    return None
 
 
 def _parser() -> argparse.ArgumentParser:

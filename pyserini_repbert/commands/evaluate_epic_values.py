@@ -8,7 +8,7 @@ from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.output_files import add_value_files, parsed
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Count, print, plot."""
     made = parser('evaluate epic-values', "How often each value occurs in an EPIC index's vectors (EPIC Figure 2).")
     made.add_argument('--index', required=True, help='an EPIC index; one with --prune 0 has all values')
@@ -31,4 +31,3 @@ def main(arguments: Sequence[str]) -> int | None:
         bars = {f'{end:.1f}': float(count) for end, count in found.counts.items()}
         title = f'{len(index):,} passages' + (f', {index.settings.prune} terms each' if index.settings.prune else '')
         plot_bars(options.plot, {title: bars}, 'value, rounded up', 'frequency')
-    return None

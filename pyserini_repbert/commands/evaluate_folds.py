@@ -12,7 +12,7 @@ from pyserini_repbert.commands.output_files import parsed
 _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
 
 
-def split_main(arguments: Sequence[str]) -> int | None:
+def split_main(arguments: Sequence[str]) -> None:
     """Write the topics that each fold's model is trained, chosen and tested on."""
     made = parser(
         'evaluate split-folds',
@@ -44,10 +44,9 @@ def split_main(arguments: Sequence[str]) -> int | None:
                     own = {qid: run[qid] for qid in qids if qid in run}
                     write_run(folder / f'fold-{number}' / f'{name}.run', own)
             print(f'fold {number}: {", ".join(f"{len(qids)} {name}" for name, qids in split._asdict().items())}')
-    return None
 
 
-def join_main(arguments: Sequence[str]) -> int | None:
+def join_main(arguments: Sequence[str]) -> None:
     """Join the runs of the folds' models into one run of all topics."""
     made = parser('evaluate join-folds', "Join the folds' test runs into one, checking that each keeps to its fold.")
     made.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
@@ -72,4 +71,3 @@ def join_main(arguments: Sequence[str]) -> int | None:
     without = sum(map(len, folds)) - len(joined)
     note = f'; {without} topics have no hits' if without else ''
     print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')
-    return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.ranking import Candidate, Query
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """CEDR Figures 2a and 2b."""
     options = parsed(_parser(), arguments)
     if not (options.run or options.lengths):
@@ -39,7 +39,6 @@ def main(arguments: Sequence[str]) -> int | None:
     if options.lengths:
         _lengths(options, models)
     print(f'\nComputed in {used}.')
-    return None
 
 
 def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:

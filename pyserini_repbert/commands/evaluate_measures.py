@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_MEASURES = ['nDCG@10', 'MRR@10', 'R@1000']
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Evaluate run files and print a table or JSON."""
     options = parsed(_parser(), arguments)
     from pyserini_repbert.evaluate.measures import evaluate, judged_only, parse_measures
@@ -49,7 +49,6 @@ def main(arguments: Sequence[str]) -> int | None:
         print(json.dumps(_as_json(found, paths, tests, len(qrels)), ensure_ascii=False, indent=2))
     elif options.per_query != '-':
         _print_tables(found, tests, len(qrels), baseline)
-    return None
 
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:

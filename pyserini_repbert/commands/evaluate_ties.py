@@ -9,7 +9,7 @@ from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_
 from pyserini_repbert.names.topics import load_qrels
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Print a row for each run and measure."""
     made = parser(
         'evaluate ties', 'Measures of runs with ties broken for the worst, as the run has them, for the best.'
@@ -36,4 +36,3 @@ def main(arguments: Sequence[str]) -> int | None:
         for measure, interval in tie_intervals(run, qrels, measures).items():
             rows.append([name, share, measure, *(f'{value:.4f}' for value in interval)])
     print(markdown(['run', 'tied hits', 'measure', 'lowest', 'as given', 'highest'], rows))
-    return None

@@ -31,7 +31,7 @@ class _Report(TypedDict):
     stages: list[_Cost]
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Multi-Stage Figures 2 to 4."""
     options = parsed(_parser(), arguments)
     budget = _budget(options.budget) if options.budget else None
@@ -64,26 +64,20 @@ def main(arguments: Sequence[str]) -> int | None:
     if not points:
         raise InputError(f'{options.scores} lacks the pairs of all settings: score with --replay-k0')
     first = measures[0].name
-    front = tradeoff.pareto_front(points, first)
-    _print_table(points, front)
+    fronts = {named.name: tradeoff.pareto_front(points, named.name) for named in measures}
+    _print_table(points, fronts[first])
     if missing:
         depths = sorted({setting.k0 for setting in missing})
         print(f'\n{len(missing)} settings left out, whose pairs were not compared: --replay-k0 {_spaced(depths)}')
     if options.csv:
-        _write_csv(options.csv, points, {named.name: tradeoff.pareto_front(points, named.name) for named in measures})
+        _write_csv(options.csv, points, fronts)
     if options.plot:
-        panels = {named.name: _series(points, named.name) for named in measures}
-        fronts = {
-            named.name: [
-                (str(p.setting), p.inferences, p.values[named.name]) for p in tradeoff.pareto_front(points, named.name)
-            ]
-            for named in measures
-        }
-        plot_points(options.plot, panels, fronts, 'inferences a query')
+        panels = {name: _series(points, name) for name in fronts}
+        best = {name: [(str(p.setting), p.inferences, p.values[name]) for p in own] for name, own in fronts.items()}
+        plot_points(options.plot, panels, best, 'inferences a query')
     if budget is not None:
         amount, unit = budget
         _report(tradeoff.best_within(points, first, amount, unit), first, amount, unit, options.actual)
-    return None
 
 
 def _within(defaults: Sequence[int], most: int) -> list[int]:

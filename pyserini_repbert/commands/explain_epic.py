@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
 
 
-def run(options: argparse.Namespace) -> int | None:
+def run(options: argparse.Namespace) -> None:
     """Explain and show."""
     if (options.docid is None) != (options.index is None):
         raise usage('--docid is for --index: give both, or a --passage')
@@ -60,7 +60,6 @@ def run(options: argparse.Namespace) -> int | None:
     else:
         colours = options.colour == 'always' or (options.colour == 'auto' and sys.stdout.isatty())
         print(as_text(explanation, colours))
-    return None
 
 
 def _explained(options: argparse.Namespace) -> Explanation:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_precision_arguments(parser)
 
 
-def run(options: argparse.Namespace) -> int | None:
+def run(options: argparse.Namespace) -> None:
     """Print each query token's closest passage tokens, and draw the maps."""
     for path in options.output:
         if not path.endswith(('.png', '.html')):
@@ -55,7 +55,6 @@ def run(options: argparse.Namespace) -> int | None:
         else:
             write_png(path, [_excerpt(panel, options) for panel in panels])
         print(path)
-    return None
 
 
 def _excerpt(panel: Panel, options: argparse.Namespace) -> Panel:

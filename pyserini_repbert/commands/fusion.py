@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     Combine = Callable[[Sequence[Ranking]], Ranking]
 
 
-def main(arguments: list[str]) -> int | None:
+def main(arguments: list[str]) -> None:
     """Read, fuse, write; with --provenance also where each document comes from."""
     if arguments[:1] == ['tune']:
         from pyserini_repbert.commands.fusion_tune import main as tune
 
-        return tune(arguments[1:])
+        tune(arguments[1:])
+        return
     options = parsed(_parser(), arguments)
     from pyserini_repbert.formats.runs import check_format, default_tag
     from pyserini_repbert.fusion.methods import combiner
@@ -44,7 +45,6 @@ def main(arguments: list[str]) -> int | None:
     recording.write(options, options.output, ('runs',))
     if not options.quiet:
         print(f'{options.output}: {n_queries} queries', file=sys.stderr)
-    return None
 
 
 def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:

@@ -10,7 +10,7 @@ from pyserini_repbert.commands.output_files import parsed
 _METHODS = ('interleave', 'rrf', 'interpolation')
 
 
-def main(arguments: Sequence[str]) -> int | None:
+def main(arguments: Sequence[str]) -> None:
     """Choose on training folds, report on held-out ones."""
     made = parser(
         'fusion tune',
@@ -54,4 +54,3 @@ def main(arguments: Sequence[str]) -> int | None:
     print(f'\nAll topics choose: {found.whole}')
     if options.output:
         write_run(options.output, found.run)
-    return None

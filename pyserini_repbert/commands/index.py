@@ -39,18 +39,18 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
-    return _RUN[options.action](options)
+    _RUN[options.action](options)
+    return 0
 
 
-def _check(options: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.check import check_index
     from pyserini_repbert.names.indexes import existing_folder
 
     print(check_index(existing_folder(options.index, options.encoder)))
-    return 0
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.faiss_layout import export_faiss
     from pyserini_repbert.names.indexes import existing_folder
@@ -65,7 +65,6 @@ def _export(options: argparse.Namespace) -> int:
         from pyserini_repbert.plugin.registration import install_index
 
         print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
-    return 0
 
 
 _RUN = {

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--overwrite', action='store_true', help='replace an approximate index that is there')
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Build it and say what it reaches."""
     from pyserini_repbert.disk import human_size
     from pyserini_repbert.index.ann import ANN, INDEX
@@ -50,4 +50,3 @@ def run(options: argparse.Namespace) -> int:
         )
     size = human_size((folder / ANN / INDEX).stat().st_size)
     print(f'{options.index}: {record}, {size}')
-    return 0

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored')
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Build the bundle and say what it takes."""
     check_flags(options)
     from pyserini_repbert.encode.epic import EpicEncoder
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         return f'{len(bundle)} passages x {kept}, {bundle.bytes_per_passage():,.0f} bytes a passage'
 
     encoding_of = partial(epic_encoding, prune=options.prune, weights=WEIGHTS[options.weights])
-    return encode(options, 'epic', EpicEncoder, encoding_of, told)
+    encode(options, 'epic', EpicEncoder, encoding_of, told)
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
     add_begun_arguments(parser)
 
 
-def run_prune(options: argparse.Namespace) -> int:
+def run_prune(options: argparse.Namespace) -> None:
     """Copy the bundle and say what it takes."""
     from pyserini_repbert.encode.epic_corpus import prune_epic_bundle
     from pyserini_repbert.index.epic import EpicBundle
@@ -73,4 +73,3 @@ def run_prune(options: argparse.Namespace) -> int:
     recording.write(options, options.output, ('index',))
     shards = f'{len(made.shards)} shards'
     print(f'{options.output}: {len(made)} passages in {shards}, {made.bytes_per_passage():,.0f} bytes a passage')
-    return 0

@@ -35,11 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--on-error', choices=('refuse', 'skip'), default='refuse', help='what to do with bad lines')
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Build the index and say how to search it."""
     check_outside(arguments.output, arguments.corpus)
     if arguments.variant == 'epic-impact':
-        return _run_epic_impact(arguments)
+        _run_epic_impact(arguments)
+        return
     if arguments.corpus is None or arguments.encoder:
         raise usage(f'variant {arguments.variant} takes --corpus; --encoder is for epic-impact')
     from pyserini_repbert.index.dense import DenseBundle
@@ -71,10 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     recording.write(arguments, arguments.output, ('corpus', 'predictions', 'weights'))
     dense = '' if vectors is None else f' x {vectors.settings.dimension} in a graph'
     print(f'{arguments.output}: {count} passages ({arguments.variant}){dense}')
-    return 0
 
 
-def _run_epic_impact(arguments: argparse.Namespace) -> int:
+def _run_epic_impact(arguments: argparse.Namespace) -> None:
     unused = ('predictions', 'weights', 'topk', 'sqrt', 'corpus')
     given = [name for name in unused if getattr(arguments, name)]
     if arguments.vectors is None or given:
@@ -88,4 +88,3 @@ def _run_epic_impact(arguments: argparse.Namespace) -> int:
         count = build_impact_index(bundle, tokens, arguments.output, arguments.threads, on_progress=bar.update)
     recording.write(arguments, arguments.output, ('vectors',))
     print(f'{arguments.output}: {count} passages (epic-impact)')
-    return 0

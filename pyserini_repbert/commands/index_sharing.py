@@ -23,7 +23,7 @@ def add_install_arguments(made: argparse.ArgumentParser) -> None:
     made.add_argument('--offline', action='store_true', help='download nothing')
 
 
-def publish(options: argparse.Namespace) -> int:
+def publish(options: argparse.Namespace) -> None:
     """Run `index publish`."""
     from pyserini_repbert.disk import human_size
     from pyserini_repbert.index.sharing import publish_index, read_entry
@@ -34,10 +34,9 @@ def publish(options: argparse.Namespace) -> int:
         made = publish_index(folder, options.output, options.name, options.description, options.url, bar.update)
     entry = read_entry(made)
     print(f'{made}: {entry["holds"]}, {entry["file"]} has {human_size(entry["size"])}')
-    return 0
 
 
-def install(options: argparse.Namespace) -> int:
+def install(options: argparse.Namespace) -> None:
     """Run `index install`."""
     from pathlib import Path
 
@@ -49,4 +48,3 @@ def install(options: argparse.Namespace) -> int:
         folder = install_index(options.entry, bar.update)
     entry = read_entry(Path(options.entry))
     print(f'{entry["name"]}: {entry["holds"]}, in {folder}')
-    return 0

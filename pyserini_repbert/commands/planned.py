@@ -50,14 +50,13 @@ def check(options: argparse.Namespace) -> None:
             raise command.usage(f'{other[0]} does not go with --ray, which makes all shards that are missing')
 
 
-def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> int:
+def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> None:
     """Run --plan."""
     made = _made_plan(options, corpus, settings)
     last = len(made.shards) - 1
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     shards = f'{made.count} passages in {last + 1} shards{skipped}'
     print(f'{options.output}: planned, {shards}: encode them with --plan-shard 0-{last}, then --finish')
-    return 0
 
 
 def _made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Plan[Any]:

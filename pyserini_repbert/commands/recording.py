@@ -11,25 +11,8 @@ if TYPE_CHECKING:
 
 # What is no setting: how a command runs, what else it writes, and checkpoints, of which the record has more to say.
 _LEFT_OUT = frozenset(
-    {
-        'command',
-        'action',
-        'plan',
-        'plan_shard',
-        'finish',
-        'quiet',
-        'ray',
-        'resume',
-        'overwrite',
-        'offline',
-        'download',
-        'build',
-        'advised',
-        'tag',
-        'query',
-    }
-    | {'output', 'provenance', 'cost', 'pairs', 'csv', 'folder', 'to_faiss', 'install', 'logs'}
-    | {'encoder', 'model', 'precision', 'plan', 'plan_shard', 'finish'}
+    'command action plan plan_shard finish quiet ray resume overwrite offline download build advised tag query output '
+    'provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
 )
 
 
