@@ -209,7 +209,6 @@ def _catalog() -> Iterator[Finding]:
     from pyserini_repbert import catalog
     from pyserini_repbert.download import downloads_folder
 
-    hub = Path(os.environ.get('HF_HOME', Path.home() / '.cache' / 'huggingface')) / 'hub'
     for kind in catalog.KINDS:
         for name, entry in catalog.entries(kind).items():
             check = f'{kind}/{name}'
@@ -218,20 +217,19 @@ def _catalog() -> Iterator[Finding]:
                     yield Finding(check, Status.OK, str(catalog.resource(entry)))
                 elif 'package' in entry.values:
                     yield Finding(check, Status.OK, str(catalog.package_folder(entry)))
-                elif 'download' in entry.values:
-                    source = entry.values['download']
-                    path = downloads_folder() / source['file']
+                elif source := entry.values.get('download') or entry.values.get('hub'):
+                    path = downloads_folder() / source['file'] if 'file' in source else _in_hub(source['repository'])
                     absent = f'not here: {source["size"]} are fetched when it is first asked for'
                     yield Finding(check, Status.OK, str(path) if path.exists() else absent)
-                elif 'hub' in entry.values:
-                    source = entry.values['hub']
-                    folder = hub / f'models--{source["repository"].replace("/", "--")}' / 'snapshots'
-                    absent = f'not here: {source["size"]} are fetched when it is first asked for'
-                    yield Finding(check, Status.OK, str(folder) if folder.is_dir() else absent)
             except PyseriniRepbertError as error:
                 status = Status.FAIL if 'resource' in entry.values else Status.WARN
                 message, _, fix = str(error).rpartition(': ')
                 yield Finding(check, status, message, fix)
+
+
+def _in_hub(repository: str) -> Path:
+    hub = Path(os.environ.get('HF_HOME', Path.home() / '.cache' / 'huggingface')) / 'hub'
+    return hub / f'models--{repository.replace("/", "--")}' / 'snapshots'
 
 
 CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {

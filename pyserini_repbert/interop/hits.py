@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
-
-_TextsOf = Callable[[Sequence[str]], Sequence[str | None]]
 
 
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:
@@ -34,21 +32,14 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
         (getattr(hit, 'text', None) for hit in hits),
     )
     lacking = [hit.docid for hit in ranking if hit.text is None]
-    source = _source(searcher, texts)
-    if lacking and source is not None:
-        ranking = ranking.with_texts(dict(zip(lacking, source(lacking), strict=True)))
+    source: Any = getattr(searcher, 'texts', None) if texts is None else texts
+    read = getattr(source, 'texts', source)  # a method of a searcher itself; of a pipeline, what was given to it
+    if lacking and read is not None:
+        ranking = ranking.with_texts(dict(zip(lacking, read(lacking), strict=True)))
     for hit in ranking:
         if hit.text is None:
             raise InputError(f"passage '{hit.docid}' {NO_TEXT}", parameters=('texts',))
     return ranking
-
-
-def _source(searcher: Any, texts: PassageTexts | None) -> _TextsOf | None:
-    if texts is not None:
-        return texts.texts
-    own = getattr(searcher, 'texts', None)  # a method of searchers; of a pipeline, what was given to it
-    source: _TextsOf | None = own if own is None or callable(own) else own.texts
-    return source
 
 
 def reranked(

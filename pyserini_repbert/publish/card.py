@@ -18,6 +18,27 @@ from pyserini_repbert.models.checkpoints.folder import Checkpoint
 _HEAD = re.compile(r'---\n(.*?)\n---\n', re.DOTALL)
 _TASKS = {'repbert': 'sentence-similarity', 'monobert': 'text-ranking', 'duobert': 'text-ranking'}
 _LIBRARIES = {'repbert': 'sentence-transformers', 'monobert': 'transformers', 'duobert': 'transformers'}
+_USE = """\
+## Use
+
+With pyserini_repbert, from the folder where its files are:
+
+```python
+from pyserini_repbert.{where} import {what}
+
+model = {what}('{name}')
+```
+"""
+_SENTENCE = """
+With sentence-transformers:
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer('{name}')
+scores = model.similarity(model.encode_query(['a question']), model.encode_document(['a passage']))
+```
+"""
 
 
 @dataclass(frozen=True)
@@ -105,30 +126,5 @@ def _table(results: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _use(system: str, name: str) -> str:
-    where, what = ('pipeline.specs', 'open_reranker')
-    if system == 'repbert':
-        where, what = ('encode', 'RepBertQueryEncoder')
-    ours = f"from pyserini_repbert.{where} import {what}\n\nmodel = {what}('{name}')"
-    lines = [
-        '## Use',
-        '',
-        'With pyserini_repbert, from the folder where its files are:',
-        '',
-        '```python',
-        ours,
-        '```',
-        '',
-    ]
-    if system == 'repbert':
-        lines += [
-            'With sentence-transformers:',
-            '',
-            '```python',
-            'from sentence_transformers import SentenceTransformer',
-            '',
-            f"model = SentenceTransformer('{name}')",
-            "scores = model.similarity(model.encode_query(['a question']), model.encode_document(['a passage']))",
-            '```',
-            '',
-        ]
-    return '\n'.join(lines)
+    where, what = ('encode', 'RepBertQueryEncoder') if system == 'repbert' else ('pipeline.specs', 'open_reranker')
+    return _USE.format(where=where, what=what, name=name) + (_SENTENCE.format(name=name) if system == 'repbert' else '')

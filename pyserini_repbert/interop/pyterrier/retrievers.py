@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from pyserini_repbert.search.hybrid import DEPTH
 HITS = 1000  # of a query, as PyTerrier's own retrievers give
 
 
-class Retriever(pt.Transformer, ABC):  # type: ignore[misc]
+class Retriever(pt.Transformer):  # type: ignore[misc]
     """Base of the retrievers: a query frame in, its hits out, all queries searched together.
 
     Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has no rows.
@@ -57,12 +57,15 @@ class Retriever(pt.Transformer, ABC):  # type: ignore[misc]
         return self.stage.texts(docids)
 
     def fuse_rank_cutoff(self, k: int) -> Any:
-        """The retriever that looks for k hits only: PyTerrier's compiler asks for it."""
-        return self if k >= self.num_results else self._cut(k)
+        """The retriever that looks for k hits only: PyTerrier's compiler asks for it.
 
-    @abstractmethod
-    def _cut(self, k: int) -> Retriever:
-        """The same with k hits."""
+        One that fuses does so as deeply as before: scores, and ranks in its retrievers, stay what they were.
+        """
+        if k >= self.num_results:
+            return self
+        cut = copy(self)
+        cut.num_results = k
+        return cut
 
 
 class RepBertRetriever(Retriever):
@@ -99,9 +102,6 @@ class RepBertRetriever(Retriever):
         called = getattr(searcher.query_encoder, 'name', type(searcher.query_encoder).__name__)
         self.stage = FirstStage((Path(str(called)).name,), (searcher,))
 
-    def _cut(self, k: int) -> Retriever:
-        return RepBertRetriever(self.stage.searchers[0], None, k, self.device, self.threads)
-
 
 class LuceneRetriever(Retriever):
     """Sparse search in a Lucene index: BM25, query likelihood, RM3, SDM, or EPIC's impacts.
@@ -136,11 +136,6 @@ class LuceneRetriever(Retriever):
             self.stage = FirstStage((name,), (open_sparse(str(spec), beside, None, download, device),))
         else:
             self.stage = FirstStage((Path(spec.index).name if hasattr(spec, 'index') else 'sparse',), (spec,))
-
-    def _cut(self, k: int) -> Retriever:
-        cut = LuceneRetriever(self.stage.searchers[0], None, k, self.threads, self.download, self.device)
-        cut.stage = self.stage
-        return cut
 
 
 class HybridRetriever(Retriever):
@@ -192,9 +187,3 @@ class HybridRetriever(Retriever):
             return {}
         inputs = [[part[qid] for part in parts] for qid in run]
         return rank_columns(self.stage.names, inputs, list(run.values()))
-
-    def _cut(self, k: int) -> Retriever:
-        """Fused as deeply as before: scores, and ranks in the inputs, stay what they were."""
-        return HybridRetriever(
-            self.retrievers, self.method, k, self.alpha, self.rrf_k, self.depth, self.provenance, self.threads
-        )
