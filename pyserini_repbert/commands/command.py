@@ -119,9 +119,7 @@ def add_corpus_form(parser: argparse.ArgumentParser) -> None:
 def parser(module: str, description: str) -> Parser:
     """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
     made = Parser(
-        prog=f'python -m pyserini_repbert{"." if module else ""}{module}',
-        description=description,
-        allow_abbrev=False,
+        prog=f'python -m pyserini_repbert{"." if module else ""}{module}', description=description, allow_abbrev=False
     )
     made.add_argument('--quiet', action='store_true', help='no progress bars')
     return made

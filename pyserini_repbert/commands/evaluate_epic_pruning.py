@@ -7,14 +7,7 @@ from collections.abc import Sequence
 
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.advice import model_update
-from pyserini_repbert.commands.command import (
-    add_corpus_form,
-    parser,
-    positive_int,
-    precision,
-    progress,
-    zero_or_more,
-)
+from pyserini_repbert.commands.command import add_corpus_form, parser, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.commands.index_epic import WEIGHTS
 from pyserini_repbert.commands.output_files import parsed

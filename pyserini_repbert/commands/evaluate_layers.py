@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.advice import model_update
@@ -66,10 +67,7 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
         checkpoint = open_checkpoint(path, 'rerankers')
         all_layers = range(1, BertConfig.from_dict(checkpoint.config).num_hidden_layers + 1)
         layers = sorted(set(options.layers or all_layers))
-
-        def reranker_of(n_layers: int, checkpoint=checkpoint) -> CedrReranker:  # type: ignore[no-untyped-def]
-            return CedrReranker(checkpoint, options.device, precision(options), options.max_length, n_layers)
-
+        reranker_of = partial(CedrReranker, checkpoint, options.device, precision(options), options.max_length)
         with progress(len(layers) * sum(map(len, lists)), name, 'documents', options.quiet) as bar:
             update = model_update(bar.update, options)
             found[name] = layer_curve(reranker_of, layers, queries, lists, qrels, measures, update)

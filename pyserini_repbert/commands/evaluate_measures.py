@@ -96,7 +96,9 @@ def _print_tables(
     measures = list(found[baseline].means)
     rows = [[name, *(f'{value:.4f}' for value in evaluation.means.values())] for name, evaluation in found.items()]
     print(markdown(['run', *measures], rows))
-    print(f'\nOver {n_judged} judged topics.', *_missing(found))
+    missing = {name: len(evaluation.without_hits) for name, evaluation in found.items() if evaluation.without_hits}
+    notes = [f'{name} has no hits for {count} of them, which count 0.' for name, count in missing.items()]
+    print(f'\nOver {n_judged} judged topics.', *notes)
     if tests:
         header = ['run', 'measure', 'difference', 't', 'p', 'better', 'equal', 'worse']
         rows = [
@@ -107,12 +109,6 @@ def _print_tables(
         ]
         print(f'\nAgainst {baseline} (paired t-test, two-sided, p not corrected for several comparisons):\n')
         print(markdown(header, rows))
-
-
-def _missing(found: dict[str, Evaluation]) -> Iterator[str]:
-    for name, evaluation in found.items():
-        if evaluation.without_hits:
-            yield f'{name} has no hits for {len(evaluation.without_hits)} of them, which count 0.'
 
 
 def _as_json(

@@ -69,9 +69,9 @@ def main(arguments: list[str]) -> int | None:
     forbid_downloads(options.offline)
     settings = _settings(options)
     if options.mcp == 'stdio':
-        from pyserini_repbert.serve.mcp import run_stdio
+        from pyserini_repbert.serve.mcp import make_mcp
 
-        run_stdio(settings)
+        make_mcp(settings).run('stdio', show_banner=False)
         return 0
     from pyserini_repbert.serve.app import create_app
     from pyserini_repbert.serve.running import listening, run

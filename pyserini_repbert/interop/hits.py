@@ -27,9 +27,7 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
     """
     hits = searcher.search(query, k=k)
     ranking = Ranking(
-        (hit.docid for hit in hits),
-        (float(hit.score) for hit in hits),
-        (getattr(hit, 'text', None) for hit in hits),
+        (hit.docid for hit in hits), (float(hit.score) for hit in hits), (getattr(hit, 'text', None) for hit in hits)
     )
     lacking = [hit.docid for hit in ranking if hit.text is None]
     source: Any = getattr(searcher, 'texts', None) if texts is None else texts

@@ -166,8 +166,3 @@ def make_mcp(settings: ServeSettings) -> FastMCP:
     mcp = FastMCP('pyserini_repbert', version=__version__, lifespan=lifespan)
     add_tools(mcp, service)
     return mcp
-
-
-def run_stdio(settings: ServeSettings) -> None:
-    """Answer MCP messages on stdin and stdout until stdin ends."""
-    make_mcp(settings).run('stdio', show_banner=False)

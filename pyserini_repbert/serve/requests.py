@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, get_origin
 
 from fastapi import Request
@@ -15,6 +15,9 @@ from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.settings import Limits
 
+Progress = dict[
+    str, list[tuple[str, int, int]]
+]  # by request: stage, inputs done, inputs in all
 _Result = TypeVar('_Result')
 _ASKED_AGAIN = 0.25  # seconds between looks whether a client is still there
 
@@ -46,28 +49,15 @@ def _query_parameters(request: Request) -> Sequence[Any]:
     return found
 
 
-class Progress:
-    """How far the stages of requests are, by request id, while they run."""
+def teller(progress: Progress, request: Request) -> Callable[[str, int, int], None]:
+    """The callback for a request's stages; what it is told once the request has ended is forgotten."""
 
-    def __init__(self) -> None:
-        self._now: dict[str, list[tuple[str, int, int]]] = {}
+    now = progress[request.state.request_id] = []
 
-    def teller(self, request_id: str) -> Any:
-        """The callback for a request's stages; what it is told once the request has ended is forgotten."""
-        now = self._now[request_id] = []
+    def tell(stage: str, done: int, total: int) -> None:
+        now[:] = [(stage, done, total)]
 
-        def tell(stage: str, done: int, total: int) -> None:
-            now[:] = [(stage, done, total)]
-
-        return tell
-
-    def end(self, request_id: str) -> None:
-        """Forget a request."""
-        self._now.pop(request_id, None)
-
-    def of(self, request_id: str) -> tuple[str, int, int] | None:
-        """(stage, inputs done, inputs in all), None for a request that is not in a stage."""
-        return next(iter(self._now.get(request_id, ())), None)
+    return tell
 
 
 async def while_there(request: Request, work: Awaitable[_Result], progress: Progress) -> _Result:
@@ -84,7 +74,7 @@ async def while_there(request: Request, work: Awaitable[_Result], progress: Prog
                 raise ClientDisconnect
     finally:
         task.cancel()
-        progress.end(request.state.request_id)
+        progress.pop(request.state.request_id, None)
 
 
 def hits_of(body: Any, limits: Limits) -> int:

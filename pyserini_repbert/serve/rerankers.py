@@ -29,33 +29,16 @@ _OPTIONS = {'duobert': ('method', 'samples', 'seed')}  # what a client may set; 
 _MATRICES = 64  # of compared pairs that are kept
 
 
-class PairMemory:
-    """The pair matrices of the last queries, so that another aggregation, or a look at one, takes no inference."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Matrix] = OrderedDict()
-
-    def find(self, key: str, needed: NDArray[np.bool_]) -> Matrix | None:
-        """The matrix, where all the pairs that are needed were compared."""
-        matrix = self._kept.get(key)
-        if matrix is None or np.isnan(matrix[needed]).any():
-            return None
-        self._kept.move_to_end(key)
-        return matrix
-
-    def keep(self, key: str, matrix: Matrix) -> None:
-        """Keep a matrix, and drop the oldest if there are too many."""
-        self._kept[key] = matrix
-        self._kept.move_to_end(key)
-        if len(self._kept) > _MATRICES:
-            self._kept.popitem(last=False)
-
-
 class RememberingDuoBert(Reranker):
-    """duoBERT that compares a pair of a query only once, as long as the matrix is kept."""
+    """duoBERT that compares a pair of a query only once: another aggregation, or a look at one, takes no inference.
 
-    def __init__(self, reranker: DuoBertReranker, memory: PairMemory) -> None:
-        self.reranker, self.memory = reranker, memory
+    Parameters
+    ----------
+    matrices : of the last queries, by a digest of what was compared
+    """
+
+    def __init__(self, reranker: DuoBertReranker, matrices: OrderedDict[str, Matrix]) -> None:
+        self.reranker, self.matrices = reranker, matrices
         self.name, self.precision = reranker.name, reranker.precision
 
     @property
@@ -68,7 +51,7 @@ class RememberingDuoBert(Reranker):
         other = copy.copy(self.reranker)
         other.method = checked_method(options.get('method', 'sum'), options.get('samples'))
         other.samples, other.seed = options.get('samples'), options.get('seed', 0)
-        return RememberingDuoBert(other, self.memory)
+        return RememberingDuoBert(other, self.matrices)
 
     def inferences(self, n: int) -> int:
         """The model inputs of a new list of `n` candidates."""
@@ -92,11 +75,12 @@ class RememberingDuoBert(Reranker):
         needed = sampled_pairs(len(candidates), duo.samples, sample_seed(duo.seed, query))
         compared = '\0'.join([self.name, query, *map(str, candidates.texts)])
         key = hashlib.sha256(compared.encode('utf-8', 'replace')).hexdigest()
-        matrix = self.memory.find(key, needed)
-        if matrix is None:
-            (matrix,) = duo.pair_differences([query], [candidates], [needed], on_progress)
-            self.memory.keep(key, matrix)
-        return matrix
+        if key not in self.matrices or np.isnan(self.matrices[key][needed]).any():
+            (self.matrices[key],) = duo.pair_differences([query], [candidates], [needed], on_progress)
+        self.matrices.move_to_end(key)
+        if len(self.matrices) > _MATRICES:
+            self.matrices.popitem(last=False)
+        return self.matrices[key]
 
 
 class Rerankers:
@@ -169,7 +153,7 @@ class Rerankers:
             settings = self._settings
             made = open_reranker(self._places[name], settings.device, precision=settings.precision)
             if self.systems[name] == 'duobert':
-                made = RememberingDuoBert(made, PairMemory())  # type: ignore[arg-type]
+                made = RememberingDuoBert(made, OrderedDict())  # type: ignore[arg-type]
             made.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])  # the first call is slow
             self._opened[name] = made
         return self._opened[name]

@@ -6,12 +6,13 @@ import asyncio
 import json
 import logging
 import threading
+from types import SimpleNamespace
 
 import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.serve.answers import GoneError, stopping
-from pyserini_repbert.serve.requests import Progress
+from pyserini_repbert.serve.requests import Progress, teller
 
 RERANKED = '/v1/tiny/search?query=cat&rerank=duobert@12'
 ABANDONED = [
@@ -81,14 +82,14 @@ def test_work_of_clients_that_have_gone_is_given_up(busy, caplog):
 
 
 def test_what_is_told_after_the_end_is_forgotten():
-    progress = Progress()
-    tell = progress.teller('mine')
-    assert progress.of('mine') is None
+    progress: Progress = {}
+    tell = teller(progress, SimpleNamespace(state=SimpleNamespace(request_id='mine')))
+    assert progress == {'mine': []}
     tell('monobert@9', 3, 9)
-    assert progress.of('mine') == ('monobert@9', 3, 9)
-    progress.end('mine')
+    assert progress == {'mine': [('monobert@9', 3, 9)]}
+    del progress['mine']
     tell('monobert@9', 4, 9)
-    assert progress.of('mine') is None
+    assert progress == {}
 
 
 def test_a_stage_that_nobody_waits_for_does_not_begin():

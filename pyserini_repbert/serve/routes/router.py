@@ -22,22 +22,20 @@ def make_router(service: Service) -> APIRouter:
     router = APIRouter(
         prefix='/v1', responses=RESPONSES, dependencies=[Depends(known_parameters)], redirect_slashes=False
     )
-    progress = Progress()
+    progress: Progress = {}
 
     @router.get('/indexes', summary='The indexes, and what may be asked of them', responses=gives(IndexesResponse))
     async def indexes() -> Response:
         return json_response({'api': API, 'indexes': [index_payload(service, own) for own in service.served.values()]})
 
     @router.get(
-        '/progress/{request_id}',
-        summary='How far the stages of a request are',
-        responses=gives(ProgressResponse),
+        '/progress/{request_id}', summary='How far the stages of a request are', responses=gives(ProgressResponse)
     )
     async def progressed(request_id: str) -> Response:
-        now = progress.of(request_id)
-        if now is None:
+        now = progress.get(request_id)
+        if not now:
             raise NotFoundError('no such request is being reranked now')
-        stage, done, total = now
+        ((stage, done, total),) = now
         return json_response({'api': API, 'stage': stage, 'done': done, 'total': total or None})
 
     add_searching(router, service, progress)

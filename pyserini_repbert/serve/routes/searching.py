@@ -13,7 +13,7 @@ from pyserini_repbert.pipeline.specs import parse_stage
 from pyserini_repbert.serve.answers import Ask, bm25_weights
 from pyserini_repbert.serve.explanations import SAMPLES, layers
 from pyserini_repbert.serve.payloads import API, Shown, comparison_payload, search_payload
-from pyserini_repbert.serve.requests import Progress, hits_of, json_response, while_there
+from pyserini_repbert.serve.requests import Progress, hits_of, json_response, teller, while_there
 from pyserini_repbert.serve.schemas.common import Fusion, gives
 from pyserini_repbert.serve.schemas.searching import (
     BatchRequest,
@@ -49,11 +49,7 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
     )
     rerank_of = Query([], max_length=4, description='NAME@K, or NAME@K:METHOD for duoBERT; repeatable')
 
-    @router.get(
-        '/{index}/search',
-        summary='Search an index',
-        responses=gives(SearchResponse),
-    )
+    @router.get('/{index}/search', summary='Search an index', responses=gives(SearchResponse))
     async def search(
         request: Request,
         index: str = index_of,
@@ -80,7 +76,7 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         )
         ask = _ask(query, hits, pipeline, k1, b)
         own = service.index(index)
-        tell = progress.teller(request.state.request_id) if ask.stages else None
+        tell = teller(progress, request) if ask.stages else None
         answering = service.search(index, ask, tell)
         answer = await (while_there(request, answering, progress) if ask.stages else answering)
         payload = await search_payload(own, answer, Shown(parse, max_doc_length, provenance, display))
@@ -130,7 +126,7 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         if len(set(docid)) < len(docid):
             raise InputError('a docid was given twice: give each once')
         options = {'top': top, 'samples': samples, 'seed': seed, 'layers': layers(layer) if layer else None}
-        tell = progress.teller(request.state.request_id)
+        tell = teller(progress, request)
         found = await while_there(request, service.explain(index, model, query, docid, options, tell), progress)
         return json_response({'api': API, 'index': index, **found})
 
@@ -152,7 +148,7 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         own = service.index(index)
         asks = [_ask(body.query, hits_of(body, limits), side) for side in (body.a, body.b)]
 
-        tell = progress.teller(request.state.request_id)
+        tell = teller(progress, request)
 
         async def both() -> list[Any]:
             return [await service.search(index, ask, tell) for ask in asks]
