@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends
+from typing import Any
+
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response
 
-from pyserini_repbert.serve.payloads import API, index_payload
+from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.serve.documents import document
+from pyserini_repbert.serve.payloads import API, display_payload, index_payload, topics_payload
 from pyserini_repbert.serve.refusals import NotFoundError
-from pyserini_repbert.serve.requests import Progress, json_response, known_parameters
-from pyserini_repbert.serve.routes.runs import add_runs
+from pyserini_repbert.serve.requests import Progress, hits_of, json_response, known_parameters
 from pyserini_repbert.serve.routes.searching import add_searching
-from pyserini_repbert.serve.routes.stored import add_stored
 from pyserini_repbert.serve.schemas.common import RESPONSES, gives
+from pyserini_repbert.serve.schemas.runs import EvaluateRequest, EvaluateResponse, FuseRequest, FuseResponse
 from pyserini_repbert.serve.schemas.searching import ProgressResponse
-from pyserini_repbert.serve.schemas.stored import IndexesResponse
+from pyserini_repbert.serve.schemas.stored import (
+    DocumentResponse,
+    IndexesResponse,
+    IndexResponse,
+    QrelsResponse,
+    TopicsResponse,
+)
 from pyserini_repbert.serve.service import Service
+from pyserini_repbert.serve.uploads import evaluated, fused, judgments, named_runs
 
 
 def make_router(service: Service) -> APIRouter:
@@ -39,6 +49,84 @@ def make_router(service: Service) -> APIRouter:
         return json_response({'api': API, 'stage': stage, 'done': done, 'total': total or None})
 
     add_searching(router, service, progress)
-    add_stored(router, service)
-    add_runs(router, service)
+    _add_stored(router, service)
+    _add_runs(router, service)
     return router
+
+
+def _add_stored(router: APIRouter, service: Service) -> None:
+    """The addresses of what an index holds."""
+    limits = service.settings.limits
+    index_of = Path(description='name of an index, see /v1/indexes')
+
+    @router.get('/{index}', summary='What may be asked of an index', responses=gives(IndexResponse))
+    async def about(index: str = index_of) -> Response:
+        return json_response({'api': API, **index_payload(service, service.index(index))})
+
+    @router.get('/{index}/doc/{docid:path}', summary='A document', responses=gives(DocumentResponse))
+    async def doc(
+        index: str = index_of,
+        docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
+        parse: bool = True,
+        max_doc_length: int | None = Query(None, ge=1),
+        display: bool = Query(False, description='also the passage mended for reading'),
+        query: str = Query('', max_length=limits.query_characters, description='with display: the words to be marked'),
+    ) -> Response:
+        if max_doc_length is not None and not parse:
+            raise InputError("'max_doc_length' requires parse=true")
+        raw = await service.raw(index, docid)
+        payload = {'api': API, 'index': index, 'docid': docid, 'doc': document(raw, parse, max_doc_length)}
+        if display:
+            (text,) = await service.index(index).texts([docid])
+            payload['display'] = display_payload(query, text)
+        return json_response(payload)
+
+    @router.get('/{index}/topics', summary='Questions on an index', responses=gives(TopicsResponse))
+    async def topics(
+        index: str = index_of,
+        like: str = Query('', max_length=200, description='a part of the question'),
+        limit: int = Query(20, ge=1, le=1000),
+    ) -> Response:
+        return json_response(topics_payload(service.index(index), like, limit))
+
+    @router.get('/{index}/qrels/{qid:path}', summary='The judgments of a topic', responses=gives(QrelsResponse))
+    async def qrels(index: str = index_of, qid: str = Path()) -> Response:
+        own = service.index(index)
+        grades, topic = own.grades(qid), own.topics.get(qid)
+        text = None if topic is None else topic.text
+        return json_response({'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades})
+
+
+def _add_runs(router: APIRouter, service: Service) -> None:
+    """The addresses that take runs."""
+    limits = service.settings.limits
+
+    @router.post('/fuse', summary='Fuse runs', responses=gives(FuseResponse))
+    async def fuse(request: FuseRequest) -> Response:
+        def work() -> dict[str, Any]:
+            runs = named_runs(request.runs, limits)
+            hits = hits_of(request, limits)
+            if hits > limits.hits:
+                raise InputError(f'{hits} hits were asked for, expected at most {limits.hits}')
+            return fused(runs, request.method, hits, request.alpha, request.rrf_k, request.provenance)
+
+        return json_response({'api': API, **await service.lanes.files.call(work)})
+
+    @router.post('/evaluate', summary='Evaluate runs', responses=gives(EvaluateResponse))
+    async def evaluate(request: EvaluateRequest) -> Response:
+        if (request.index is None) == (request.qrels is None):
+            raise InputError("judgments come from one place: give 'qrels', or an 'index' of this service")
+        index = None if request.index is None else service.index(request.index)
+        if index is not None and not index.qrels:
+            raise NotFoundError(f"index '{index.alias}' has no judgments")
+
+        def work() -> dict[str, Any]:
+            qrels = index.qrels if index is not None else judgments(request.qrels or '')
+            texts = {} if index is None else {qid: query.text for qid, query in index.topics.items()}
+            runs = named_runs(request.runs, limits)
+            try:
+                return evaluated(runs, qrels, request.measures, texts, request.show)
+            except UnknownNameError as error:  # of a measure: it is in the body, not in the address
+                raise InputError(str(error)) from error
+
+        return json_response({'api': API, **await service.lanes.files.call(work)})
