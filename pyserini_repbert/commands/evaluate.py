@@ -9,7 +9,7 @@ SUBCOMMANDS = {  # the first word -> the module and the function of its command
     'fusion-table': ('evaluate_depths', 'fusion_table_main'),
     'consistency': ('evaluate_depths', 'consistency_main'),
     'recall-depth': ('evaluate_depths', 'recall_depth_main'),
-    'tune-cutoff': ('evaluate_cutoff', 'main'),
+    'tune-cutoff': ('evaluate_depths', 'tune_cutoff_main'),
     'epic-values': ('evaluate_epic_values', 'main'),
     'epic-pruning': ('evaluate_epic_pruning', 'main'),
     'rerank-depth': ('evaluate_depths', 'rerank_depth_main'),

@@ -1,4 +1,7 @@
-"""The commands `evaluate fusion-table`, `consistency`, `recall-depth`, `rerank-depth`: a table, CSV and a plot each."""
+"""The commands `evaluate fusion-table`, `consistency`, `recall-depth`, `rerank-depth` and `tune-cutoff`.
+
+Each prints, and writes a CSV file and a plot where they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
-from pyserini_repbert.commands.output_files import add_value_files, parsed
+from pyserini_repbert.commands.output_files import add_value_files, parsed, write_values
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
 
@@ -95,7 +98,7 @@ def rerank_depth_main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.rerank_depth import rerank_at_depths, unscored
-    from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
+    from pyserini_repbert.evaluate.tables import markdown, percent
     from pyserini_repbert.formats.runs import read_run
 
     if len(options.reranked) != len(options.runs):
@@ -110,39 +113,57 @@ def rerank_depth_main(arguments: Sequence[str]) -> None:
         found[name] = rerank_at_depths(run, reranked, qrels, measures, options.depths)
         if count := unscored(run, reranked, qrels, max(options.depths)):
             notes.append(f'{count} hits of {name} have no score in {path}: they stay below those that have one.')
-    names = list(found)
-    for measure in (named.name for named in measures):
+    panels = {m.name: {n: {d: own[d][m.name] for d in own} for n, own in found.items()} for m in measures}
+    for measure, runs in panels.items():
         cells = []
         for depth in options.depths:
-            values = [found[name][depth][measure] for name in names]
+            values = [own[depth] for own in runs.values()]
             texts = [f'{v:.3f}' + (f' ({percent(v, values[0])})' if j else '') for j, v in enumerate(values)]
             cells.append([str(depth), *_bold_best(texts, values)])
-        print(markdown([f'{measure} at depth', *names], cells), end='\n\n')
+        print(markdown([f'{measure} at depth', *runs], cells), end='\n\n')
     for note in notes:
         print(note)
-    if options.csv:
-        flat = [
-            (measure.name, name, depth, f'{found[name][depth][measure.name]:.6f}')
-            for measure in measures
-            for name in names
-            for depth in options.depths
-        ]
-        write_csv(options.csv, ['measure', 'run', 'depth', 'value'], flat)
+    write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
     if options.plot:
-        panels = {m.name: {n: {d: found[n][d][m.name] for d in options.depths} for n in names} for m in measures}
         plot_lines(options.plot, panels, 'reranked hits')
+
+
+def tune_cutoff_main(arguments: Sequence[str]) -> None:
+    """Try every cut-off of a reranking, and print the best."""
+    made = _parser('tune-cutoff', 'How many hits of a first stage to rerank: the best on validation topics.')
+    made.add_argument('--run', required=True, help="the first stage's run file")
+    made.add_argument('--reranked', required=True, help='its hits with the scores of the reranker')
+    made.add_argument('--qrels', required=True, help='judgments of the validation topics: a file or a name')
+    made.add_argument('--measure', default='MRR@10', help="in ir_measures' form")
+    made.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
+    made.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
+    options = parsed(made, arguments)
+    from pyserini_repbert.evaluate.measures import parse_measures
+    from pyserini_repbert.evaluate.plots import plot_lines
+    from pyserini_repbert.evaluate.studies.cutoff import tune_cutoff
+    from pyserini_repbert.formats.runs import read_run
+
+    (measure,) = parse_measures([options.measure])
+    qrels = load_qrels(options.qrels)
+    first, reranked = read_run(options.run), read_run(options.reranked)
+    deepest = max(len(ranking.docids) for ranking in first.values())
+    cutoffs = options.cutoffs or range(min(options.max, deepest) + 1)
+    found = tune_cutoff(first, reranked, qrels, measure, cutoffs)
+    print(f'best cut-off {found.best}: {measure.name} {found.values[found.best]:.4f}', end='')
+    print(f' (without reranking {found.values[0]:.4f})' if 0 in found.values else '')
+    write_values(options.csv, ['cutoff', measure.name], found.values)
+    if options.plot:
+        plot_lines(options.plot, {measure.name: {'reranked': found.values}}, 'reranked hits')
 
 
 def _show_by_depth(options: argparse.Namespace, what: str, found: Mapping[str, Mapping[int, float]]) -> None:
     from pyserini_repbert.evaluate.plots import plot_lines
-    from pyserini_repbert.evaluate.tables import markdown, write_csv
+    from pyserini_repbert.evaluate.tables import markdown
 
     depths = [str(depth) for depth in next(iter(found.values()))]
     rows = [[name, *(f'{value:.3f}' for value in values.values())] for name, values in found.items()]
     print(markdown([what, *(f'@{depth}' for depth in depths)], rows))
-    if options.csv:
-        flat = [(name, depth, f'{value:.6f}') for name, values in found.items() for depth, value in values.items()]
-        write_csv(options.csv, ['run', 'depth', what.replace(' ', '_')], flat)
+    write_values(options.csv, ['run', 'depth', what.replace(' ', '_')], found)
     if options.plot:
         plot_lines(options.plot, {what: found}, 'depth')
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.output_files import parsed
+from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
 
 _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
 
@@ -53,15 +53,13 @@ def join_main(arguments: Sequence[str]) -> None:
     made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help="each fold's test run, in their order")
     made.add_argument('--topics', help='check that the folds cover these topics')
     made.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
-    made.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
-    made.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
+    add_run_form(made)
     options = parsed(made, arguments)
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
-    from pyserini_repbert.formats.runs import check_format, default_tag, read_run, write_run
+    from pyserini_repbert.formats.runs import read_run, write_run
     from pyserini_repbert.names.topics import load_topics
 
-    tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, tag)
+    tag = run_tag(options)
     folds = read_folds(options.folds)
     if options.topics:
         check_cover(folds, [query.qid for query in load_topics(options.topics)])

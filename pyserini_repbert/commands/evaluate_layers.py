@@ -17,7 +17,7 @@ from pyserini_repbert.commands.command import (
     progress,
 )
 from pyserini_repbert.commands.evaluate_measures import named_paths
-from pyserini_repbert.commands.output_files import parsed
+from pyserini_repbert.commands.output_files import parsed, write_values
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.names.topics import load_qrels
@@ -49,7 +49,7 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.layers import by_measure, layer_curve
-    from pyserini_repbert.evaluate.tables import markdown, write_csv
+    from pyserini_repbert.evaluate.tables import markdown
     from pyserini_repbert.models.bert_config import BertConfig
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.names.topics import load_topics
@@ -78,14 +78,7 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
         for n, result in curve.items()
     ]
     print(markdown(['model', 'layers', *panels], rows), end='\n\n')
-    if options.csv:
-        flat = [
-            (label, name, n, f'{value:.6f}')
-            for label, series in panels.items()
-            for name, values in series.items()
-            for n, value in values.items()
-        ]
-        write_csv(options.csv, ['measure', 'model', 'layers', 'value'], flat)
+    write_values(options.csv, ['measure', 'model', 'layers', 'value'], panels)
     if options.plot:
         plot_lines(options.plot, panels, 'layers', logarithmic=False)
 
@@ -93,7 +86,7 @@ def _layers(options: argparse.Namespace, models: Mapping[str, str]) -> None:
 def _lengths(options: argparse.Namespace, models: Mapping[str, str]) -> None:
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.layers import length_rates
-    from pyserini_repbert.evaluate.tables import markdown, write_csv
+    from pyserini_repbert.evaluate.tables import markdown
     from pyserini_repbert.rerank.cedr import CedrReranker
 
     longest = max(options.max_length or 0, *options.lengths)
@@ -105,9 +98,7 @@ def _lengths(options: argparse.Namespace, models: Mapping[str, str]) -> None:
             bar.update()
     header = ['documents/s at length', *map(str, options.lengths)]
     print(markdown(header, [[name, *(f'{rate:.1f}' for rate in own.values())] for name, own in rates.items()]))
-    if options.csv_lengths:
-        flat = [(name, length, f'{rate:.6f}') for name, own in rates.items() for length, rate in own.items()]
-        write_csv(options.csv_lengths, ['model', 'length', 'documents_per_second'], flat)
+    write_values(options.csv_lengths, ['model', 'length', 'documents_per_second'], rates)
     if options.plot_lengths:
         plot_lines(options.plot_lengths, {'documents/s': rates}, 'document length (wordpieces)', logarithmic=False)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser, progress, zero_or_more
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance, check_scores, formula
-from pyserini_repbert.commands.output_files import parsed
+from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
 from pyserini_repbert.garbage import no_collection
 
 if TYPE_CHECKING:
@@ -29,11 +29,9 @@ def main(arguments: list[str]) -> None:
         tune(arguments[1:])
         return
     options = parsed(_parser(), arguments)
-    from pyserini_repbert.formats.runs import check_format, default_tag
     from pyserini_repbert.fusion.methods import combiner
 
-    options.tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, options.tag)
+    options.tag = run_tag(options)
     check_provenance(options.provenance)
     alpha, rrf_k = formula(options.method, options)
     check_scores(options.method, options.runs)
@@ -111,8 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     add_formula_arguments(made)
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
-    made.add_argument('--output-format', default='trec', choices=['trec', 'msmarco'], help='format to write')
-    made.add_argument('--tag', '--runtag', help="the run's tag (default: from the name of the output)")
+    add_run_form(made)
     made.add_argument(
         '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
@@ -32,6 +33,37 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
 
         require_matplotlib()
     return options
+
+
+def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:
+    """Write the file of --csv where one is given: a row for each number in nested mappings, its keys in front."""
+    from pyserini_repbert.evaluate.tables import write_csv
+
+    if path:
+        write_csv(path, header, _rows(values))
+
+
+def _rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
+    for key, own in values.items():
+        if isinstance(own, Mapping):
+            yield from ((key, *row) for row in _rows(own))
+        else:
+            yield key, f'{own:.6f}'
+
+
+def add_run_form(parser: argparse.ArgumentParser) -> None:
+    """--output-format and --tag of a command that writes a run, for `run_tag`."""
+    parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
+    parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
+
+
+def run_tag(options: argparse.Namespace) -> str:
+    """The tag of the run that a command writes. Raises InputError for one that the run's format cannot have."""
+    from pyserini_repbert.formats.runs import check_format, default_tag
+
+    tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, tag)
+    return tag
 
 
 def check_files(options: argparse.Namespace) -> None:

@@ -29,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(needs_of(*pair))]
     fetched = [need for need in wanted.values() if need.is_fetched]
     _list(fetched, [need for need in everything.values() if not need.is_fetched], options.budget)
-    print(f'{_conditions(len(reached))} can be run then, {len(beyond)} never: something of them was not published')
+    conditions = f'{len(reached)} condition{"" if len(reached) == 1 else "s"}'
+    print(f'{conditions} can be run then, {len(beyond)} never: something of them was not published')
     if options.dry_run or not fetched:
         return 0
     forbid_downloads(options.offline)
@@ -57,10 +58,6 @@ def fetch_listed(needs: Sequence[Need], quiet: bool) -> int:
         print(f'{resource.name} ({resource.what}): {" ".join(outcome.problem.split())}')
     print(f'{len(outcomes) - len(failed)} of {len(outcomes)} resources are here now')
     return len(failed)
-
-
-def _conditions(count: int) -> str:
-    return f'{count} condition{"" if count == 1 else "s"}'
 
 
 def _list(fetched: Sequence[Need], others: Sequence[Need], budget: int | None) -> None:

@@ -43,12 +43,12 @@ def all_files() -> list[str]:
     return sorted(str(path) for path in Path(FOLDER).glob('*.yaml'))
 
 
-def chosen_work(options: argparse.Namespace, version: str = '') -> list[tuple[Condition, Workspace]]:
+def chosen_work(options: argparse.Namespace) -> list[tuple[Condition, Workspace]]:
     """The conditions of `add_choice`, in the files' order."""
-    return [pair for _, pairs in read_work(options.files or all_files(), options, version) for pair in pairs]
+    return [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
 
 
-def read_work(paths: Sequence[str], options: argparse.Namespace, version: str) -> Work:
+def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> Work:
     """The regressions of these files with their chosen conditions.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
-from pyserini_repbert.commands.output_files import parsed
+from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -20,8 +20,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--run', help='the run file of the first stage')
     parser.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
     parser.add_argument('--output', required=True, help='the run file to write')
-    parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
-    parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
+    add_run_form(parser)
     parser.add_argument('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
     parser.add_argument('--ray', metavar='ADDRESS', help="rerank on a Ray cluster: HOST:PORT, or 'auto'")
@@ -89,11 +88,9 @@ def main(arguments: list[str]) -> int | None:
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.formats.runs import check_format, default_tag
 
     forbid_downloads(options.offline)
-    tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, tag)
+    tag = run_tag(options)
     if options.from_pairs:
         if options.stages or options.run:
             raise command.usage('--from-pairs needs no --run and no --reranker')

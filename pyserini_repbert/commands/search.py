@@ -13,7 +13,7 @@ from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance
-from pyserini_repbert.commands.output_files import check_files
+from pyserini_repbert.commands.output_files import add_run_form, check_files, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update
 from pyserini_repbert.commands.search_request import check_request, request_of
 
@@ -77,11 +77,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     parser.add_argument('--output', help='the run file to write, with --topics')
-    parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
+    add_run_form(parser)
     parser.add_argument(
         '--remove-duplicates', action='store_true', help='of a docid that an index has twice, keep the best hit'
     )
-    parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
     command.add_threads(parser)
     parser.add_argument('--batch-size', type=command.positive_int, default=512, help='topics searched together')
@@ -116,13 +115,11 @@ def main(arguments: list[str]) -> int | None:
     check_files(options)
     check_provenance(options.provenance)
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.formats.runs import check_format, default_tag
 
     forbid_downloads(options.offline)
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     if options.topics:
-        options.tag = options.tag or default_tag(options.output)
-        check_format(options.output_format, options.tag)
+        options.tag = run_tag(options)
     check_request(options)
     with contextlib.ExitStack() as held:
         if options.sparse:

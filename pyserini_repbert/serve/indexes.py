@@ -71,7 +71,8 @@ class ServedIndex:
                 self._sparse.add_epic(self.settings.place)
             else:
                 self._sparse.add(self.settings, self.settings.sparse, lucene=True)
-            await self._lanes.java.call(self._open_stored)
+            self._store = await self._lanes.java.call(self._sparse.searcher, self._sparse.names[0])
+            self.passages = self._store.size
         if base is not None:
             self._sparse.add(base.settings, self.settings.sparse, lucene=True)
             self._store = base._store
@@ -126,10 +127,6 @@ class ServedIndex:
     def close(self) -> None:
         """Let the workers of a cluster go."""
         self._cluster.close()
-
-    def _open_stored(self) -> None:
-        self._store = self._sparse.searcher(self._sparse.names[0])
-        self.passages = self._store.size
 
     def _read_judgments(self) -> None:
         from pyserini_repbert.names.topics import load_qrels, load_topics

@@ -206,10 +206,6 @@ def _system(place: str) -> str:
     if entry is not None:
         return str(entry.values['ranking']['system'])
     if not Path(place).is_dir():
-        raise _nowhere(place)
+        near = catalog.did_you_mean(place, catalog.entries('rerankers'))
+        raise UnknownNameError(f"reranker '{place}' is neither one of the catalog nor a folder{near}")
     return system_of(place) or 'monobert'
-
-
-def _nowhere(name: str) -> UnknownNameError:
-    near = catalog.did_you_mean(name, catalog.entries('rerankers'))
-    return UnknownNameError(f"reranker '{name}' is neither one of the catalog nor a folder{near}")
