@@ -113,13 +113,13 @@ class Service:
         """
         index, limits = self.index(alias), self.settings.limits
         ask = checked(Ask(query, min(Ask.hits, limits.hits), stages=(spec,)), index, self.rerankers, limits)
-        if len(set(docids)) < len(docids):
-            raise InputError('a docid was given twice: give each once')
         async with self._in_time(True):
             hits = await self._with_texts(index, docids)
             return await self._answerer.reranked(ask, hits, [], [], None)
 
     async def _with_texts(self, index: ServedIndex, docids: Sequence[str]) -> Ranking:
+        if len(set(docids)) < len(docids):
+            raise InputError('a docid was given twice: give each once')
         texts = await index.texts(docids)
         for docid, text in zip(docids, texts, strict=True):
             if text is None:

@@ -123,8 +123,6 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         samples: int = Query(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'"),
         seed: int = Query(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'"),
     ) -> Response:
-        if len(set(docid)) < len(docid):
-            raise InputError('a docid was given twice: give each once')
         options = {'top': top, 'samples': samples, 'seed': seed, 'layers': layers(layer) if layer else None}
         tell = teller(progress, request)
         found = await while_there(request, service.explain(index, model, query, docid, options, tell), progress)
