@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     predictions = arguments.predictions
     if predictions is not None and len(predictions) == 1:
         predictions = predictions[0]
-    with progress(None, 'indexing', 'passages', getattr(arguments, 'quiet', False)) as bar:
+    with progress(None, 'indexing', 'passages', arguments.quiet) as bar:
         count = build_lucene_index(
             corpus,
             arguments.output,

@@ -53,6 +53,12 @@ def _column(loader: Any, name: str) -> list[str]:
     return [value for batch in loader for value in batch.get(name, ())]
 
 
+def _texts(given: Any, task_metadata: Any, kind: PromptType, num_proc: int | None) -> list[str]:
+    """The texts of a task's queries or passages, as mteb joins them."""
+    loader = create_dataloader(given, task_metadata=task_metadata, prompt_type=kind, num_proc=num_proc)
+    return _column(loader, 'text')
+
+
 class _TaskCorpus(Corpus):
     """A task's corpus."""
 
@@ -118,10 +124,7 @@ class _Search(ABC):
 
     def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
         """Index a task's corpus in place of the one before. Raises InputError for a docid with white space."""
-        loader = create_dataloader(
-            corpus, task_metadata=task_metadata, prompt_type=PromptType.document, num_proc=num_proc
-        )
-        texts = _column(loader, 'text')
+        texts = _texts(corpus, task_metadata, PromptType.document, num_proc)
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
         passages = _TaskCorpus(task_metadata.name, list(corpus['id']), texts)
@@ -138,10 +141,7 @@ class _Search(ABC):
         **_: Any,
     ) -> dict[str, dict[str, float]]:
         """{qid: {docid: score}}, best first, at most `top_k`; of `top_ranked[qid]` only, where that is given."""
-        loader = create_dataloader(
-            queries, task_metadata=task_metadata, prompt_type=PromptType.query, num_proc=num_proc
-        )
-        qids, texts = list(queries['id']), _column(loader, 'text')
+        qids, texts = list(queries['id']), _texts(queries, task_metadata, PromptType.query, num_proc)
         if top_ranked is None:
             run = run_of(self._searcher, texts, qids, top_k)
         else:

@@ -141,7 +141,7 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
 class Answerer:
     """Answers queries with a service's lanes and rerankers."""
 
-    def __init__(self, lanes: Lanes, rerankers: Rerankers, on_step: Callable[[Step], object] | None = None) -> None:
+    def __init__(self, lanes: Lanes, rerankers: Rerankers, on_step: Callable[[Step], object]) -> None:
         self._lanes, self._rerankers, self._on_step = lanes, rerankers, on_step
 
     async def answer(self, ask: Ask, index: ServedIndex, tell: Tell | None = None) -> Answer:
@@ -209,8 +209,7 @@ class Answerer:
 
     def _note(self, steps: list[Step], step: Step) -> None:
         steps.append(step)
-        if self._on_step is not None:
-            self._on_step(step)
+        self._on_step(step)
 
 
 def stopping(gone: Sequence[bool], name: str, total: int, tell: Tell | None) -> Callable[[int], None]:

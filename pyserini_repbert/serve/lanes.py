@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from pyserini_repbert.serve.refusals import OverloadedError
@@ -48,7 +49,7 @@ class Lane:
         waiting: int,
         window: float = 0.0,
         together: int = 1,
-        on_batch: Callable[[int], object] | None = None,
+        on_batch: Callable[[int], object] = lambda size: None,
     ) -> None:
         self.name, self.window, self.together = name, window, together
         self._most, self._on_batch = waiting, on_batch
@@ -149,8 +150,7 @@ class Lane:
     async def _done(self, jobs: list[_Job]) -> None:
         if not jobs:
             return
-        if self._on_batch is not None:
-            self._on_batch(len(jobs))
+        self._on_batch(len(jobs))
         loop = asyncio.get_running_loop()
         try:
             results = await loop.run_in_executor(self._thread, _results, jobs[0].run, [job.given for job in jobs])
@@ -169,17 +169,14 @@ class Lane:
 class Lanes:
     """The lanes of a service: `dense`, `java`, `rerank`, and `files` for passages and uploads."""
 
-    def __init__(self, settings: ServeSettings, on_batch: Any = None) -> None:
-        waiting, window, together = settings.limits.waiting, settings.window, settings.together
+    def __init__(self, settings: ServeSettings, on_batch: Callable[[str, int], object]) -> None:
+        def lane(name: str, window: float, together: int) -> Lane:
+            return Lane(name, settings.limits.waiting, window, together, partial(on_batch, name))
 
-        def lane(name: str, window: float = 0.0, together: int = 1) -> Lane:
-            note = None if on_batch is None else lambda size: on_batch(name, size)
-            return Lane(name, waiting, window, together, note)
-
-        self.dense = lane('dense', window, together)
-        self.java = lane('java', 0.0, together)
-        self.rerank = lane('rerank')
-        self.files = lane('files', 0.0, together)
+        self.dense = lane('dense', settings.window, settings.together)
+        self.java = lane('java', 0.0, settings.together)
+        self.rerank = lane('rerank', 0.0, 1)
+        self.files = lane('files', 0.0, settings.together)
         self.all = (self.dense, self.java, self.rerank, self.files)
 
 

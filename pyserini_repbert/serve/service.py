@@ -42,8 +42,8 @@ class Service:
     def __init__(
         self,
         settings: ServeSettings,
-        on_batch: Callable[[str, int], object] | None = None,
-        on_step: Callable[[Step], object] | None = None,
+        on_batch: Callable[[str, int], object] = lambda lane, size: None,
+        on_step: Callable[[Step], object] = lambda step: None,
     ) -> None:
         self.settings = settings
         self.lanes = Lanes(settings, on_batch)
