@@ -18,21 +18,9 @@ from pyserini_repbert.regression.schema import FOLDER
 
 # What can move a score, the most telling first; other differences come after these.
 FACTORS = (
-    'code',
-    'pyserini',
-    'anserini',
-    'anserini jar',
-    'tokenizers',
-    'transformers',
-    'precision',
-    'ties',
-    'torch',
-    'torch blas',
-    'bfloat16',
-    'gpu',
-    'blas',
-    'threads',
-)
+    'code, pyserini, anserini, anserini jar, tokenizers, transformers, precision, ties, torch, torch blas, bfloat16, '
+    'gpu, blas, threads'
+).split(', ')
 Name = tuple[str, str]  # file and condition
 
 

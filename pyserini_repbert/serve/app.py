@@ -66,7 +66,11 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     """
     metrics = Metrics()
     service = Service(settings, metrics.batch, metrics.step)
-    tools = _tools(service) if with_mcp else None
+    tools = None
+    if with_mcp:
+        from pyserini_repbert.serve.mcp import make_tools
+
+        tools = make_tools(service).http_app(path='/mcp')  # its only route is /mcp
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -112,17 +116,6 @@ def _described(openapi: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     }
     document['security'] = [{}, {'key': []}, {'bearer': []}]
     return document
-
-
-def _tools(service: Service) -> Any:
-    """The MCP application; its only route is /mcp."""
-    from fastmcp import FastMCP
-
-    from pyserini_repbert.serve.mcp import add_tools
-
-    mcp = FastMCP('pyserini_repbert', version=__version__)
-    add_tools(mcp, service)
-    return mcp.http_app(path='/mcp')
 
 
 async def _opened(service: Service, app: FastAPI) -> None:

@@ -35,7 +35,7 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
     ----------
     raw : as stored; None where nothing is
     parse : an object without its identifier, or the value of its only other field; otherwise `raw` itself
-    most : characters of a text that are kept, where it is parsed
+    most : characters of a text that are kept, where it is parsed; None: all
     """
     if raw is None or not parse:
         return raw
@@ -50,8 +50,6 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
             if key not in _IDENTIFIERS
         }
         value = next(iter(fields.values())) if len(fields) == 1 else fields
-    if most is None:
-        return value
     if isinstance(value, str):
         return value[:most]
     if isinstance(value, dict):

@@ -34,8 +34,9 @@ _Hits = Annotated[int, Field(description='how many hits', ge=1)]
 _Scores = Annotated[dict[str, float], Field(description='{docid: score}')]
 
 
-def add_tools(mcp: FastMCP, service: Service) -> None:
-    """Register the tools of a service."""
+def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
+    """An MCP server with the tools of a service; `lifespan` is FastMCP's."""
+    mcp = FastMCP('pyserini_repbert', version=__version__, lifespan=lifespan)
 
     def tool(answer: Callable[..., Awaitable[Any]]) -> None:
         """Register a tool, whose errors on purpose are shown to its client as they are."""
@@ -150,6 +151,8 @@ def add_tools(mcp: FastMCP, service: Service) -> None:
         """Why documents are where they are: term contributions, similarity maps, pair matrices, scores."""
         return await service.explain(index, model, query, docids, {})
 
+    return mcp
+
 
 def make_mcp(settings: ServeSettings) -> FastMCP:
     """An MCP server with a service of its own, which is open while the server runs."""
@@ -163,6 +166,4 @@ def make_mcp(settings: ServeSettings) -> FastMCP:
         finally:
             await service.close()
 
-    mcp = FastMCP('pyserini_repbert', version=__version__, lifespan=lifespan)
-    add_tools(mcp, service)
-    return mcp
+    return make_tools(service, lifespan)
