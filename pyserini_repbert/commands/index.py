@@ -1,15 +1,15 @@
-"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes; check, export and share an index."""
+"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes, check an index, export it."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from pyserini_repbert.commands import (
     command,
     index_ann as ann_command,
     index_epic as epic_command,
     index_lucene as lucene_command,
+    index_sharing as sharing_command,
     recording,
 )
 
@@ -20,25 +20,17 @@ def make_parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
     check = actions.add_parser('check', help='read every file of an index and compare it with its checksum')
     export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
-    publish = actions.add_parser('publish', help='an index as two files to share')
-    for action in (check, export, publish):
+    for action in (check, export):
         action.add_argument('--index', required=True, help='an index folder or a catalog name')
         action.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
-    publish.add_argument('--name', required=True, help='by which others will search it')
-    publish.add_argument(
-        '--output', required=True, metavar='FOLDER', help='where NAME.tar.gz and NAME.json are written'
-    )
-    publish.add_argument('--description', default='', help='for the entry')
-    publish.add_argument('--url', help='where the tarball will lie; without it, others put it beside the entry')
     ann_command.add_arguments(actions.add_parser('ann', help='an approximate index for a dense bundle'))
     epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
     epic_command.add_prune_arguments(actions.add_parser('epic-prune', help='an EPIC index to a smaller one'))
     lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
-    install = actions.add_parser('install', help='an index that others published')
-    install.add_argument('entry', metavar='NAME.json', help='what index publish wrote')
-    install.add_argument('--offline', action='store_true', help='download nothing')
+    sharing_command.add_publish_arguments(actions.add_parser('publish', help='an index as two files to share'))
+    sharing_command.add_install_arguments(actions.add_parser('install', help='an index that others published'))
     for action in actions.choices.values():
         action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
     return parser
@@ -75,29 +67,6 @@ def _export(options: argparse.Namespace) -> None:
         print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
 
 
-def _publish(options: argparse.Namespace) -> None:
-    from pyserini_repbert.disk import human_size
-    from pyserini_repbert.index.sharing import publish_index, read_entry
-    from pyserini_repbert.names.indexes import existing_folder
-
-    folder = existing_folder(options.index, options.encoder)
-    with command.progress(None, 'pack', 'bytes', options.quiet) as bar:
-        made = publish_index(folder, options.output, options.name, options.description, options.url, bar.update)
-    entry = read_entry(made)
-    print(f'{made}: {entry["holds"]}, {entry["file"]} has {human_size(entry["size"])}')
-
-
-def _install(options: argparse.Namespace) -> None:
-    from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.index.sharing import install_index, read_entry
-
-    forbid_downloads(options.offline)
-    with command.progress(None, 'unpack', 'bytes', options.quiet) as bar:
-        folder = install_index(options.entry, bar.update)
-    entry = read_entry(Path(options.entry))
-    print(f'{entry["name"]}: {entry["holds"]}, in {folder}')
-
-
 _RUN = {
     'check': _check,
     'export': _export,
@@ -105,6 +74,6 @@ _RUN = {
     'epic': epic_command.run,
     'epic-prune': epic_command.run_prune,
     'lucene': lucene_command.run,
-    'publish': _publish,
-    'install': _install,
+    'publish': sharing_command.publish,
+    'install': sharing_command.install,
 }

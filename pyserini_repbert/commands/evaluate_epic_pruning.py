@@ -1,7 +1,4 @@
-"""The commands `evaluate epic-pruning` and `evaluate epic-values`.
-
-What pruning and quantising EPIC's vectors saves and costs, and the distribution of the values in them.
-"""
+"""The command `evaluate epic-pruning`: storage, latency and quality of EPIC's vectors, pruned and quantised."""
 
 from __future__ import annotations
 
@@ -13,15 +10,15 @@ from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.command import add_corpus_form, parser, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.commands.index_epic import WEIGHTS
-from pyserini_repbert.commands.output_files import add_value_files, parsed
+from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.names.topics import load_qrels
 
 _PRUNE = [0, 2000, 1000, 500, 100]
 
 
-def pruning_main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure every setting, and print one table."""
-    options = parsed(_pruning_parser(), arguments)
+    options = parsed(_parser(), arguments)
     import tempfile
     from pathlib import Path
 
@@ -66,7 +63,7 @@ def pruning_main(arguments: Sequence[str]) -> None:
         recording.write(options, options.csv, ('run', 'corpus', 'topics', 'qrels'), used_models([encoder]))
 
 
-def _pruning_parser() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     description = 'Rerank a run with pruned and quantised EPIC vectors: what that saves and costs.'
     made = parser('evaluate epic-pruning', description)
     made.add_argument('--model', required=True, help='an EPIC checkpoint: catalog name or folder')
@@ -87,28 +84,3 @@ def _pruning_parser() -> argparse.ArgumentParser:
 
 def _kept(text: str) -> int:
     return 0 if text == 'all' else zero_or_more(text)
-
-
-def values_main(arguments: Sequence[str]) -> None:
-    """EPIC Figure 2."""
-    made = parser('evaluate epic-values', "How often each value occurs in an EPIC index's vectors (EPIC Figure 2).")
-    made.add_argument('--index', required=True, help='an EPIC index; one with --prune 0 has all values')
-    add_value_files(made)
-    options = parsed(made, arguments)
-    from pyserini_repbert.evaluate.plots import plot_bars
-    from pyserini_repbert.evaluate.studies.epic_values import value_counts
-    from pyserini_repbert.evaluate.tables import markdown, write_csv
-    from pyserini_repbert.index.epic import EpicBundle
-
-    index = EpicBundle(options.index)
-    found = value_counts(index)
-    rows = [[f'{end:.1f}', f'{count:,}', f'{count / found.total:.4%}'] for end, count in found.counts.items()]
-    print(markdown(['values up to', 'count', 'share'], rows))
-    print(f'\n{found.share_up_to(0.1):.1%} of {found.total:,} values are 0.1 or below', end='')
-    print(f', among them {found.pruned:,} that the index does not keep.' if found.pruned else '.')
-    if options.csv:
-        write_csv(options.csv, ['up_to', 'count'], [(f'{end:.1f}', count) for end, count in found.counts.items()])
-    if options.plot:
-        bars = {f'{end:.1f}': float(count) for end, count in found.counts.items()}
-        title = f'{len(index):,} passages' + (f', {index.settings.prune} terms each' if index.settings.prune else '')
-        plot_bars(options.plot, {title: bars}, 'value, rounded up', 'frequency')
