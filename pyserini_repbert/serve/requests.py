@@ -15,9 +15,7 @@ from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.settings import Limits
 
-Progress = dict[
-    str, list[tuple[str, int, int]]
-]  # by request: stage, inputs done, inputs in all
+Progress = dict[str, list[tuple[str, int, int]]]  # by request: stage, inputs done, inputs in all
 _Result = TypeVar('_Result')
 _ASKED_AGAIN = 0.25  # seconds between looks whether a client is still there
 
