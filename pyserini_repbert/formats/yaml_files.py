@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file, open_binary
@@ -47,6 +47,21 @@ class YamlFile:
     def error(self, message: str, *keys: str | int) -> InputError:
         """An error about the entry at `keys`, with file and line."""
         return InputError.at(self.path, self.line(*keys), message)
+
+
+class Place(NamedTuple):
+    """Where something stands in a YAML file: at `keys`, names and positions from the root."""
+
+    file: YamlFile
+    keys: tuple[str | int, ...] = ()
+
+    def error(self, message: str, *keys: str | int) -> InputError:
+        """An error about it, or about what is at `keys` below it."""
+        return self.file.error(message, *self.keys, *keys)
+
+    def below(self, *keys: str | int) -> Place:
+        """The place at `keys` below it."""
+        return Place(self.file, (*self.keys, *keys))
 
 
 def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:

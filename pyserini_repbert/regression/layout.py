@@ -5,49 +5,57 @@ Values are checked as they are written: a number is text here too, and `{names}`
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import contextlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.formats.identifiers import has_surrogates
-from pyserini_repbert.formats.yaml_files import YamlFile
+from pyserini_repbert.formats.yaml_files import Place, YamlFile, read_nodes
 from pyserini_repbert.numerals import decimal
+from pyserini_repbert.regression.schema import replaced
+
+# What `unpack` may begin with, and whether a pattern of members follows; `fetching.unpacking` does it.
+UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
+_MD5, _SHA256 = re.compile('[0-9a-f]{32}'), re.compile('[0-9a-f]{64}')
 
 
-def _text(given: object) -> object:
-    if not isinstance(given, str) or has_surrogates(given):
-        raise PydanticCustomError('text', 'expected a text')
-    return given
+def _check(fits: Callable[[Any], object], message: str) -> Callable[[Any], Any]:
+    """What refuses a value that does not fit."""
+
+    def check(given: Any) -> Any:
+        if not fits(given):
+            raise PydanticCustomError('value', message)
+        return given
+
+    return check
 
 
-def _items(given: object) -> object:
-    if not isinstance(given, list):
-        raise PydanticCustomError('items', 'expected a list')
-    return given
-
-
-def _mapping(given: object) -> object:
-    if not isinstance(given, dict):
-        raise PydanticCustomError('mapping', 'expected a mapping')
-    return given
-
-
-def _number(given: str) -> str:
-    try:
-        fits = decimal(given) >= 0
-    except ValueError:
-        fits = False
-    if not fits:
-        raise PydanticCustomError('number', f"'{given[:40]}' is not a number of at least 0")
-    return given
+def checked_number(given: str) -> str:
+    """A text that is a number of at least 0. Raises a ValueError for another."""
+    with contextlib.suppress(ValueError):
+        if decimal(given) >= 0:
+            return given
+    raise PydanticCustomError('number', f"'{given[:40]}' is not a number of at least 0")
 
 
 def _choice(given: str) -> str:
     if given not in ('equal', 'different'):
         raise PydanticCustomError('choice', f"'{given[:40]}': expected equal or different")
+    return given
+
+
+def _unpacking(given: str) -> str:
+    word, _, pattern = given.partition(' ')
+    if UNPACKINGS.get(word) is not bool(pattern):
+        known = ', '.join(word + ' GLOB' * with_pattern for word, with_pattern in UNPACKINGS.items())
+        raise PydanticCustomError('unpacking', f"'{given}': expected {known}")
     return given
 
 
@@ -58,12 +66,18 @@ def _labels(given: object) -> object:
     return given
 
 
+def _one_or_more(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+_text = _check(lambda given: isinstance(given, str) and not has_surrogates(given), 'expected a text')
 Text = Annotated[str, BeforeValidator(_text)]
-Number = Annotated[Text, AfterValidator(_number)]
-Texts = Annotated[list[Text], BeforeValidator(_items)]
-ByName = BeforeValidator(_mapping)
+Items = BeforeValidator(_check(lambda given: isinstance(given, list), 'expected a list'))
+ByName = BeforeValidator(_check(lambda given: isinstance(given, dict), 'expected a mapping'))
+Texts = Annotated[list[Text], Items]
 Axis = Annotated[dict[str, Annotated[dict[str, Text], ByName]], ByName, BeforeValidator(_labels)]  # the last one first
 Grid = Annotated[dict[str, Axis], ByName]
+Only = Annotated[Text, AfterValidator(_choice)]
 
 
 class Entry(BaseModel):
@@ -86,9 +100,17 @@ class Entry(BaseModel):
             raise PydanticCustomError('missing', f'{", ".join(missing)} is missing here')
         return given
 
+    def at(self, axes: Mapping[str, str]) -> Self:
+        """A cell of the grid: the same with the axes' labels in the place of `{axis}`."""
+        return self.model_validate(_at(self.model_dump(exclude_unset=True, exclude={'grid', 'only'}), axes))
 
-def _one_or_more(given: object) -> object:
-    return [given] if isinstance(given, str) else given
+
+def _at(value: Any, axes: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {replaced(key, axes): _at(own, axes) for key, own in value.items()}
+    if isinstance(value, list):
+        return [_at(own, axes) for own in value]
+    return replaced(value, axes) if isinstance(value, str) else value
 
 
 class ResourceEntry(Entry):
@@ -101,14 +123,14 @@ class ResourceEntry(Entry):
     get: Text = ''
     address: Annotated[Texts, BeforeValidator(_one_or_more)] = []
     file: Text = ''
-    unpack: Text = ''
+    unpack: Annotated[Text, AfterValidator(_unpacking)] = ''
     page: Text = ''
     agreement: Text = ''
     recipe: Text = ''
     unpublished: Text = ''
     licence: Text = ''
-    md5: Text = ''
-    sha256: Text = ''
+    md5: Annotated[Text, AfterValidator(_check(_MD5.fullmatch, 'expected 32 hexadecimal digits'))] = ''
+    sha256: Annotated[Text, AfterValidator(_check(_SHA256.fullmatch, 'expected 64 hexadecimal digits'))] = ''
 
 
 class BuildEntry(Entry):
@@ -118,7 +140,7 @@ class BuildEntry(Entry):
     commands: Texts
     needs: Texts = []
     grid: Grid = {}
-    only: Annotated[Text, AfterValidator(_choice)] = ''
+    only: Only = ''
 
 
 class SourceEntry(Entry):
@@ -133,7 +155,7 @@ class SourceEntry(Entry):
 class ToleranceEntry(Entry):
     """By how much scores may differ."""
 
-    value: Number
+    value: Annotated[Text, AfterValidator(checked_number)]
     reason: Text
 
 
@@ -170,15 +192,15 @@ class ConditionEntry(Entry):
 
     name: Text
     grid: Grid = {}
-    only: Annotated[Text, AfterValidator(_choice)] = ''
+    only: Only = ''
     commands: Texts = []
     needs: Texts = []
     run: Text = ''
     qrels: Text = ''
     table: Text = ''
     heavy: Text = ''
-    expected: Annotated[list[ExpectedEntry], BeforeValidator(_items)] = []
-    recorded: Annotated[list[RecordedEntry], BeforeValidator(_items)] = []
+    expected: Annotated[list[ExpectedEntry], Items] = []
+    recorded: Annotated[list[RecordedEntry], Items] = []
 
 
 class SharedFile(Entry):
@@ -195,15 +217,21 @@ class RegressionFile(SharedFile):
 
     name: Text
     title: Text
-    conditions: Annotated[list[ConditionEntry], BeforeValidator(_items)]
+    conditions: Annotated[list[ConditionEntry], Items]
     shared: Text = ''
 
 
-def check_layout(kind: type[Entry], path: str, node: Any) -> None:
-    """Raises InputError with file and line where the nodes of a YAML file have another layout than `kind`'s."""
-    file = YamlFile(path, None, node)
+_File = TypeVar('_File', bound=SharedFile)
+
+
+def read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
+    """A file and what it says. Raises InputError with file and line where it is not laid out as `kind`."""
+    node = read_nodes(path, 'regression file')
+    if node is None:
+        raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
+    file = YamlFile(str(path), None, node)
     try:
-        kind.model_validate(_plain(file, node))
+        return Place(file), kind.model_validate(_plain(file, node))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = [key for key in first['loc'] if key != '[key]']
@@ -212,7 +240,7 @@ def check_layout(kind: type[Entry], path: str, node: Any) -> None:
 
 
 def _plain(file: YamlFile, node: Any) -> Any:
-    """Dicts, lists, texts as they are written, and None."""
+    """Dicts, lists, texts as they are written but on one line, and None."""
     if node.id == 'mapping':
         plain = {}
         for key, value in node.value:
@@ -222,4 +250,4 @@ def _plain(file: YamlFile, node: Any) -> Any:
         return plain
     if node.id == 'sequence':
         return [_plain(file, item) for item in node.value]
-    return None if node.tag.endswith(':null') else node.value
+    return None if node.tag.endswith(':null') else node.value.replace('\n', ' ')

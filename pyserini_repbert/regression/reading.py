@@ -4,20 +4,49 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+from pyserini_repbert import catalog
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.regression.layout import RegressionFile, SharedFile
-from pyserini_repbert.regression.located import Located, places
-from pyserini_repbert.regression.schema import Build, Condition, Origin, Regression, Resource
-from pyserini_repbert.regression.scores import Names, read_scores
+from pyserini_repbert.formats.yaml_files import Place
+from pyserini_repbert.regression.layout import (
+    BuildEntry,
+    ConditionEntry,
+    RecordedEntry,
+    RegressionFile,
+    ResourceEntry,
+    ScoreEntry,
+    SharedFile,
+    checked_number,
+    read_layout,
+)
+from pyserini_repbert.regression.schema import (
+    Build,
+    Condition,
+    Expected,
+    Origin,
+    Regression,
+    Resource,
+    Source,
+    Tolerance,
+    places,
+    replaced,
+)
 
 FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')
-CHECKSUMS = {'md5': 32, 'sha256': 64}
-# What `unpack` may begin with, and whether a pattern of members follows; `fetching.unpacking` does it.
-UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
+_Declared = TypeVar('_Declared')
+_Repeated = TypeVar('_Repeated', BuildEntry, ConditionEntry)
+Axes = Mapping[str, str]  # an axis's name, 'axis.key' too -> what stands for it in a cell
+
+
+class Names(NamedTuple):
+    """The sources and tolerances that a file declares."""
+
+    sources: dict[str, Source]
+    tolerances: dict[str, Tolerance]
 
 
 def read_regression(path: StrPath) -> Regression:
@@ -28,160 +57,183 @@ def read_regression(path: StrPath) -> Regression:
     InputError
         with file and line, for anything that is not as it should be
     """
-    top = Located.read(path, RegressionFile).fields()
-    if top['name'].text() != Path(path).name.removesuffix('.yaml'):
-        raise top['name'].error(f"'{top['name'].text()}' is not the name of the file: one and the same was expected")
-    parts = [top]
-    if 'shared' in top:  # a file of resources, builds, sources and tolerances that several regressions name
-        parts.insert(0, Located.read(Path(path).parent / top['shared'].text(), SharedFile).fields())
-    names = Names.read(parts)
+    root, top = read_layout(path, RegressionFile)
+    if top.name != Path(path).name.removesuffix('.yaml'):
+        raise root.error(f"'{top.name}' is not the name of the file: one and the same was expected", 'name')
+    parts: list[tuple[Place, SharedFile]] = [(root, top)]
+    if 'shared' in top.model_fields_set:  # resources, builds, sources and tolerances that several regressions name
+        parts.insert(0, read_layout(Path(path).parent / top.shared, SharedFile))
+    names = Names({}, {})
     resources: dict[str, Resource] = {}
+    for place, part in parts:  # the file's own come last and count
+        for name, source in part.sources.items():
+            if ('cells' in source.model_fields_set) == ('commit' in source.model_fields_set):
+                wanted = 'expected cells, the path in the list of published figures, or a commit'
+                raise place.error(wanted, 'sources', name)
+            names.sources[name] = Source(**source.model_dump())
+        for name, tolerance in part.tolerances.items():
+            names.tolerances[name] = Tolerance(float(tolerance.value), tolerance.reason)
+        for name, resource in part.resources.items():
+            resources[name] = _resource(name, resource, place.below('resources', name))
     builds: dict[str, Build] = {}
-    for part in parts:
-        resources |= {name: _resource(name, value) for name, value in _optional(part, 'resources').items()}
     known = {*resources, *FOLDERS}
-    for name, value in [item for part in parts for item in _optional(part, 'builds').items()]:
-        for cell in _cells(value):
-            build = _build(name, cell, known)
-            if build.name in known:
-                raise value.error(f"'{build.name}' is there twice: give it another name")
-            builds[build.name] = build
-            known.add(build.name)
-    conditions: list[Condition] = []
-    for value in top['conditions'].items():
-        for cell in _cells(value):
-            conditions.append(_condition(cell, names, known))
-            if [other.name for other in conditions].count(conditions[-1].name) > 1:
-                raise value.error(f"condition '{conditions[-1].name}' is there twice: give it another name")
+    for place, part in parts:
+        for name, entry in part.builds.items():
+            here = place.below('builds', name)
+            for axes, cell in _cells(entry):
+                build = _build(replaced(name, axes), cell, known, here)
+                if build.name in known:
+                    raise here.error(f"'{build.name}' is there twice: give it another name")
+                builds[build.name] = build
+                known.add(build.name)
+    conditions: dict[str, Condition] = {}
+    for number, repeated in enumerate(top.conditions):
+        here = root.below('conditions', number)
+        for axes, own in _cells(repeated):
+            condition = _condition(own, axes, names, known, here)
+            if condition.name in conditions:
+                raise here.error(f"condition '{condition.name}' is there twice: give it another name")
+            conditions[condition.name] = condition
     if not conditions:
-        raise top['conditions'].error('no conditions: expected at least one')
-    return Regression(str(path), top['name'].text(), top['title'].text(), resources, builds, conditions)
+        raise root.error('no conditions: expected at least one', 'conditions')
+    return Regression(str(path), top.name, top.title, resources, builds, list(conditions.values()))
 
 
-def _optional(top: Mapping[str, Located], name: str) -> dict[str, Located]:
-    return top[name].fields() if name in top else {}
-
-
-def _resource(name: str, value: Located) -> Resource:
-    fields = value.fields()
-    given = [origin for origin in Origin if origin.value in fields]
+def _resource(name: str, entry: ResourceEntry, place: Place) -> Resource:
+    given = [origin for origin in Origin if origin.value in entry.model_fields_set]
     if len(given) != 1:
-        raise value.error(f'expected one of {", ".join(Origin)}: how is it come by?')
+        raise place.error(f'expected one of {", ".join(Origin)}: how is it come by?')
     origin = given[0]
-    if origin is Origin.ADDRESS:
-        get = '\n'.join(own.text() for own in fields['address'].one_or_more())
-    else:
-        get = fields[origin.value].text()
-    texts = {key: field.text() for key, field in fields.items() if key != origin.value}
-    checksum = None
-    for algorithm, length in CHECKSUMS.items():
-        if algorithm in fields:
-            checksum = (algorithm, texts.pop(algorithm))
-            if len(checksum[1]) != length or set(checksum[1]) - set('0123456789abcdef'):
-                raise fields[algorithm].error(f'expected {length} hexadecimal digits')
+    get = '\n'.join(entry.address) if origin is Origin.ADDRESS else str(getattr(entry, origin))
     if origin is Origin.CATALOG:
-        from pyserini_repbert import catalog
-
-        if 'path' in texts:
-            raise value.error('path and catalog: expected one of them')
-        kind, _, entry = get.partition('/')
-        if kind not in catalog.KINDS or catalog.find(kind, entry) is None:
-            raise fields['catalog'].error(f"'{get}' is not in the catalog: expected KIND/NAME")
-    elif origin is Origin.ADDRESS and 'path' not in texts:
-        raise value.error('path is missing here: where is it expected?')
-    if 'unpack' in texts:
-        word, _, pattern = texts['unpack'].partition(' ')
-        if UNPACKINGS.get(word) is not bool(pattern):
-            raise fields['unpack'].error(
-                f"'{texts['unpack']}': expected {', '.join(w + ' GLOB' * own for w, own in UNPACKINGS.items())}"
-            )
-    _check_places(fields.get('path'), FOLDERS)
-    _check_places(fields.get('get'), FOLDERS)
-    return Resource(name, origin=origin, get=get, checksum=checksum, **texts)
+        if entry.path:
+            raise place.error('path and catalog: expected one of them')
+        kind, _, known = get.partition('/')
+        if kind not in catalog.KINDS or catalog.find(kind, known) is None:
+            raise place.error(f"'{get}' is not in the catalog: expected KIND/NAME", 'catalog')
+    elif origin is Origin.ADDRESS and not entry.path:
+        raise place.error('path is missing here: where is it expected?')
+    _check_places(entry.path, FOLDERS, place, 'path')
+    _check_places(entry.get, FOLDERS, place, 'get')
+    checksums = [(kind, str(getattr(entry, kind))) for kind in ('sha256', 'md5') if getattr(entry, kind)]
+    return Resource(
+        name, entry.what, origin, get, entry.path, entry.file, entry.unpack, entry.size, entry.licence,
+        checksum=checksums[0] if checksums else None,
+    )  # fmt: skip
 
 
-def _cells(value: Located) -> Iterator[Located]:
-    """The value once for each cell of its grid; the axes' labels replace `{axis}` in it.
+def _cells(entry: _Repeated) -> Iterator[tuple[Axes, _Repeated]]:
+    """The entry for each cell of its grid, with the labels of the axes in it.
 
     `only: equal` or `different` keeps the cells where the last two axes have the same label, or not.
     """
-    fields = value.fields()
-    axes: dict[str, dict[str, dict[str, str]]] = {}
-    for axis, labels in _optional(fields, 'grid').items():
-        if labels.is_mapping:
-            axes[axis] = {
-                label: {f'{axis}.{key}': text.text() for key, text in values.fields().items()}
-                for label, values in labels.fields().items()
-            }
-        else:
-            axes[axis] = {label.text(): {} for label in labels.items()}
-    only = fields['only'].text() if 'only' in fields else ''
-    for labels_of_cell in itertools.product(*axes.values()):
-        if only and (len(set(labels_of_cell[-2:])) == 1) != (only == 'equal'):
+    for labels in itertools.product(*entry.grid.values()):
+        if entry.only and (len(set(labels[-2:])) == 1) != (entry.only == 'equal'):
             continue
-        chosen: dict[str, str] = {}
-        for (axis, known), label in zip(axes.items(), labels_of_cell, strict=True):
-            chosen |= {axis: label, **known[label]}
-        yield value.at(chosen)
+        axes: dict[str, str] = {}
+        for (axis, known), label in zip(entry.grid.items(), labels, strict=True):
+            axes |= {axis: label} | {f'{axis}.{key}': text for key, text in known[label].items()}
+        yield axes, entry.at(axes)
 
 
-def _check_places(value: Located | None, known: Mapping[str, object] | set[str] | tuple[str, ...]) -> None:
-    if value is not None:
-        for name in places(value.text()):
-            if name not in known:
-                raise value.error(f"'{{{name}}}' is neither a resource, a build nor an axis{did_you_mean(name, known)}")
+def _check_places(text: str, known: Collection[str], place: Place, *keys: str | int) -> None:
+    for name in places(text):
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise place.error(f"'{{{name}}}' is neither a resource, a build nor an axis{near}", *keys)
 
 
-def _commands(fields: Mapping[str, Located], known: set[str]) -> list[str]:
-    commands = []
-    for value in fields['commands'].items() if 'commands' in fields else []:
-        _check_places(value, known)
+def _needs(entry: BuildEntry | ConditionEntry, texts: Iterable[str], known: Collection[str], place: Place) -> list[str]:
+    """What is named under `needs`, and in braces in texts and commands, which are checked."""
+    for number, command in enumerate(entry.commands):
+        here = place.below('commands', number)
+        _check_places(command, known, here)
         try:
-            words = shlex.split(value.text())
+            words = shlex.split(command)
         except ValueError as error:
-            raise value.error(f'not a command ({error}): check its quotes') from error
+            raise here.error(f'not a command ({error}): check its quotes') from error
         if words[:2] != ['python', '-m'] or len(words) < 3:
-            raise value.error("expected a command that begins with 'python -m MODULE'")
-        commands.append(value.text())
-    return commands
-
-
-def _needs(fields: Mapping[str, Located], known: set[str]) -> list[str]:
-    """What is named under `needs`, and in braces elsewhere."""
-    listed = fields['needs'].items() if 'needs' in fields else []
-    for value in listed:
-        if value.text() not in known:
-            raise value.error(f"'{value.text()}' is neither a resource nor a build{did_you_mean(value.text(), known)}")
-    found = [value.text() for value in listed]
-    texts = [*(value.text() for value in (fields['commands'].items() if 'commands' in fields else []))]
-    texts += [fields[name].text() for name in ('run', 'qrels', 'table', 'path') if name in fields]
-    found += [name for text in texts for name in places(text)]
+            raise here.error("expected a command that begins with 'python -m MODULE'")
+    for number, name in enumerate(entry.needs):
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise place.error(f"'{name}' is neither a resource nor a build{near}", 'needs', number)
+    found = [*entry.needs, *(name for text in [*entry.commands, *texts] for name in places(text))]
     return [name for name in dict.fromkeys(found) if name not in FOLDERS]
 
 
-def _build(name: str, value: Located, known: set[str]) -> Build:
-    fields = value.fields()
-    _check_places(fields['path'], FOLDERS)
-    for axis, label in value.axes.items():
-        name = name.replace(f'{{{axis}}}', label)
-    needs = [need for need in _needs(fields, {*known, name}) if need != name]
-    return Build(name, fields['path'].text(), _commands(fields, {*known, name}), needs)
+def _build(name: str, entry: BuildEntry, others: set[str], place: Place) -> Build:
+    _check_places(entry.path, FOLDERS, place, 'path')
+    needs = _needs(entry, [entry.path], others | {name}, place)
+    return Build(name, entry.path, entry.commands, [need for need in needs if need != name])
 
 
-def _condition(value: Located, names: Names, known: set[str]) -> Condition:
-    fields = value.fields()
-    for name in ('run', 'qrels', 'table'):
-        _check_places(fields.get(name), known)
-    texts = {name: fields[name].text() for name in ('run', 'qrels', 'table', 'heavy') if name in fields}
-    if ('run' in texts) != ('qrels' in texts) or ('run' in texts and 'table' in texts):
-        raise value.error('expected run and qrels, or table')
-    expected = read_scores(fields.get('expected'), names, 'table' in texts, recorded=False)
-    recorded = read_scores(fields.get('recorded'), names, False, recorded=True)
+def _condition(entry: ConditionEntry, axes: Axes, names: Names, known: Collection[str], place: Place) -> Condition:
+    files = {'run': entry.run, 'qrels': entry.qrels, 'table': entry.table}
+    for name, text in files.items():
+        _check_places(text, known, place, name)
+    if bool(entry.run) != bool(entry.qrels) or (entry.run and entry.table):
+        raise place.error('expected run and qrels, or table')
+    expected = _scores(entry.expected, axes, names, bool(entry.table), place.below('expected'))
+    recorded = _scores(entry.recorded, axes, names, False, place.below('recorded'))
     if not expected and not recorded:
-        raise value.error('expected scores are missing here: give expected or recorded')
-    if expected and not {'run', 'table'} & set(texts):
-        raise value.error('run and qrels, or table, is missing here: where are the expected scores measured?')
+        raise place.error('expected scores are missing here: give expected or recorded')
+    if expected and not (entry.run or entry.table):
+        raise place.error('run and qrels, or table, is missing here: where are the expected scores measured?')
+    needs = _needs(entry, files.values(), known, place)
     return Condition(
-        fields['name'].text(), value.line, _commands(fields, known), _needs(fields, known),
-        expected=expected, recorded=recorded, **texts,
-    )  # fmt: skip
+        entry.name, entry.commands, needs, heavy=entry.heavy, expected=expected, recorded=recorded, **files
+    )
+
+
+def _scores(entries: Sequence[ScoreEntry], axes: Axes, names: Names, from_table: bool, place: Place) -> list[Expected]:
+    found = (_score(own, axes, names, from_table, place.below(number)) for number, own in enumerate(entries))
+    return [score for score in found if score is not None]
+
+
+def _score(entry: ScoreEntry, axes: Axes, names: Names, from_table: bool, place: Place) -> Expected | None:
+    """A value, or that of a cell of a grid of them; None for `null`, which is no score."""
+    if from_table and not entry.where:
+        raise place.error('where is missing here: which row of the table?')
+    if ('value' in entry.model_fields_set) == ('values' in entry.model_fields_set):
+        raise place.error('expected value, or values for a grid')
+    value, keys = (entry.value, ['value']) if 'value' in entry.model_fields_set else _cell(entry, axes, place)
+    if value is None:
+        return None
+    try:
+        checked_number(value)
+    except ValueError as error:
+        raise place.error(str(error), *keys) from error
+    is_recorded = isinstance(entry, RecordedEntry)
+    source = _named(names.sources, entry.source, 'source', place)
+    tolerance = None if is_recorded else _named(names.tolerances, entry.tolerance, 'tolerance', place)
+    parts = [text for text in (entry.row, entry.column, entry.cell) if text]
+    if source.cells and not parts:
+        raise place.error('row, column or cell is missing here: which cell of the source is it?')
+    cell = '/'.join([source.cells, *parts]) if source.cells else ''
+    where, unit = entry.where if from_table else {}, entry.unit if is_recorded else ''
+    return Expected(entry.measure, value, source, tolerance, cell, ', '.join(parts), where, unit)
+
+
+def _cell(entry: ScoreEntry, axes: Axes, place: Place) -> tuple[Any, list[str]]:
+    """Where the labels of the axes `by`, of all by default, lead in nested mappings of values; and the keys to it."""
+    value: Any = entry.values
+    keys = ['values']
+    for axis in entry.by or [name for name in axes if '.' not in name]:
+        if axis not in axes:
+            raise place.error(f"'{axis}' is no axis of the grid: there are {', '.join(axes)}", 'values')
+        if not isinstance(value, dict):
+            raise place.error('expected a mapping', *keys)
+        if axes[axis] not in value:
+            raise place.error(f"'{axes[axis]}' is missing here: each label of the grid has a value, or null", *keys)
+        value = value[axes[axis]]
+        keys.append(axes[axis])
+    if not isinstance(value, str | None):
+        raise place.error('expected a text', *keys)
+    return value, keys
+
+
+def _named(known: Mapping[str, _Declared], name: str, what: str, place: Place) -> _Declared:
+    if name not in known:
+        raise place.error(f"{what} '{name}' is not declared in this file{did_you_mean(name, known)}", what)
+    return known[name]

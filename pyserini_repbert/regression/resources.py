@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.regression.located import filled
-from pyserini_repbert.regression.schema import Origin, Resource
+from pyserini_repbert.regression.schema import Origin, Resource, filled
 
 PYSERINI_CACHE = Path('~/.cache/pyserini')  # unless $PYSERINI_CACHE says otherwise
 RECORD = '.sha256'  # what was fetched without a published checksum has its own beside it

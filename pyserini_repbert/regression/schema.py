@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 FOLDER = 'regressions'  # where the files lie that are meant where none is named
+_PLACE = re.compile(r'\{([^{}]+)\}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,6 @@ class Condition:
     """
 
     name: str
-    line: int
     commands: Sequence[str] = ()
     needs: Sequence[str] = ()
     run: str = ''
@@ -164,3 +165,18 @@ class Regression:
     resources: Mapping[str, Resource]
     builds: Mapping[str, Build]
     conditions: Sequence[Condition]
+
+
+def places(text: str) -> list[str]:
+    """The names in braces in a text, in order, once each."""
+    return list(dict.fromkeys(_PLACE.findall(text)))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """`text` with `{name}` replaced by its value; every name has to have one."""
+    return _PLACE.sub(lambda found: values[found[1]], text)
+
+
+def replaced(text: str, values: Mapping[str, str]) -> str:
+    """`text` with `{name}` replaced where it has a value."""
+    return _PLACE.sub(lambda found: values.get(found[1], found[0]), text)

@@ -18,8 +18,7 @@ from typing import Any
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.regression import resources
-from pyserini_repbert.regression.located import filled
-from pyserini_repbert.regression.schema import Build, Regression
+from pyserini_repbert.regression.schema import Build, Regression, filled
 
 LAST_LINES = 5
 

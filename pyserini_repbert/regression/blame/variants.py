@@ -15,8 +15,7 @@ from pyserini_repbert.record import Model, Record
 from pyserini_repbert.regression.blame import model_commands
 from pyserini_repbert.regression.blame.model_commands import PRECISIONS
 from pyserini_repbert.regression.checkpoints import recorded
-from pyserini_repbert.regression.located import filled
-from pyserini_repbert.regression.schema import Condition, Regression
+from pyserini_repbert.regression.schema import Condition, Regression, filled
 from pyserini_repbert.regression.workspace import Workspace
 
 FACTORS = ('precision', 'batch', 'threads', 'tokenizer', 'ties')
