@@ -6,12 +6,10 @@ that every command takes them; CEDR's run files and qrels are TREC's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from pyserini_repbert.files import decoded_line, numbered_bytes, open_binary
-from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.formats.corpus import BadPassage, FilesCorpus, Passage, parsed_files
 
 QUERY, DOCUMENT = 'query', 'doc'
 
@@ -38,28 +36,13 @@ def parse_data_line(line: str) -> DataLine:
     return DataLine(kind, name.strip(), text.strip())
 
 
-class CedrCorpus(Corpus):
+class CedrCorpus(FilesCorpus):
     """The documents of data files; their queries are passed over."""
 
-    def __init__(
-        self, name: str, paths: Sequence[Path], on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
-    ) -> None:
-        super().__init__(name, on_error, keep_empty)
-        self.paths = list(paths)
-
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        for path in self.paths:
-            with open_binary(path) as stream:
-                for number, raw in numbered_bytes(stream):
-                    place = f'{path}:{number}'
-                    if not raw or raw.isspace():
-                        continue
-                    try:
-                        line = parse_data_line(decoded_line(raw))
-                    except BadPassage as error:
-                        yield place, error
-                    except ValueError as error:
-                        yield place, BadPassage(str(error))
-                    else:
-                        if line.kind == DOCUMENT:
-                            yield place, Passage(line.name, line.text)
+        return parsed_files(self.paths, _document)
+
+
+def _document(line: str) -> Passage | None:
+    kind, name, text = parse_data_line(line)
+    return Passage(name, text) if kind == DOCUMENT else None

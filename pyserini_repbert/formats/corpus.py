@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import decoded_line, numbered_bytes, open_binary
 from pyserini_repbert.formats.identifiers import has_surrogates, identifier_problem
 
 logger = logging.getLogger(__name__)
@@ -145,3 +147,43 @@ class Corpus(ABC):
             if isinstance(item, Passage) and item.docid == docid and self._problem(item) is None:
                 return place
         raise AssertionError('unreachable: the docid was just read')
+
+
+def parsed_files(
+    paths: Iterable[Path], parse: Callable[[str], Passage | None]
+) -> Iterator[tuple[str, Passage | BadPassage]]:
+    """(place, passage or why there is none) of each line of files, see `parsed_lines`."""
+    for path in paths:
+        with open_binary(path) as stream:
+            yield from parsed_lines(path, numbered_bytes(stream), parse)
+
+
+def parsed_lines(
+    path: Path, lines: Iterable[tuple[int, bytes]], parse: Callable[[str], Passage | None]
+) -> Iterator[tuple[str, Passage | BadPassage]]:
+    """(place, passage or why there is none) of each (number, line) of a file that is not blank.
+
+    Parameters
+    ----------
+    parse : one line's passage, or None for a line to pass over; raises BadPassage or ValueError where there is none
+    """
+    for number, raw in lines:
+        if not raw or raw.isspace():
+            continue
+        found: Passage | BadPassage | None
+        try:
+            found = parse(decoded_line(raw))
+        except (BadPassage, ValueError) as error:
+            found = BadPassage(str(error))
+        if found is not None:
+            yield f'{path}:{number}', found
+
+
+class FilesCorpus(Corpus):
+    """A corpus of files, read in the order of `paths`."""
+
+    def __init__(
+        self, name: str, paths: Sequence[Path], on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
+    ) -> None:
+        super().__init__(name, on_error, keep_empty)
+        self.paths = list(paths)

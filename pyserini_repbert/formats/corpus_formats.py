@@ -5,33 +5,24 @@ from __future__ import annotations
 import html
 import tarfile
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
-from pyserini_repbert.formats.corpus import BadPassage, Corpus, Passage
+from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes, open_binary
+from pyserini_repbert.formats.corpus import BadPassage, Corpus, FilesCorpus, Passage, parsed_files
 from pyserini_repbert.formats.json_values import identifier_of, parse_json
 from pyserini_repbert.formats.trec_text import TAG, read_documents
 
 _QUICK_GZIP = 50_000_000  # bytes that are unpacked just to count their lines
 
 
-class LinesCorpus(Corpus):
-    """A corpus of files in which a line is a passage.
-
-    Attributes
-    ----------
-    format : its name, as a user would give it
-    paths : its files, in order
-    """
+class LinesCorpus(FilesCorpus):
+    """A corpus of files in which a line is a passage; `format` is its name, as a user would give it."""
 
     format: ClassVar[str]
-
-    def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
-        super().__init__(name, **options)  # type: ignore[arg-type]
-        self.paths = list(paths)
 
     def count_hint(self) -> int | None:
         """The number of lines, where they can be counted in a few seconds."""
@@ -48,22 +39,7 @@ class LinesCorpus(Corpus):
         """One line's passage; raises `BadPassage` where there is none."""
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        for path in self.paths:
-            with open_binary(path) as stream:
-                yield from self.parsed(path, numbered_bytes(stream))
-
-    def parsed(self, path: Path, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[str, Passage | BadPassage]]:
-        """(place, passage or why there is none) of each (number, line) of a file that is not blank."""
-        for number, raw in lines:
-            if not raw or raw.isspace():
-                continue
-            place = f'{path}:{number}'
-            try:
-                yield place, self.parse(decoded_line(raw))
-            except BadPassage as error:
-                yield place, error
-            except ValueError as error:
-                yield place, BadPassage(str(error))
+        return parsed_files(self.paths, self.parse)
 
 
 class JsonlCorpus(LinesCorpus):
@@ -72,7 +48,7 @@ class JsonlCorpus(LinesCorpus):
     format = 'jsonl'
 
     def __init__(self, name: str, paths: Sequence[Path], fields: Sequence[str] = (), **options: bool | str) -> None:
-        super().__init__(name, paths, **options)
+        super().__init__(name, paths, **options)  # type: ignore[arg-type]
         self.fields = tuple(fields)
 
     def parse(self, line: str) -> Passage:
@@ -112,19 +88,19 @@ class TsvCorpus(LinesCorpus):
         return Passage(docid, text)
 
 
-class TrecCorpus(Corpus):
+class TrecCorpus(FilesCorpus):
     """TREC text: `<DOC> <DOCNO>…</DOCNO> … </DOC>`; other tags are dropped, their content is kept.
 
     Text outside of a <DOC> is refused or skipped like a bad passage.
     """
 
-    def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
-        super().__init__(name, **options)  # type: ignore[arg-type]
-        self.paths = list(paths)
+    def opened(self, path: Path) -> AbstractContextManager[IO[bytes]]:
+        """A file's content."""
+        return open_binary(path)
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
-            with open_binary(path) as stream:
+            with self.opened(path) as stream:
                 for number, document in read_documents(numbered_bytes(stream)):
                     bad = isinstance(document, str)
                     yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)

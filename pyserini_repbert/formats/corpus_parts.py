@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK
-from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage, parsed_lines
 from pyserini_repbert.formats.corpus_formats import LinesCorpus
 
 _TOGETHER = 4096  # lines looked at together
@@ -171,7 +171,7 @@ class PartOfCorpus(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for span in self._spans:
             path = self._whole.paths[span.file]
-            yield from self._whole.parsed(path, _lines(path, span))
+            yield from parsed_lines(path, _lines(path, span), self._whole.parse)
 
 
 def _lines(path: Path, span: Span) -> Iterator[tuple[int, bytes]]:

@@ -7,14 +7,17 @@ import gzip
 import html
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes
-from pyserini_repbert.formats.corpus import BadPassage, Corpus, Passage
-from pyserini_repbert.formats.trec_text import TAG, read_documents
+from pyserini_repbert.files import ARCHIVE_ERRORS
+from pyserini_repbert.formats.corpus import BadPassage, FilesCorpus, Passage
+from pyserini_repbert.formats.corpus_formats import TrecCorpus
+from pyserini_repbert.formats.trec_text import TAG
 
 _COMPRESS = b'\x1f\x9d'  # what files of Unix's compress begin with; NIST's end in .Z, .0Z, .1Z, .2Z
 _GZIP = b'\x1f\x8b'
@@ -58,21 +61,15 @@ def _is_documents(path: Path) -> bool:
     return start.lstrip()[:5].upper() == b'<DOC>'
 
 
-class TrecDisksCorpus(Corpus):
+class TrecDisksCorpus(TrecCorpus):
     """TREC disks as NIST delivers them: folders of SGML files, packed by `compress`, gzip, bzip2, or unpacked.
 
     Text is UTF-8, or else Latin-1. The Congressional Record (a folder `cr`) is left out, as in Robust04.
     """
 
-    def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
-        super().__init__(name, **options)  # type: ignore[arg-type]
-        self.paths = list(paths)
-
-    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        for path in self.paths:
-            for number, document in read_documents(numbered_bytes(io.BytesIO(_unpacked(path)))):
-                bad = isinstance(document, str)
-                yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
+    def opened(self, path: Path) -> AbstractContextManager[IO[bytes]]:
+        """A file's content, unpacked."""
+        return io.BytesIO(_unpacked(path))
 
 
 def _unpacked(path: Path) -> bytes:
@@ -102,15 +99,11 @@ def _decompressed(raw: bytes, path: Path) -> bytes:
         return bytes(thread.submit(ncompress.decompress, raw).result())
 
 
-class ClueWebCorpus(Corpus):
+class ClueWebCorpus(FilesCorpus):
     """ClueWeb09 and ClueWeb12 as CMU delivers them: WARC files of web pages, a page's docid in WARC-TREC-ID.
 
     A page's text is what its HTML shows, tags, scripts and styles left out.
     """
-
-    def __init__(self, name: str, paths: Sequence[Path], **options: bool | str) -> None:
-        super().__init__(name, **options)  # type: ignore[arg-type]
-        self.paths = list(paths)
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         with needs('warcio', f"corpus '{self.name}'", 'trec'):

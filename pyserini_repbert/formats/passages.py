@@ -11,7 +11,7 @@ from typing import Protocol, TypedDict, Unpack
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
 from pyserini_repbert.formats.cedr_data import CedrCorpus
-from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.formats.corpus import BadPassage, Corpus, FilesCorpus, OnError, Passage
 from pyserini_repbert.formats.corpus_formats import HtmlCorpus, IrDatasetsCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
 from pyserini_repbert.formats.deliveries import ClueWebCorpus, TrecDisksCorpus, disk_files, is_documentation, warc_files
 
@@ -83,12 +83,8 @@ def corpus_of_files(
         raise InputError(f'folder {path} holds no corpus files (.json, .jsonl, .tsv, .trec, .txt, each also .gz)')
     if fmt == CorpusFormat.JSONL:
         return JsonlCorpus(name, paths, tuple(fields), **strictness)
-    if fmt == CorpusFormat.TSV:
-        return TsvCorpus(name, paths, **strictness)
-    if fmt == CorpusFormat.TREC:
-        return TrecCorpus(name, paths, **strictness)
-    if fmt == CorpusFormat.CEDR:
-        return CedrCorpus(name, paths, **strictness)
+    if kind := _OF_FILES.get(fmt):
+        return kind(name, paths, **strictness)
     raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
 
 
@@ -97,6 +93,11 @@ _PACKED = {
     b'\xfd7zXZ\x00': 'xz',
     b'\x28\xb5\x2f\xfd': 'zstd',
     b'\x1f\x8b': 'gzip',
+}
+_OF_FILES: dict[str, type[FilesCorpus]] = {
+    CorpusFormat.TSV: TsvCorpus,
+    CorpusFormat.TREC: TrecCorpus,
+    CorpusFormat.CEDR: CedrCorpus,
 }
 _DELIVERED = {
     CorpusFormat.TREC_DISKS: (TrecDisksCorpus, disk_files, 'documents of TREC disks'),

@@ -33,6 +33,7 @@ _WEB_QUERY = re.compile(r'<query>(.*?)</query>', re.DOTALL)
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
 
 Qrels = dict[str, dict[str, int]]
+Topics = Iterator[tuple[int, str, str]]  # line, qid as it is given, text
 
 
 class TopicsFormat(Choice, what='topics format'):
@@ -66,11 +67,11 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
         for a malformed line (with file and line), text outside of the topics, a qid that occurs twice, or a file
         without topics
     """
-    lines = list(numbered_lines(path, 'topics file'))
-    first = next((line.lstrip() for _, line in lines if line.strip()), '')
-    if not first:
+    lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
+    if not lines:
         raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
-    parse: Callable[[StrPath, list[tuple[int, str]]], list[tuple[int, Query]]]
+    first = lines[0][1].lstrip()
+    parse: Callable[[StrPath, list[tuple[int, str]]], Topics]
     if topics_format is not TopicsFormat.DEFAULT:
         parse = partial(_parse_json, keys=('input' if topics_format is TopicsFormat.KILT else 'query',))
     elif first.upper().startswith('<DOC>'):
@@ -85,74 +86,66 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
         parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
     topics: list[Query] = []
     seen: dict[str, int] = {}
-    for number, query in parse(path, lines):
-        if query.qid in seen:
-            raise InputError.at(path, number, f"topic '{query.qid}' was given before, in line {seen[query.qid]}")
-        seen[query.qid] = number
-        topics.append(query)
+    found = [(number, _checked_qid(path, number, qid), text) for number, qid, text in parse(path, lines)]
+    for number, qid, text in found:
+        if qid in seen:
+            raise InputError.at(path, number, f"topic '{qid}' was given before, in line {seen[qid]}")
+        seen[qid] = number
+        topics.append(Query(qid, text))
     if not topics:
         raise InputError(f'topics file {path} has no <top> elements: expected TREC topics or TSV')
     return topics
 
 
-def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """The queries of the Web tracks; the files of several years may lie one behind the other."""
     text = '\n'.join(line for _, line in lines)
-    found = []
     for topic in _WEB_TOPIC.finditer(text):
         number = lines[text.count('\n', 0, topic.start())][0]
         query = _WEB_QUERY.search(topic[2])
         if query is None:
             raise InputError.at(path, number, f"topic '{topic[1]}' has no <query>")
-        found.append((number, Query(_checked_qid(path, number, topic[1]), ' '.join(html.unescape(query[1]).split()))))
+        yield number, topic[1], ' '.join(html.unescape(query[1]).split())
     left = TAG.sub('', _WEB_TOPIC.sub('', text)).strip()
-    if left or not found:
+    if left or not _WEB_TOPIC.search(text):
         raise InputError(f'topics file {path} has text outside <topic number="…"> … </topic>: {left[:40]!r}')
-    return found
 
 
-def _parse_car(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+def _parse_car(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """Percent-encoded headings, from the page to the section: the qid as it is written, the query decoded."""
-    found = []
     for number, line in lines:
-        if qid := line.strip():
-            if not qid.startswith(_CAR):
-                raise InputError.at(path, number, f"expected a heading that begins with '{_CAR}', found {line[:60]!r}")
-            found.append((number, Query(_checked_qid(path, number, qid), unquote_plus(qid.removeprefix(_CAR)))))
-    return found
+        qid = line.strip()
+        if not qid.startswith(_CAR):
+            raise InputError.at(path, number, f"expected a heading that begins with '{_CAR}', found {line[:60]!r}")
+        yield number, qid, unquote_plus(qid.removeprefix(_CAR))
 
 
-def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
-    found = []
-    for number, line in _filled(lines):
+def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
+    for number, line in lines:
         qid, tab, text = line.partition('\t')
         if not tab or not qid.strip():
             raise InputError.at(path, number, f"expected 'qid<TAB>text', found {line[:60]!r}")
-        found.append((number, Query(_checked_qid(path, number, qid), text.strip())))
-    return found
+        yield number, qid, text.strip()
 
 
-def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """The queries of one of CEDR's data files; its documents are passed over."""
-    found = []
-    for number, line in _filled(lines):
+    for number, line in lines:
         try:
             kind, qid, text = parse_data_line(line)
         except BadPassage as error:
             raise InputError.at(path, number, str(error)) from error
         if kind == QUERY:
-            found.append((number, Query(_checked_qid(path, number, qid), text)))
-    if not found:
+            yield number, qid, text
+    if not any(line.startswith(f'{QUERY}\t') for _, line in lines):
         raise InputError(f"topics file {path} holds documents only: name the file with 'query<TAB>qid<TAB>text'")
-    return found
 
 
 def _parse_json(
     path: StrPath, lines: list[tuple[int, str]], keys: Sequence[str] = ('text', 'title', 'query')
-) -> list[tuple[int, Query]]:
+) -> Topics:
     """A query is the first of `keys` that its record has."""
-    found = []
-    for number, line in _filled(lines):
+    for number, line in lines:
         wanted = f"expected a JSON object with 'id' and '{keys[0]}', found {line[:60]!r}"
         try:
             record = parse_json(line)
@@ -168,13 +161,11 @@ def _parse_json(
             text = _ENTITY.sub('', text)
         if has_surrogates(text):
             raise InputError.at(path, number, f"topic '{qid}' has half of a surrogate pair, which is no character")
-        found.append((number, Query(_checked_qid(path, number, qid), text.strip())))
-    return found
+        yield number, qid, text.strip()
 
 
-def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed); closing tags are optional."""
-    found: list[tuple[int, Query]] = []
     for start, topic in read_topic_fields(lines):
         if isinstance(topic, str):
             raise InputError.at(path, start, topic)
@@ -182,23 +173,15 @@ def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, 
         if not qid or 'title' not in topic:
             raise InputError.at(path, start, 'a <top> without <num> or <title>')
         title = topic['title'].strip().removeprefix('Topic:')
-        found.append((start, Query(_checked_qid(path, start, qid), ' '.join(title.split()))))
-    return found
+        yield start, qid, ' '.join(title.split())
 
 
-def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> list[tuple[int, Query]]:
+def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """Each <DOC> holds a <DOCNO>, the qid, and the text of the topic (SMART collections in TREC form: CACM)."""
-    found: list[tuple[int, Query]] = []
     for start, document in read_documents((number, f'{line}\n'.encode()) for number, line in lines):
         if isinstance(document, str):
             raise InputError.at(path, start, document)
-        found.append((start, Query(_checked_qid(path, start, document[0]), document[1])))
-    return found
-
-
-def _filled(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank."""
-    return ((number, line) for number, line in lines if line.strip())
+        yield start, document[0], document[1]
 
 
 def _checked_qid(path: StrPath, number: int, qid: str) -> str:

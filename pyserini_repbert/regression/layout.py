@@ -66,10 +66,6 @@ def _labels(given: object) -> object:
     return given
 
 
-def _one_or_more(given: object) -> object:
-    return [given] if isinstance(given, str) else given
-
-
 _text = _check(lambda given: isinstance(given, str) and not has_surrogates(given), 'expected a text')
 Text = Annotated[str, BeforeValidator(_text)]
 Items = BeforeValidator(_check(lambda given: isinstance(given, list), 'expected a list'))
@@ -121,7 +117,7 @@ class ResourceEntry(Entry):
     catalog: Text = ''
     size: Text = ''
     get: Text = ''
-    address: Annotated[Texts, BeforeValidator(_one_or_more)] = []
+    address: Annotated[Texts, BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = []
     file: Text = ''
     unpack: Annotated[Text, AfterValidator(_unpacking)] = ''
     page: Text = ''
