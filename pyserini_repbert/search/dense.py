@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ class RepBertSearcher:
         self.index_dir = Path(index_dir)
         self.device = usable_device(device)
         self.index: DenseBundle | FaissFolder
+        self.ann: AnnIndex | None = None
         if is_faiss_folder(index_dir) and not (self.index_dir / 'manifest.json').is_file():
             if ann:
                 raise InputError(
@@ -74,18 +76,22 @@ class RepBertSearcher:
                 )
             if spread:
                 raise InputError(f'FAISS folder {index_dir} is one file: only bundles are searched on many machines')
-            self.index = FaissFolder(index_dir, verify)
-            self.dimension, built_with = self.index.dimension, None
+            self.index = folder = FaissFolder(index_dir, verify)
+            self.dimension, built_with, weights = folder.dimension, None, None
+            self._top_rows: exact.Search = partial(_in_folder, folder)
         else:
-            self.index = DenseBundle(index_dir, verify and spread is None)
-            self.dimension, built_with = self.index.settings.dimension, self.index.settings.encoder
-        self.ann = AnnIndex(self.index, verify) if ann and isinstance(self.index, DenseBundle) else None
-        self._on_gpus = (
-            GpuIndex(self.index, self.dimension, self.device, device_dtype)
-            if self.device.type == 'cuda' and isinstance(self.index, DenseBundle) and not ann and not spread
-            else None
-        )
-        self._elsewhere = spread(self.index) if spread and isinstance(self.index, DenseBundle) else None
+            self.index = bundle = DenseBundle(index_dir, verify and spread is None)
+            settings = bundle.settings
+            self.dimension, built_with, weights = settings.dimension, settings.encoder, settings.weights_sha256
+            if ann:
+                self.ann = AnnIndex(bundle, verify)
+                self._top_rows = partial(approximate.search, bundle, self.ann)
+            elif spread:
+                self._top_rows = spread(bundle)
+            elif self.device.type == 'cuda':
+                self._top_rows = GpuIndex(bundle, self.dimension, self.device, device_dtype).search
+            else:
+                self._top_rows = partial(exact.search, bundle, device=self.device)
         if query_encoder is None:
             if built_with is None:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
@@ -93,7 +99,6 @@ class RepBertSearcher:
         if isinstance(query_encoder, (str, Path)):
             query_encoder = opening.query_encoder(query_encoder, device)
         self.query_encoder: QueryEncoder = query_encoder
-        weights = None if isinstance(self.index, FaissFolder) else self.index.settings.weights_sha256
         check_encoder(query_encoder, self.index_dir, self.dimension, built_with, weights)
 
     @classmethod
@@ -201,21 +206,20 @@ class RepBertSearcher:
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise InputError('a query vector has values that are not finite: check what made it')
-        if isinstance(self.index, FaissFolder):
-            found = []
-            for vector in vectors:
-                found.append(exact.TopRows(*self.index.search(vector, k)))
-                if on_progress is not None:
-                    on_progress(1)
-        elif self.ann is not None:
-            found = approximate.search(self.index, self.ann, vectors, k, on_progress)
-        elif self._elsewhere is not None:
-            found = self._elsewhere(vectors, k, on_progress)
-        elif self._on_gpus is not None:
-            found = self._on_gpus.search(vectors, k, on_progress)
-        else:
-            found = exact.search(self.index, vectors, k, self.device, on_progress=on_progress)
+        found = self._top_rows(vectors, k, on_progress=on_progress)
         return [_ranking(top, self.index.docids(top.rows), k) for top in found]
+
+
+def _in_folder(
+    folder: FaissFolder, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
+) -> list[exact.TopRows]:
+    """As `exact.Search`."""
+    found = []
+    for query in queries:
+        found.append(exact.TopRows(*folder.search(query, k)))
+        if on_progress is not None:
+            on_progress(1)
+    return found
 
 
 def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:

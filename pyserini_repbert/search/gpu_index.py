@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.search.exact import TopRows
+from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.search.gpu import Gpu, RowRange
 
 _RESIDENT = 3 / 4  # of free memory that vectors may take; the rest is for scores
@@ -91,18 +91,8 @@ class GpuIndex:
             found = list(pool.map(lambda share: share.search(queries, k), self._shares))
         if on_progress is not None:
             on_progress(len(queries))
-        return found[0] if len(found) == 1 else [merged(own, k) for own in zip(*found, strict=True)]
-
-
-def merged(found: Sequence[TopRows], k: int) -> TopRows:
-    """A query's k best of several shares in the order of their rows, and what ties with the last of them."""
-    scores, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.argsort(-scores, kind='stable')
-    scores, rows = scores[order], rows[order]
-    if len(scores) > k:
-        end = np.searchsorted(-scores, -scores[k - 1], side='right')
-        scores, rows = scores[:end], rows[:end]
-    return TopRows(scores, rows)
+        starts = [0] * len(found)  # rows are counted over the whole index
+        return found[0] if len(found) == 1 else [merged(own, starts, k) for own in zip(*found, strict=True)]
 
 
 class _Share:
