@@ -136,28 +136,29 @@ def run_stages(
 
 def opened_stages(stages: Sequence[StageSpec], settings: Settings) -> Sequence[StageSpec] | Sequence[Stage]:
     """The stages, opened if they run in this process: `run_stages` takes them for one run after another."""
-    return stages if settings.spread is not None or len(settings.devices) > 1 else opened_here(stages, settings)
+    return opened_here(stages, settings) if _runs_here(settings) else stages
 
 
 def opened_here(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> Sequence[Stage]:
     """The stages, those that are not opened yet on the first of the devices."""
+    opening = _opening(stages, settings)
+    return opening.open(settings.devices[0]) if opening.specs else [s for s in stages if isinstance(s, Stage)]
+
+
+def _runs_here(settings: Settings) -> bool:
+    return settings.spread is None and len(settings.devices) == 1
+
+
+def _opening(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> Opening:
     specs = tuple(stage for stage in stages if isinstance(stage, StageSpec))
-    return _opening(specs, settings).open(settings.devices[0]) if specs else [s for s in stages if isinstance(s, Stage)]
-
-
-def _opening(stages: Sequence[StageSpec], settings: Settings) -> Opening:
-    return Opening(tuple(stages), settings.precision, settings.backend, settings.token_budget)
+    return Opening(specs, settings.precision, settings.backend, settings.token_budget)
 
 
 def _runner(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> Runner:
-    specs = [stage for stage in stages if isinstance(stage, StageSpec)]
-    here = opened_stages(specs, settings) if specs else stages
-    opened = [stage for stage in here if isinstance(stage, Stage)]
-    if opened:
-        return LocalRunner(opened)
-    if settings.spread is not None:
-        return settings.spread(_opening(specs, settings), settings.devices[0])
-    return PoolRunner(_opening(specs, settings), settings.devices)
+    if _runs_here(settings) or isinstance(stages[0], Stage):
+        return LocalRunner(opened_here(stages, settings))
+    opening = _opening(stages, settings)
+    return settings.spread(opening, settings.devices[0]) if settings.spread else PoolRunner(opening, settings.devices)
 
 
 def _common(topics: Sequence[Query], run: Run) -> list[Query]:

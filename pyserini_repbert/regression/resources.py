@@ -13,6 +13,11 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.schema import Origin, Resource, filled
 
 PYSERINI_CACHE = Path('~/.cache/pyserini')  # unless $PYSERINI_CACHE says otherwise
+_BY_HAND = {
+    Origin.RECIPE: 'not published; to be trained',
+    Origin.AGREEMENT: 'by agreement',
+    Origin.PAGE: 'by hand',
+}
 RECORD = '.sha256'  # what was fetched without a published checksum has its own beside it
 
 
@@ -38,6 +43,12 @@ def folders(data: str) -> dict[str, str]:
 
     pyserini = os.environ.get('PYSERINI_CACHE') or str(PYSERINI_CACHE.expanduser())
     return {'data': data, 'downloads': str(downloads_folder()), 'pyserini': pyserini}
+
+
+def entry_of(resource: Resource) -> catalog.Entry:
+    """The catalog entry that a resource of the catalog is."""
+    kind, _, name = resource.catalog.partition('/')
+    return catalog.get(kind, name)
 
 
 def location(resource: Resource, places: Mapping[str, str]) -> str:
@@ -66,8 +77,7 @@ def target(resource: Resource, places: Mapping[str, str]) -> Path:
 def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
     """None where the resource is here."""
     if resource.catalog:
-        kind, _, name = resource.catalog.partition('/')
-        return _missing_entry(resource, catalog.get(kind, name))
+        return _missing_entry(resource, entry_of(resource))
     path = location(resource, places)
     if resource.path and Path(path).exists():
         return None
@@ -79,15 +89,11 @@ def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
 def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
     """The command, or the sentence, that gets a resource."""
     get = filled(resource.get, places) if resource.origin is Origin.GET else resource.get
-    expected = f' (expected at {path})' if resource.path else ''
     if resource.origin is Origin.UNPUBLISHED:
         return f'not published; {get}'
-    if resource.origin is Origin.RECIPE:
-        return f'not published; to be trained: {get}{expected}'
-    if resource.origin is Origin.AGREEMENT:
-        return f'by agreement: {get}{expected}'
-    if resource.origin is Origin.PAGE:
-        return f'by hand: {get}{expected}'
+    expected = f' (expected at {path})' if resource.path else ''
+    if resource.origin in _BY_HAND:
+        return f'{_BY_HAND[resource.origin]}: {get}{expected}'
     if get.startswith(('http://', 'https://')):
         if not resource.unpack:
             return curl(path, get)
@@ -106,9 +112,8 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     from pyserini_repbert.files import remembered_digest
 
     if resource.catalog:
-        kind, _, name = resource.catalog.partition('/')
-        entry = catalog.get(kind, name)
-        return f'{resource.catalog} {" over ".join(str(sorted(one.values.items())) for one in _with_bases(entry))}'
+        entries = _with_bases(entry_of(resource))
+        return f'{resource.catalog} {" over ".join(str(sorted(one.values.items())) for one in entries)}'
     path = Path(location(resource, places))
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyserini_repbert.catalog import cache_folder
@@ -47,9 +47,15 @@ class Probe:
     why: str = ''
 
 
-@dataclass(frozen=True, slots=True)
-class Prober:
-    """Runs the variants of conditions.
+def probe(
+    condition: Condition,
+    workspace: Workspace,
+    work: Path,
+    version: str,
+    factors: Sequence[str],
+    on_variant: Callable[[str, str], object],
+) -> Probe:
+    """Run a condition as it is, or take its remembered result, then each of its variants.
 
     Parameters
     ----------
@@ -58,43 +64,36 @@ class Prober:
     factors : those to test
     on_variant : called with the factor and the variant before it runs
     """
+    on_variant('as it is', '')
+    base = run_condition(condition, workspace, heavy_too=True)
+    scores = _scores(base)
+    if not scores:
+        return Probe({}, why=_why(base))
+    folder = work / FOLDER
+    found, untestable = variants(condition, workspace, folder / 'checkpoints', factors)
+    tried: list[Tried] = []
+    for variant in found:
+        on_variant(variant.factor, variant.name)
+        outcome = _run(condition, workspace, variant, folder, version)
+        own = _scores(outcome)
+        tried.append(Tried(variant.factor, variant.name, own, '' if own else _why(outcome)))
+    if 'ties' in factors:
+        on_variant('ties', '')
+        try:
+            tried += _ties(condition, workspace)
+        except PyseriniRepbertError as error:
+            untestable = [*untestable, Untestable('ties', str(error))]
+    return Probe(scores, tried, untestable)
 
-    work: Path
-    version: str
-    factors: Sequence[str]
-    on_variant: Callable[[str, str], object] = field(default=lambda factor, name: None)
 
-    def probe(self, condition: Condition, workspace: Workspace) -> Probe:
-        """Run a condition as it is, or take its remembered result, then each of its variants."""
-        self.on_variant('as it is', '')
-        base = run_condition(condition, workspace, heavy_too=True)
-        scores = _scores(base)
-        if not scores:
-            return Probe({}, why=_why(base))
-        folder = self.work / FOLDER
-        found, untestable = variants(condition, workspace, folder / 'checkpoints', self.factors)
-        tried: list[Tried] = []
-        for variant in found:
-            self.on_variant(variant.factor, variant.name)
-            outcome = self._run(condition, workspace, variant)
-            own = _scores(outcome)
-            tried.append(Tried(variant.factor, variant.name, own, '' if own else _why(outcome)))
-        if 'ties' in self.factors:
-            self.on_variant('ties', '')
-            try:
-                tried += _ties(condition, workspace)
-            except PyseriniRepbertError as error:
-                untestable = [*untestable, Untestable('ties', str(error))]
-        return Probe(scores, tried, untestable)
-
-    def _run(self, condition: Condition, workspace: Workspace, variant: Variant) -> Outcome:
-        folder = self.work / FOLDER / re.sub(r'[^a-z0-9.]+', '-', f'{variant.factor} {variant.name}'.lower())
-        environment = dict(variant.environment)
-        if variant.own_cache:
-            environment['PYSERINI_REPBERT_CACHE'] = str(_linked_cache(folder / 'cache').resolve())
-        own = _VariedWorkspace(workspace, variant, folder, self.version, environment)
-        commands = varied_commands(condition.commands, workspace, variant)
-        return run_condition(replace(condition, commands=commands), own, heavy_too=True)
+def _run(condition: Condition, workspace: Workspace, variant: Variant, work: Path, version: str) -> Outcome:
+    folder = work / re.sub(r'[^a-z0-9.]+', '-', f'{variant.factor} {variant.name}'.lower())
+    environment = dict(variant.environment)
+    if variant.own_cache:
+        environment['PYSERINI_REPBERT_CACHE'] = str(_linked_cache(folder / 'cache').resolve())
+    own = _VariedWorkspace(workspace, variant, folder, version, environment)
+    commands = varied_commands(condition.commands, workspace, variant)
+    return run_condition(replace(condition, commands=commands), own, heavy_too=True)
 
 
 class _VariedWorkspace(Workspace):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.regression.blame.probe import Probe, Prober, Tried
+from pyserini_repbert.regression.blame.probe import Probe, Tried, probe
 from pyserini_repbert.regression.blame.variants import FACTORS
 from pyserini_repbert.regression.schema import FOLDER
 
@@ -27,7 +27,7 @@ class Ranked(NamedTuple):
     closed: float | None
 
 
-def ranked(probe: Probe, measure: str, before: float | None, after: float | None) -> list[Ranked]:
+def ranked(found: Probe, measure: str, before: float | None, after: float | None) -> list[Ranked]:
     """The variants by how far they move a measure, the farthest first.
 
     Parameters
@@ -35,13 +35,13 @@ def ranked(probe: Probe, measure: str, before: float | None, after: float | None
     before, after : the two reports' scores. What is closed is the distance from the score here to the farther of them:
         1 where a variant gives just that score, below 0 where it leads away from it, None where nothing is between them
     """
-    base = probe.base[measure]
+    base = found.base[measure]
     far = max(
         (value for value in (before, after) if value is not None), key=lambda value: abs(value - base), default=base
     )
     gap = abs(far - base)
     rows = []
-    for tried in probe.tried:
+    for tried in found.tried:
         if measure in tried.scores:
             score = tried.scores[measure]
             closed = (gap - abs(far - score)) / gap if gap > _SAME else None
@@ -77,34 +77,33 @@ def probe_all(
             if not options.quiet:
                 print(f'{label}: {factor} {variant}'.rstrip(), file=sys.stderr)
 
-        probe = Prober(work, version, factors, show).probe(
-            condition, Workspace(regression, work, options.data, version)
-        )
-        print(f'\n## {file} {name}\n\n' + report_of(probe, values, options.reports), flush=True)
+        workspace = Workspace(regression, work, options.data, version)
+        found = probe(condition, workspace, work, version, factors, show)
+        print(f'\n## {file} {name}\n\n' + report_of(found, values, options.reports), flush=True)
     untested = [name for name, _, _ in environment if name not in factors]
     if untested:
         print(f'\nNot tested, since that takes the other version or machine: {", ".join(untested)}.')
 
 
-def report_of(probe: Probe, values: Sequence[dict[str, float]], names: Sequence[str]) -> str:
+def report_of(found: Probe, values: Sequence[dict[str, float]], names: Sequence[str]) -> str:
     """The result of probing a condition, as Markdown."""
-    if not probe.base:
-        return f'It could not be run here: {probe.why}'
-    moved = [measure for measure in probe.base if values[0].get(measure) != values[1].get(measure)]
+    if not found.base:
+        return f'It could not be run here: {found.why}'
+    moved = [measure for measure in found.base if values[0].get(measure) != values[1].get(measure)]
     parts = []
-    for measure in moved or probe.base:
+    for measure in moved or found.base:
         first, second = (own.get(measure) for own in values)
-        rows = ranked(probe, measure, first, second)
+        rows = ranked(found, measure, first, second)
         known = [
-            (name, value) for name, value in zip([*names, 'here'], [first, second, probe.base[measure]], strict=True)
+            (name, value) for name, value in zip([*names, 'here'], [first, second, found.base[measure]], strict=True)
         ]
         parts.append(f'{measure}: ' + ', '.join(f'{name} {value:.4f}' for name, value in known if value is not None))
         header = ['factor', 'score', 'moved', 'of the difference']
         parts.append(markdown(header, [_cells(row) for row in rows]) if rows else 'No variant ran.')
         if first is not None and second is not None and first != second:
             parts.append(_verdict(rows))
-    lines = [f'- {own.factor}: {own.name} failed: {own.error}' for own in probe.tried if own.error]
-    lines += [f'- {own.factor} could not be tested: {own.why}' for own in probe.untestable]
+    lines = [f'- {own.factor}: {own.name} failed: {own.error}' for own in found.tried if own.error]
+    lines += [f'- {own.factor} could not be tested: {own.why}' for own in found.untestable]
     return '\n\n'.join([*parts, '\n'.join(lines)]).rstrip()
 
 

@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyserini_repbert.catalog import checkpoint_kind
@@ -112,23 +113,21 @@ def varied_commands(commands: Sequence[str], workspace: Workspace, variant: Vari
 
 def _precisions(models: Iterable[Model], named: bool) -> list[Variant]:
     here = {model.precision for model in models}
-
-    def change(precision: str) -> Callable[[Words, Record], list[str]]:
-        return lambda words, record: model_commands.with_precision(words, record, precision)
-
     return [
-        Variant('precision', flag, change(name), own_cache=named) for name, flag in PRECISIONS.items() if here != {name}
+        Variant('precision', flag, partial(model_commands.with_precision, precision=name), own_cache=named)
+        for name, flag in PRECISIONS.items()
+        if here != {name}
     ]
 
 
 def _threads() -> list[Variant]:
     import torch
 
-    def change(number: int) -> Callable[[Words, Record], list[str]]:
-        return lambda words, record: model_commands.with_threads(words, record, number)
-
     numbers = sorted({1, os.cpu_count() or 1, 2} - {torch.get_num_threads()})
-    return [Variant('threads', str(number), change(number), {'OMP_NUM_THREADS': str(number)}) for number in numbers[:2]]
+    return [
+        Variant('threads', str(n), partial(model_commands.with_threads, threads=n), {'OMP_NUM_THREADS': str(n)})
+        for n in numbers[:2]
+    ]
 
 
 def _tokenizers(models: Mapping[str, Model], folder: Path, named: bool) -> tuple[list[Variant], list[Untestable]]:
@@ -150,14 +149,11 @@ def _tokenizers(models: Mapping[str, Model], folder: Path, named: bool) -> tuple
             except PyseriniRepbertError as error:
                 why = str(error)
         if folders:
-            found.append(Variant('tokenizer', reading, _renaming(folders), own_cache=named))
+            renamed = partial(model_commands.with_checkpoints, folders=folders)
+            found.append(Variant('tokenizer', reading, renamed, own_cache=named))
         else:
             cannot.append(Untestable('tokenizer', f'{reading}: {why}'))
     return found, cannot
-
-
-def _renaming(folders: Mapping[str, str]) -> Callable[[Words, Record], list[str]]:
-    return lambda words, record: model_commands.with_checkpoints(words, record, folders)
 
 
 def _version(model: Model) -> str:

@@ -12,9 +12,9 @@ from pyserini_repbert.disk import disk_full
 from pyserini_repbert.download import downloads_folder, fetch
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, digest
-from pyserini_repbert.regression.fetching.needs import Need, entry_of
+from pyserini_repbert.regression.fetching.needs import Need
 from pyserini_repbert.regression.fetching.unpacking import unpack
-from pyserini_repbert.regression.resources import RECORD
+from pyserini_repbert.regression.resources import RECORD, entry_of
 
 Progress = Callable[[int], object]
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.regression import resources
 from pyserini_repbert.regression.schema import Condition, Origin, Resource
 from pyserini_repbert.regression.workspace import Workspace
@@ -141,11 +139,3 @@ def _cost(needs: Sequence[Need], taken: set[str]) -> tuple[int, int, int]:
 def licence_of(need: Need) -> str:
     """The licence, as far as anybody states it."""
     return need.licence or 'not stated'
-
-
-def entry_of(resource: Resource) -> catalog.Entry:
-    """The catalog entry that a resource is. Raises InputError for one that is none."""
-    if not resource.catalog:
-        raise InputError(f"'{resource.name}' is not of the catalog")
-    kind, _, name = resource.catalog.partition('/')
-    return catalog.get(kind, name)
