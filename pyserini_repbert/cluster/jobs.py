@@ -202,7 +202,9 @@ class Crew:
             self.failed_starts = 0
             self.idle[answer.worker] = None
         elif self.fleet.alive(answer.worker):
-            self._not_started(answer.lost)
+            self.failed_starts += 1
+            if self.failed_starts >= TRIES:
+                raise ClusterError(f'{TRIES} workers one after the other did not start: {answer.lost}')
 
     def _again(self, number: int, why: str, delay: float) -> None:
         self.tries[number] = tries = self.tries.get(number, 0) + 1
@@ -213,11 +215,6 @@ class Crew:
         self.not_before[number] = time.monotonic() + delay
         self.waiting.append(number)
 
-    def _not_started(self, why: str) -> None:
-        self.failed_starts += 1
-        if self.failed_starts >= TRIES:
-            raise ClusterError(f'{TRIES} workers one after the other did not start: {why}')
-
     def _compare(self, found: Mapping[str, str], worker: str) -> None:
         for package, version in self.versions.items():
             if found.get(package) != version:
@@ -227,7 +224,6 @@ class Crew:
                 )
 
     def _placed(self, error: BaseException, worker: str) -> PyseriniRepbertError:
-        """The error with the machine it happened on."""
         where = f' (on {self.fleet.place(worker)})'
         if isinstance(error, PyseriniRepbertError):
             return type(error)(f'{error}{where}', parameters=error.parameters)

@@ -79,7 +79,7 @@ def recall_depth_main(arguments: Sequence[str]) -> None:
     made.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
     made.add_argument('--rel', type=positive_int, default=1, help='least grade of a relevant document')
     options = parsed(made, arguments)
-    from pyserini_repbert.evaluate.studies.recall_depth import recall_at_depths
+    from pyserini_repbert.evaluate.studies.depths import recall_at_depths
 
     qrels = load_qrels(options.qrels)
     runs = read_named(named_paths(options.runs), options.quiet)
@@ -97,7 +97,7 @@ def rerank_depth_main(arguments: Sequence[str]) -> None:
     options = parsed(made, arguments)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
-    from pyserini_repbert.evaluate.studies.rerank_depth import rerank_at_depths, unscored
+    from pyserini_repbert.evaluate.studies.depths import rerank_at_depths, unscored
     from pyserini_repbert.evaluate.tables import markdown, percent
     from pyserini_repbert.formats.runs import read_run
 
@@ -140,7 +140,7 @@ def tune_cutoff_main(arguments: Sequence[str]) -> None:
     options = parsed(made, arguments)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
-    from pyserini_repbert.evaluate.studies.cutoff import tune_cutoff
+    from pyserini_repbert.evaluate.studies.depths import tune_cutoff
     from pyserini_repbert.formats.runs import read_run
 
     (measure,) = parse_measures([options.measure])

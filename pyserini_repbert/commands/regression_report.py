@@ -32,7 +32,7 @@ def badge_main(arguments: Sequence[str]) -> int:
     made.add_argument('--output', required=True, metavar='FILE', help='the .svg to write')
     options: argparse.Namespace = made.parse_args(arguments)
     from pyserini_repbert.files import atomic_file
-    from pyserini_repbert.regression.badge import badge
+    from pyserini_repbert.regression.grids import badge
 
     if not options.output.endswith('.svg'):
         raise InputError(f"badge '{options.output}': a name that ends in .svg was expected")

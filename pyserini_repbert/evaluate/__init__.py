@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.evaluate.significance import compare as compare, paired_t_test as paired_t_test
     from pyserini_repbert.evaluate.studies.consistency import consistency_factors as consistency_factors
+    from pyserini_repbert.evaluate.studies.depths import (
+        recall_at_depths as recall_at_depths,
+        rerank_at_depths as rerank_at_depths,
+    )
     from pyserini_repbert.evaluate.studies.fusion_tables import fusion_table as fusion_table
-    from pyserini_repbert.evaluate.studies.recall_depth import recall_at_depths as recall_at_depths
-    from pyserini_repbert.evaluate.studies.rerank_depth import rerank_at_depths as rerank_at_depths
 
 __getattr__, __dir__, __all__ = exports(__name__)

@@ -28,9 +28,7 @@ def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logari
         ticks = sorted({x for points in series.values() for x in points})
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()
-        axis.set_xlabel(x_label)
-        axis.set_ylabel(label)
-        axis.grid(alpha=0.3)
+        _label(axis, x_label, label)
         axis.legend()
     save_figure(path, figure)
 
@@ -57,9 +55,7 @@ def plot_points(
             _name(axis, name, x, y, '0.25', align='right')
         axis.margins(x=0.12, y=0.12)  # room for the names
         axis.set_xscale('log')
-        axis.set_xlabel(x_label)
-        axis.set_ylabel(label)
-        axis.grid(alpha=0.3)
+        _label(axis, x_label, label)
         axis.legend(fontsize='small', loc='lower right')  # where a front is not
     save_figure(path, figure)
 
@@ -89,14 +85,16 @@ def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: s
         axis.bar(list(heights), list(heights.values()))
         axis.set_yscale('log')
         axis.set_xticks(range(len(heights)), list(heights), rotation=90, fontsize=7)
-        axis.set_xlabel(x_label)
-        axis.set_ylabel(y_label)
-        axis.set_title(title)
+        axis.set(xlabel=x_label, ylabel=y_label, title=title)
     save_figure(path, figure)
 
 
+def _label(axis: Any, x_label: str, y_label: str) -> None:
+    axis.set(xlabel=x_label, ylabel=y_label)
+    axis.grid(alpha=0.3)
+
+
 def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'center') -> None:
-    """Name a point, above it."""
     offset = {'xytext': (0, 7), 'textcoords': 'offset points', 'ha': align}
     axis.annotate(text, (x, y), fontsize=6.5, color=color, **offset)
 

@@ -152,7 +152,6 @@ def _loader() -> Any:
             self.measured: dict[int, tuple[int, int]] = {}  # node's id -> its size, its depth
 
         def refused(self, mark: Any, message: str) -> InputError:
-            """An error at a place."""
             return InputError.at(self.where, mark.line + 1, message)
 
         def compose_node(self, parent: Any, index: Any) -> Any:

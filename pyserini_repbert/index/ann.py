@@ -6,9 +6,7 @@ bundle whose manifest's sha256 it names, and to no other.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +24,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder, digest
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.manifest import MANIFEST, rendered
+from pyserini_repbert.index.manifest import MANIFEST, signed, without_signature
 from pyserini_repbert.index.records import Count, Length, Name
 from pyserini_repbert.record import Sha256
 
@@ -34,7 +32,6 @@ ANN, INDEX, RECORD = 'ann', 'index.faiss', 'ann.json'
 CLEARED = '.ann-cleared'  # a replaced one on its way out
 LOCK = '.ann.lock'
 _AGAIN = 'build it again with `index ann`'
-_SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -175,9 +172,7 @@ def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
     with atomic_folder(target) as place:
         faiss.write_index(index, str(place / INDEX))
         record = replace(record, index_sha256=digest(place / INDEX))
-        body = rendered(record).removesuffix('\n}\n')
-        signed = f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
-        (place / RECORD).write_text(signed, encoding='utf-8', newline='\n')
+        (place / RECORD).write_text(signed(record), encoding='utf-8', newline='\n')
         if digest(folder / MANIFEST) != record.manifest_sha256:
             raise MismatchError(f'index {folder} was built anew meanwhile: {_AGAIN}')
         if target.exists():
@@ -204,9 +199,8 @@ def _opened(path: Path, kind: AnnKind) -> Any:
 def _read(path: Path) -> AnnRecord:
     """The record. Raises DamagedFileError where it is not as it was written."""
     try:
-        signed = _SIGNED.fullmatch(path.read_bytes())
-        if signed and hashlib.sha256(signed[1]).hexdigest() == signed[2].decode('ascii'):
-            record: AnnRecord = TypeAdapter(AnnRecord).validate_json(signed[1] + b'\n}\n')
+        if (body := without_signature(path.read_bytes())) is not None:
+            record: AnnRecord = TypeAdapter(AnnRecord).validate_json(body)
             return record
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DamagedFileError(f'{path} is missing: {_AGAIN}') from error

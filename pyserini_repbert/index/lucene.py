@@ -101,7 +101,7 @@ def build_lucene_index(
             f'{threads} threads were given, an index with vectors is written by one', parameters=('threads',)
         )
     by_docid = None if vectors is None else VectorsByDocid(vectors, corpus.name)
-    additions = _additions(kind, corpus, predictions, weights, topk, sqrt)
+    additions = _additions(corpus, predictions, weights, topk, sqrt)
     count = 0
     with atomic_folder(target) as folder:
         with _adding(folder, threads, by_docid) as add:
@@ -112,7 +112,10 @@ def build_lucene_index(
                     on_progress(len(batch))
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
-        manifest = _manifest(kind, corpus, count, sqrt)
+        manifest: dict[str, object] = {'variant': kind.value, 'corpus': corpus.name, 'passages': count}
+        if kind is Variant.DEEPCT:
+            k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
+            manifest |= {'sqrt': sqrt, 'k1': k1, 'b': b}
         if by_docid is not None:
             manifest['vectors'] = by_docid.record()
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
@@ -161,7 +164,6 @@ def _checked(variant: str, predictions: object, weights: object, topk: int | Non
 
 
 def _additions(
-    kind: Variant,
     corpus: Corpus,
     predictions: StrPath | Sequence[StrPath] | None,
     weights: StrPath | Sequence[StrPath] | None,
@@ -204,11 +206,3 @@ def _documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str
         if contents != passage.text:
             document[PASSAGE_FIELD] = passage.text
         yield Document(passage.docid, json.dumps(document, ensure_ascii=False))
-
-
-def _manifest(kind: Variant, corpus: Corpus, count: int, sqrt: bool) -> dict[str, object]:
-    manifest: dict[str, object] = {'variant': kind.value, 'corpus': corpus.name, 'passages': count}
-    if kind is Variant.DEEPCT:
-        manifest['sqrt'] = sqrt
-        manifest['k1'], manifest['b'] = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
-    return manifest

@@ -55,11 +55,23 @@ def write_json(path: Path, record: Any) -> None:
         stream.write(rendered(record))
 
 
+def signed(record: Any) -> str:
+    """A record as it stands in its file, with its own checksum at the end."""
+    body = rendered(record).removesuffix('\n}\n')
+    return f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
+
+
+def without_signature(raw: bytes) -> bytes | None:
+    """A signed record without its checksum; None where that does not fit."""
+    found = _SIGNED.fullmatch(raw)
+    fits = found is not None and hashlib.sha256(found[1]).hexdigest() == found[2].decode('ascii')
+    return found[1] + b'\n}\n' if found and fits else None
+
+
 def write_signed(path: Path, record: Any) -> None:
     """Write a record that ends with its own checksum, atomically where the file system can rename."""
-    body = rendered(record).removesuffix('\n}\n')
     with atomic_file(path, in_place=True) as stream:
-        stream.write(f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n')
+        stream.write(signed(record))
 
 
 def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
@@ -178,12 +190,11 @@ def _bytes(path: Path) -> bytes:
 
 def _verified(raw: bytes, path: Path, again: str = 'build the index again') -> bytes:
     """A signed record without its checksum, which is compared."""
-    signed = _SIGNED.fullmatch(raw)
-    if not signed or hashlib.sha256(signed[1]).hexdigest() != signed[2].decode('ascii'):
+    if (body := without_signature(raw)) is None:
         raise DamagedFileError(
             f'{path} is not as it was written, its checksum does not fit: restore the file, or {again}'
         )
-    return signed[1] + b'\n}\n'
+    return body
 
 
 def _load(raw: bytes, path: Path) -> dict[str, Any]:

@@ -96,19 +96,14 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
 
     Raises UnknownNameError for what is neither, with the nearest names.
     """
-    if catalog.find('indexes', index) is None and Path(index).exists():
-        return Path(index)
-    if catalog.find('indexes', index) is None and (shared := _installed(index)) is not None:
-        return shared
+    if catalog.find('indexes', index) is None:
+        if Path(index).exists():
+            return Path(index)
+        if Path(index).name == index and (shared := installed_folder(index)).is_dir():
+            return shared
     entry = catalog.get('indexes', index)
     chosen = encoder or str(entry.values['encoder'])
     return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{_label(chosen)}')
-
-
-def _installed(name: str) -> Path | None:
-    """The folder of an index that `index install` put there."""
-    folder = installed_folder(name) if Path(name).name == name else None
-    return folder if folder is not None and folder.is_dir() else None
 
 
 def _label(encoder: str) -> str:

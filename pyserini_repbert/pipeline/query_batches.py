@@ -57,7 +57,8 @@ def run_batch(
         where scores are to be saved and the last stage is neither duoBERT nor the only one
     """
     queries = [query.text for query in topics]
-    pairwise = stages[-1] if isinstance(stages[-1].reranker, DuoBertReranker) else None
+    last = stages[-1].reranker
+    pairwise = last if isinstance(last, DuoBertReranker) else None
     if save is not None and pairwise is None and len(stages) > 1:
         raise InputError('scores are saved of monoBERT and duoBERT: the last stage has to be duoBERT, or the only one')
     costs: list[StageCost] = []
@@ -72,7 +73,9 @@ def run_batch(
         saved = _pointwise(topics, incoming, rankings, scored)
         if pairwise:
             depths = [scored.k if scored else 0, *save]
-            rankings, saved, cost = _compared(pairwise, saved, queries, rankings, depths, drop_rest, on_progress)
+            rankings, saved, cost = _compared(
+                stages[-1], pairwise, saved, queries, rankings, depths, drop_rest, on_progress
+            )
             costs.append(cost)
     own = tuple(
         (query.qid, Ranking(ranking.docids, ranking.scores)) for query, ranking in zip(topics, rankings, strict=True)
@@ -97,6 +100,7 @@ def _pointwise(
 
 def _compared(
     stage: Stage,
+    reranker: DuoBertReranker,
     saved: Sequence[SavedScores],
     queries: Sequence[str],
     rankings: Sequence[Ranking],
@@ -105,9 +109,6 @@ def _compared(
     on_progress: Progress | None,
 ) -> tuple[list[Ranking], list[SavedScores], StageCost]:
     """duoBERT's stage, with all pairs compared that replaying the `depths` takes; the first of them is this run's."""
-    reranker = stage.reranker
-    if not isinstance(reranker, DuoBertReranker):
-        raise InputError('pairs are compared by duoBERT')
     before, start = replace(reranker.work), time.perf_counter()
     members, pairs, groups = [], [], []
     for own, ranking in zip(saved, rankings, strict=True):

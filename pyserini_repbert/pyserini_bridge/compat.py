@@ -211,9 +211,6 @@ def _attribute(owner: object, name: str) -> Any:
 
 def suggestion(module: str) -> str:
     """'; did you mean …?' over the modules of Pyserini that can be run, or nothing."""
-    spec = importlib.util.find_spec('pyserini')
-    if spec is None or not spec.submodule_search_locations:
-        return ''
     close = difflib.get_close_matches(module, runnable_modules(), n=3)
     return f'; did you mean {" or ".join(close)}?' if close else ''
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from pyserini_repbert.pages import page
 from pyserini_repbert.regression.runner import Status
 from pyserini_repbert.regression.schema import Origin
 
@@ -106,6 +107,8 @@ TABLES = (
 _BEST_FIRST = (Known.FAILED, Known.MEASURED, Known.RECORDED, Known.REHEARSED, Known.OPEN, Known.NEVER)
 _SIGNS = {Known.MEASURED: '✓', Known.FAILED: '✗', Known.REHEARSED: '○', Known.OPEN: '…', Known.NEVER: '—'}
 _SIGNS[Known.RECORDED] = ''
+_COLOURS = {Known.FAILED: '#e05d44', Known.MEASURED: '#4c1', Known.REHEARSED: '#007ec6', Known.OPEN: '#9f9f9f'}
+_CHARACTER, _PADDING = 6.6, 10  # pixels of a badge's character, and some more: too wide a badge is not cut off
 LEGEND = (
     'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and another; ○ rehearsed: its '
     'commands ran from download to score on stand-ins of their input; … not run; — cannot be had. A figure without a '
@@ -151,6 +154,18 @@ def markdown(data: Mapping[str, Any]) -> list[str]:
 def text(cell: Cell) -> str:
     """'0.304 ✓ 0.3038'"""
     return ' '.join(filter(None, (cell.published, _SIGNS[cell.known] if cell.published else '', cell.measured)))
+
+
+def badge(data: Mapping[str, Any]) -> str:
+    """An SVG; red where a figure failed, green where some are measured, blue where some are rehearsed only."""
+    found = counts(data)
+    total = sum(found.values()) - found[Known.RECORDED]
+    said = [f'{found[known]} {known}' for known in (Known.MEASURED, Known.FAILED, Known.REHEARSED) if found[known]]
+    message = f'{", ".join(said) or "none run"} of {total}'
+    colour = next((colour for known, colour in _COLOURS.items() if found[known]), _COLOURS[Known.OPEN])
+    label = 'published figures'
+    widths = [round(len(text) * _CHARACTER + _PADDING) for text in (label, message)]
+    return page('badge', label=label, message=message, colour=colour, widths=widths)
 
 
 def _reasons(rows: Sequence[tuple[str, Sequence[Cell]]]) -> list[str]:

@@ -27,14 +27,7 @@ class CommandFailedError(PyseriniRepbertError):
     """A command of a condition, or of a build it needs, ended with an error."""
 
 
-_locks: dict[str, threading.Lock] = {}
-_locks_lock = threading.Lock()
-
-
-def _lock(target: str) -> threading.Lock:
-    """The lock of an artefact: conditions, also of other files, that need it wait until it is made."""
-    with _locks_lock:
-        return _locks.setdefault(target, threading.Lock())
+_locks: dict[str, threading.Lock] = {}  # of artefacts: conditions, also of other files, wait until one is made
 
 
 class Workspace:
@@ -109,7 +102,7 @@ class Workspace:
             if other in self.regression.builds:
                 self.build(other)
         target = Path(self.places[name])
-        with _lock(str(target)):
+        with _locks.setdefault(str(target), threading.Lock()):
             if name in self._failed:
                 raise CommandFailedError(self._failed[name])
             key = self.key(build.commands, build.needs)

@@ -8,7 +8,7 @@ from pyserini_repbert.evaluate import (
     recall_at_depths,
     rerank_at_depths,
 )
-from pyserini_repbert.evaluate.studies.rerank_depth import rerank_top, unscored
+from pyserini_repbert.evaluate.studies.depths import rerank_top, unscored
 from pyserini_repbert.ranking import Ranking
 
 

@@ -11,7 +11,7 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
-from pyserini_repbert.evaluate.studies.cutoff import tune_cutoff
+from pyserini_repbert.evaluate.studies.depths import tune_cutoff
 from pyserini_repbert.evaluate.studies.epic_pruning import _reranked
 from pyserini_repbert.evaluate.studies.epic_values import value_counts
 from pyserini_repbert.formats.runs import write_run

@@ -97,7 +97,6 @@ def length_rates(
 
 
 def _random_pairs(reranker: CedrReranker, length: int) -> list[Pair]:
-    """Pairs that fill a batch."""
     generator = random.Random(length)
     vocabulary = range(reranker.pieces.vocab_size)
     n = max(_LEAST_DOCUMENTS, reranker.token_budget // (length + _QUERY_LENGTH))

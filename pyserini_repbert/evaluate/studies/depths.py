@@ -1,14 +1,22 @@
-"""A reranker's scores applied to the first n hits of a first stage (RepBERT Table 2, Figure 1b)."""
+"""What depth is worth: recall, a reranker's scores applied to the first n hits, and the cut-off that is best."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
+from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate, parse_measures
 from pyserini_repbert.formats.runs import reciprocal_scores
 from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
+
+
+def recall_at_depths(run: Run, qrels: Qrels, depths: Sequence[int], rel: int = 1) -> dict[int, float]:
+    """Depth -> recall over all judged topics (RepBERT Figure 1a); a document of grade `rel` or higher is relevant."""
+    names = {depth: f'R(rel={rel})@{depth}' for depth in depths}
+    means = evaluate(run, qrels, parse_measures(names.values())).means
+    return {depth: means[name] for depth, name in names.items()}
 
 
 def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
@@ -27,6 +35,8 @@ def rerank_at_depths(
     first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
 ) -> dict[int, dict[str, float]]:
     """Depth -> measure name -> value over all judged topics, when so many hits of each query are reranked.
+
+    RepBERT Table 2, Figure 1b.
 
     Parameters
     ----------
@@ -55,3 +65,32 @@ def unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:
         scored = set(reranked.get(qid, NO_HITS).docids)
         count += sum(docid not in scored for docid in first.get(qid, NO_HITS).docids[:depth])
     return count
+
+
+class Cutoff(NamedTuple):
+    """The best cut-off, and the value of the measure at each one that was tried."""
+
+    best: int
+    values: dict[int, float]
+
+
+def tune_cutoff(first: Run, reranked: Run, qrels: Qrels, measure: NamedMeasure, cutoffs: Sequence[int]) -> Cutoff:
+    """The cut-off whose reranking has the greatest value, the smallest of equal ones (EPIC section 3).
+
+    Parameters
+    ----------
+    first : the first stage's run
+    reranked : the same hits with the reranker's scores
+    qrels : of the validation topics, which are not those that the result is reported on
+    cutoffs : numbers of hits to try, 0 for no reranking
+
+    Raises
+    ------
+    InputError
+        for no cut-offs, or a negative one
+    """
+    if not cutoffs:
+        raise InputError('no cut-offs were given, expected at least one')
+    tried = rerank_at_depths(first, reranked, qrels, [measure], sorted(set(cutoffs)))
+    values = {cutoff: own[measure.name] for cutoff, own in tried.items()}
+    return Cutoff(max(values, key=lambda cutoff: (values[cutoff], -cutoff)), values)
