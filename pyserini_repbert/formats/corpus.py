@@ -143,10 +143,8 @@ class Corpus(ABC):
         return None
 
     def _first_place(self, docid: str) -> str:
-        for place, item in self._read():
-            if isinstance(item, Passage) and item.docid == docid and self._problem(item) is None:
-                return place
-        raise AssertionError('unreachable: the docid was just read')
+        passages = ((place, item) for place, item in self._read() if isinstance(item, Passage))
+        return next(place for place, item in passages if item.docid == docid and self._problem(item) is None)
 
 
 def parsed_files(

@@ -1,6 +1,6 @@
 """EPIC's passage vectors as a Lucene index of impacts: a first stage that no dense search is needed for.
 
-A weight becomes a whole number from 1 to `levels` times one step for the whole index; weights below half a step, and
+A weight becomes a whole number from 1 to `LEVELS` times one step for the whole index; weights below half a step, and
 negative ones, are left out. Anserini repeats a token as often as its impact says while it indexes, so that fewer levels
 and a stronger pruning make indexing faster.
 """
@@ -44,12 +44,12 @@ def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
     return tokens
 
 
-def impact_step(bundle: EpicBundle, levels: int = LEVELS) -> float:
-    """The step between impacts: the bundle's greatest weight divided by `levels`. Raises InputError for no weights."""
+def impact_step(bundle: EpicBundle) -> float:
+    """The step between impacts: the bundle's greatest weight divided by `LEVELS`. Raises InputError for no weights."""
     greatest = max((float(vectors.weights.max(initial=0)) for _, vectors in bundle.vectors()), default=0.0)
     if greatest <= 0:
         raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
-    return greatest / levels
+    return greatest / LEVELS
 
 
 def impacts(weights: NDArray[np.float32], step: float) -> NDArray[np.int64]:
@@ -63,7 +63,6 @@ def build_impact_index(
     tokens: Sequence[str],
     output: StrPath,
     threads: int = 1,
-    levels: int = LEVELS,
     on_progress: Callable[[int], object] | None = None,
 ) -> int:
     """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
@@ -75,7 +74,6 @@ def build_impact_index(
     ----------
     tokens : the names of the terms, from `vocabulary_of`
     threads : documents indexed at a time
-    levels : the greatest impact
     on_progress : called with the number of passages just indexed
 
     Returns
@@ -85,16 +83,14 @@ def build_impact_index(
     Raises
     ------
     InputError
-        for an output that exists, an index without weights, or levels below 1
+        for an output that exists, or an index without weights
     JavaError
         when Java is missing or Lucene cannot write
     """
     target = Path(output)
     if target.exists():
         raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
-    if levels < 1:
-        raise InputError(f'{levels} levels were given, expected at least 1')
-    step = impact_step(bundle, levels)
+    step = impact_step(bundle)
     with atomic_folder(target) as folder:
         documents = _documents(bundle, tokens, step)
         with LuceneWriter(folder, threads, impact=True) as writer:

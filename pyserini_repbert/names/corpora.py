@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -100,8 +101,7 @@ def _unpack(archive: Path, member: str, target: Path) -> None:
                 why = 'does not hold' if found is None else 'holds no content but a link, or a folder, for'
                 raise DamagedFileError(f'{archive} {why} {member}: delete it and fetch it again')
             with atomic_file(target, 'wb') as unpacked:
-                while block := stream.read(1 << 20):
-                    unpacked.write(block)
+                shutil.copyfileobj(stream, unpacked, 1 << 20)
     except ARCHIVE_ERRORS as error:
         why = '; '.join(str(error).splitlines())
         raise DamagedFileError(f'{archive} is not a whole archive ({why}): delete it and fetch it again') from error

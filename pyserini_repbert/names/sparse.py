@@ -80,27 +80,20 @@ def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path
         if index is not None and (is_lucene_index(index) or not Path(index).exists()):
             return index
         beside = f' beside {index}' if index else ''
-        raise MissingResourceError(
-            f"'{entry.name}' needs a Lucene index{beside}: {_how(entry)}, and name it as {entry.name}@FOLDER"
-        )
+        raise MissingResourceError(f"'{entry.name}' needs a Lucene index{beside}: {_how(entry)}")
     prebuilt = entry.values.get('indexes', {}).get(collection)
     if prebuilt is not None:
         return str(prebuilt)
     source = catalog.get('collections', collection)
     if entry.values['variant'] == _BUILT_HERE and 'resource' in source.values:
         return _own_index(source, on_build)
-    raise MissingResourceError(
-        f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}, and name it as "
-        f'{entry.name}@FOLDER'
-    )
+    raise MissingResourceError(f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}")
 
 
 def _how(entry: catalog.Entry) -> str:
     needs = entry.values.get('needs')
-    return (
-        f'build one of variant {entry.values["variant"]} with the command `index lucene`'
-        f'{f" from {needs}" if needs else ""}'
-    )
+    built = f'build one of variant {entry.values["variant"]} with the command `index lucene`'
+    return f'{built}{f" from {needs}" if needs else ""}, and name it as {entry.name}@FOLDER'
 
 
 def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None) -> Path:

@@ -105,8 +105,16 @@ TABLES = (
     ),
 )
 _BEST_FIRST = (Known.FAILED, Known.MEASURED, Known.RECORDED, Known.REHEARSED, Known.OPEN, Known.NEVER)
-_SIGNS = {Known.MEASURED: '✓', Known.FAILED: '✗', Known.REHEARSED: '○', Known.OPEN: '…', Known.NEVER: '—'}
-_SIGNS[Known.RECORDED] = ''
+_SIGNS = {
+    Known.MEASURED: '✓', Known.FAILED: '✗', Known.REHEARSED: '○', Known.OPEN: '…', Known.NEVER: '—', Known.RECORDED: '',
+}  # fmt: skip
+_KNOWN: Mapping[str, Known] = {
+    Status.PASS: Known.MEASURED,
+    Status.WITHIN: Known.MEASURED,
+    Status.FAIL: Known.FAILED,
+    Status.RECORDED: Known.RECORDED,
+    Status.REHEARSED: Known.REHEARSED,
+}
 _COLOURS = {Known.FAILED: '#e05d44', Known.MEASURED: '#4c1', Known.REHEARSED: '#007ec6', Known.OPEN: '#9f9f9f'}
 _CHARACTER, _PADDING = 6.6, 10  # pixels of a badge's character, and some more: too wide a badge is not cut off
 LEGEND = (
@@ -187,18 +195,11 @@ def _scores(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], M
 
 
 def _cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
-    status = score['status']
-    never = [one for one in condition['missing'] if one.get('origin') == Origin.UNPUBLISHED]
+    known = _KNOWN.get(score['status'], Known.OPEN)
     measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
-    if status in (Status.PASS, Status.WITHIN):
-        known, why = Known.MEASURED, ''
-    elif status == Status.FAIL:
-        known, why = Known.FAILED, condition['why']
-    elif status == Status.RECORDED:
-        known, why = Known.RECORDED, ''
-    elif never:
-        known, why = Known.NEVER, '; '.join(f'{one["what"]}, {one["get"]}' for one in never)
-    else:
-        known = Known.REHEARSED if status == Status.REHEARSED else Known.OPEN
+    why = condition['why'] if known is Known.FAILED else ''
+    if known in (Known.REHEARSED, Known.OPEN):
         why = 'needs ' + ', '.join(one['what'] for one in condition['missing'])
+        if never := [one for one in condition['missing'] if one.get('origin') == Origin.UNPUBLISHED]:
+            known, why = Known.NEVER, '; '.join(f'{one["what"]}, {one["get"]}' for one in never)
     return Cell(score['expected'], known, measured, why, condition['commands'])

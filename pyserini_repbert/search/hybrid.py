@@ -166,13 +166,8 @@ def run_of(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: i
 
 def stored_texts(searchers: Sequence[Any], docids: Sequence[str]) -> list[str | None]:
     """Passage texts from the first searcher that stores any; Pyserini's searchers give none."""
-    found: list[str | None] = [None] * len(docids)
-    for searcher in searchers:
-        if any(found):
-            break
-        if hasattr(searcher, 'texts'):
-            found = searcher.texts(docids)
-    return found
+    found = (searcher.texts(docids) for searcher in searchers if hasattr(searcher, 'texts'))
+    return next(filter(any, found), [None] * len(docids))
 
 
 def _pyserinis(

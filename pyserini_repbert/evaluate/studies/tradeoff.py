@@ -43,8 +43,7 @@ class Setting:
 
     def inferences_of(self, n: int) -> int:
         """Model inputs for a query with `n` candidates."""
-        mono, duo = min(self.k0, n), self.compared(n)
-        return mono + duo
+        return min(self.k0, n) + self.compared(n)
 
     def compared(self, n: int) -> int:
         """duoBERT's share of the inferences."""

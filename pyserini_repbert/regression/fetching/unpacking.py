@@ -50,7 +50,8 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
                 with open(folder / Path(name).name, 'wb') as copy:
                     shutil.copyfileobj(stream, copy, 1 << 20)
     else:
-        with _only_member(downloads[0], pattern) as stream, atomic_file(target, 'wb') as made:
+        with _members(downloads[0], pattern) as found, atomic_file(target, 'wb') as made:
+            _, stream = next(found)
             if word == 'candidates':
                 made.writelines(_candidates(stream, downloads[0]))
             elif word == 'paragraphs':
@@ -68,14 +69,6 @@ def _append(path: Path, made: IO[bytes]) -> None:
             last = block[-1:]
     if last != _ENDING:
         made.write(_ENDING)
-
-
-@contextmanager
-def _only_member(archive: Path, pattern: str) -> Iterator[IO[bytes]]:
-    with _members(archive, pattern) as found:
-        for _, stream in found:
-            yield stream
-            return
 
 
 @contextmanager
