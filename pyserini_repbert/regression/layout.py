@@ -6,11 +6,18 @@ Values are checked as they are written: a number is text here too, and `{names}`
 from __future__ import annotations
 
 import contextlib
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from pyserini_repbert.catalog import did_you_mean
@@ -23,18 +30,12 @@ from pyserini_repbert.regression.schema import replaced
 
 # What `unpack` may begin with, and whether a pattern of members follows; `fetching.unpacking` does it.
 UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
-_MD5, _SHA256 = re.compile('[0-9a-f]{32}'), re.compile('[0-9a-f]{64}')
-
-
-def _check(fits: Callable[[Any], object], message: str) -> Callable[[Any], Any]:
-    """What refuses a value that does not fit."""
-
-    def check(given: Any) -> Any:
-        if not fits(given):
-            raise PydanticCustomError('value', message)
-        return given
-
-    return check
+# What is said of values of another type, by pydantic's names of the errors.
+_EXPECTED = {
+    'string_type': 'expected a text',
+    'list_type': 'expected a list',
+    'dict_type': 'expected a mapping',
+}
 
 
 def checked_number(given: str) -> str:
@@ -66,14 +67,9 @@ def _labels(given: object) -> object:
     return given
 
 
-_text = _check(lambda given: isinstance(given, str) and not has_surrogates(given), 'expected a text')
-Text = Annotated[str, BeforeValidator(_text)]
-Items = BeforeValidator(_check(lambda given: isinstance(given, list), 'expected a list'))
-ByName = BeforeValidator(_check(lambda given: isinstance(given, dict), 'expected a mapping'))
-Texts = Annotated[list[Text], Items]
-Axis = Annotated[dict[str, Annotated[dict[str, Text], ByName]], ByName, BeforeValidator(_labels)]  # the last one first
-Grid = Annotated[dict[str, Axis], ByName]
-Only = Annotated[Text, AfterValidator(_choice)]
+Axis = Annotated[dict[str, dict[str, str]], BeforeValidator(_labels)]
+Grid = dict[str, Axis]
+Only = Annotated[str, AfterValidator(_choice)]
 
 
 class Entry(BaseModel):
@@ -112,29 +108,29 @@ def _at(value: Any, axes: Mapping[str, str]) -> Any:
 class ResourceEntry(Entry):
     """Something that no command makes."""
 
-    what: Text
-    path: Text = ''
-    catalog: Text = ''
-    size: Text = ''
-    get: Text = ''
-    address: Annotated[Texts, BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = []
-    file: Text = ''
-    unpack: Annotated[Text, AfterValidator(_unpacking)] = ''
-    page: Text = ''
-    agreement: Text = ''
-    recipe: Text = ''
-    unpublished: Text = ''
-    licence: Text = ''
-    md5: Annotated[Text, AfterValidator(_check(_MD5.fullmatch, 'expected 32 hexadecimal digits'))] = ''
-    sha256: Annotated[Text, AfterValidator(_check(_SHA256.fullmatch, 'expected 64 hexadecimal digits'))] = ''
+    what: str
+    path: str = ''
+    catalog: str = ''
+    size: str = ''
+    get: str = ''
+    address: Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = []
+    file: str = ''
+    unpack: Annotated[str, AfterValidator(_unpacking)] = ''
+    page: str = ''
+    agreement: str = ''
+    recipe: str = ''
+    unpublished: str = ''
+    licence: str = ''
+    md5: Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{32}\z')] = ''
+    sha256: Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')] = ''
 
 
 class BuildEntry(Entry):
     """Something that commands make."""
 
-    path: Text
-    commands: Texts
-    needs: Texts = []
+    path: str
+    commands: list[str]
+    needs: list[str] = []
     grid: Grid = {}
     only: Only = ''
 
@@ -142,79 +138,79 @@ class BuildEntry(Entry):
 class SourceEntry(Entry):
     """Where scores come from."""
 
-    text: Text
-    cells: Text = ''
-    commit: Text = ''
-    hardware: Text = ''
+    text: str
+    cells: str = ''
+    commit: str = ''
+    hardware: str = ''
 
 
 class ToleranceEntry(Entry):
     """By how much scores may differ."""
 
-    value: Annotated[Text, AfterValidator(checked_number)]
-    reason: Text
+    value: Annotated[str, AfterValidator(checked_number)]
+    reason: str
 
 
 class ScoreEntry(Entry):
     """An expected or a recorded score; `values` is a grid of them, looked into for each cell."""
 
-    measure: Text
-    source: Text
-    tolerance: Text = ''
-    unit: Text = ''
-    where: Annotated[dict[str, Text], ByName] = {}
-    value: Text | None = ''
-    values: Annotated[dict[str, Any], ByName] = {}
-    by: Texts = []
-    row: Text = ''
-    column: Text = ''
-    cell: Text = ''
+    measure: str
+    source: str
+    tolerance: str = ''
+    unit: str = ''
+    where: dict[str, str] = {}
+    value: str | None = ''
+    values: dict[str, Any] = {}
+    by: list[str] = []
+    row: str = ''
+    column: str = ''
+    cell: str = ''
 
 
 class ExpectedEntry(ScoreEntry):
     """A score that is compared."""
 
-    tolerance: Text
+    tolerance: str
 
 
 class RecordedEntry(ScoreEntry):
     """A figure that is compared with nothing."""
 
-    unit: Text
+    unit: str
 
 
 class ConditionEntry(Entry):
     """A condition, or several by a grid."""
 
-    name: Text
+    name: str
     grid: Grid = {}
     only: Only = ''
-    commands: Texts = []
-    needs: Texts = []
-    run: Text = ''
-    qrels: Text = ''
-    table: Text = ''
-    heavy: Text = ''
-    expected: Annotated[list[ExpectedEntry], Items] = []
-    recorded: Annotated[list[RecordedEntry], Items] = []
+    commands: list[str] = []
+    needs: list[str] = []
+    run: str = ''
+    qrels: str = ''
+    table: str = ''
+    heavy: str = ''
+    expected: list[ExpectedEntry] = []
+    recorded: list[RecordedEntry] = []
 
 
 class SharedFile(Entry):
     """What several regressions name."""
 
-    resources: Annotated[dict[str, ResourceEntry], ByName] = {}
-    builds: Annotated[dict[str, BuildEntry], ByName] = {}
-    sources: Annotated[dict[str, SourceEntry], ByName] = {}
-    tolerances: Annotated[dict[str, ToleranceEntry], ByName] = {}
+    resources: dict[str, ResourceEntry] = {}
+    builds: dict[str, BuildEntry] = {}
+    sources: dict[str, SourceEntry] = {}
+    tolerances: dict[str, ToleranceEntry] = {}
 
 
 class RegressionFile(SharedFile):
     """A regression file."""
 
-    name: Text
-    title: Text
-    conditions: Annotated[list[ConditionEntry], Items]
-    shared: Text = ''
+    name: str
+    title: str
+    conditions: list[ConditionEntry]
+    shared: str = ''
 
 
 _File = TypeVar('_File', bound=SharedFile)
@@ -232,7 +228,10 @@ def read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
         first = error.errors(include_url=False, include_input=False)[0]
         place = [key for key in first['loc'] if key != '[key]']
         place += [first['ctx']['key']] if first['type'] == 'key' else []
-        raise file.error(first['msg'], *place) from error
+        message = _EXPECTED.get(first['type'], first['msg'])
+        if first['type'] == 'string_pattern_mismatch':
+            message = f'expected {32 if place[-1] == "md5" else 64} hexadecimal digits'
+        raise file.error(message, *place) from error
 
 
 def _plain(file: YamlFile, node: Any) -> Any:
@@ -246,4 +245,6 @@ def _plain(file: YamlFile, node: Any) -> Any:
         return plain
     if node.id == 'sequence':
         return [_plain(file, item) for item in node.value]
+    if has_surrogates(node.value):
+        raise InputError.at(file.path, node.start_mark.line + 1, 'expected a text')
     return None if node.tag.endswith(':null') else node.value.replace('\n', ' ')
