@@ -1,15 +1,17 @@
-"""What a score can depend on beside its commands and checkpoints: versions, numerics, thread count, policies."""
+"""What a score can depend on: versions, numerics, thread count, policies, and what records say of its commands."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.record import PACKAGES, versions
+from pyserini_repbert.record import PACKAGES, Record, decisive, read_record, versions
 
 SHORT = 16  # hexadecimal digits of a checksum that are shown
 TIE_POLICY = '(-score, docid), in rerankers the order of the stage before; written scores strictly decrease'
@@ -91,3 +93,33 @@ def _torch() -> dict[str, str]:
         'gpu': torch.cuda.get_device_name() if torch.cuda.is_available() else 'none',
         'threads': f'{torch.get_num_threads()} (OMP_NUM_THREADS {os.environ.get("OMP_NUM_THREADS", "unset")})',
     }
+
+
+def recorded(words: Sequence[str]) -> Record | None:
+    """The record of a command that has run: beside one of the files and folders that it names."""
+    command = decisive(words)
+    found = (read_record(word.rpartition('=')[2]) for word in words[2:])
+    return next((record for record in found if record is not None and record.command == command), None)
+
+
+def condition_fingerprint(records: Iterable[Record]) -> dict[str, str]:
+    """What the scores of recorded commands depend on beside the machine.
+
+    Returns
+    -------
+    'NAME weights', 'NAME tokenizer' and 'NAME config' -> SHA-256, its first 16 digits; 'COMMAND precision' -> what its
+    models ran in; 'COMMAND SETTING' -> its value, given or by default
+    """
+    models: dict[str, str] = {}
+    found: dict[str, dict[str, None]] = {}
+    for record in records:
+        for model in record.models:
+            parts = {'weights': model.weights, 'tokenizer': model.tokenizer, 'config': model.config}
+            models |= {f'{model.name} {part}': value[:SHORT] for part, value in parts.items()}
+        used = (
+            {'precision': ', '.join(dict.fromkeys(model.precision for model in record.models))} if record.models else {}
+        )
+        settings = {name: json.dumps(value) for name, value in record.settings.items()}
+        for name, value in (used | settings).items():
+            found.setdefault(f'{record.name} {name}', {})[value] = None
+    return models | {name: '; '.join(values) for name, values in found.items()}

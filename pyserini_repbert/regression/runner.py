@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression import resources
-from pyserini_repbert.regression.checkpoints import condition_fingerprint, recorded
+from pyserini_repbert.regression.environment import condition_fingerprint, recorded
 from pyserini_repbert.regression.resources import Missing
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workspace import CommandFailedError, Workspace, remember, remembered
@@ -59,7 +59,7 @@ class Outcome:
     ----------
     why : of a FAIL without scores, or of a condition that was left out
     seconds : that it took, now or when its remembered result was made
-    fingerprint : checkpoints, precision and settings that its scores come from, see `checkpoints.condition_fingerprint`
+    fingerprint : checkpoints, precision and settings that its scores come from, see `environment.condition_fingerprint`
     """
 
     condition: Condition

@@ -16,7 +16,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.regression.blame import model_commands, probe
 from pyserini_repbert.regression.blame.retokenized import READINGS, SameTokenizerError, retokenized
-from pyserini_repbert.regression.checkpoints import condition_fingerprint, recorded
+from pyserini_repbert.regression.environment import condition_fingerprint, recorded
 
 PACKAGE = 'python -m pyserini_repbert.'
 NONE = '0' * 64

@@ -15,7 +15,7 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.record import Model, Record
 from pyserini_repbert.regression.blame import model_commands
 from pyserini_repbert.regression.blame.model_commands import PRECISIONS
-from pyserini_repbert.regression.checkpoints import recorded
+from pyserini_repbert.regression.environment import recorded
 from pyserini_repbert.regression.schema import Condition, Regression, filled
 from pyserini_repbert.regression.workspace import Workspace
 
