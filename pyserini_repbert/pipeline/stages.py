@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,11 +32,11 @@ def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
     """Raises InputError where there is no stage, or where one takes more candidates than the one before it."""
     if not depths:
         raise InputError('a pipeline needs at least one stage behind the first: give a reranker')
-    for before, after in zip(range(len(depths)), range(1, len(depths)), strict=False):
-        if depths[after] > depths[before]:
+    for (before, most), (after, depth) in itertools.pairwise(zip(names, depths, strict=True)):
+        if depth > most:
             raise InputError(
-                f'stage {names[after]} takes {depths[after]} candidates, {names[before]} before it only '
-                f'{depths[before]}: each stage takes at most as many as the one before'
+                f'stage {after} takes {depth} candidates, {before} before it only {most}: each stage takes at most as '
+                'many as the one before'
             )
     if min(depths) < 1:
         raise InputError(f'depths {list(depths)}: each stage takes at least 1 candidate')

