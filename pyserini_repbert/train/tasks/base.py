@@ -36,15 +36,29 @@ class Task(nn.Module, ABC):
     ranker : the model that is trained
     pieces : the tokenizer
     sources : where instances find their texts
+    known : keys of the recipe's `ranking` that the system has
     trained_in_body : with an adapter, the prefixes of the body's own weights that are trained and kept with it
     """
 
-    ranker: nn.Module
+    known: tuple[str, ...]
     trained_in_body: tuple[str, ...] = ()
 
-    def __init__(self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource]) -> None:
+    def __init__(
+        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
+    ) -> None:
         super().__init__()
         self.recipe, self.pieces, self.sources = recipe, pieces, list(sources)
+        for key in recipe.ranking:
+            if key not in self.known:
+                expected = ', '.join(self.known)
+                raise InputError(f"recipe '{recipe.name}': ranking.{key} is unknown: expected one of {expected}")
+        self.ranker = self.new_ranker(BertConfig.from_dict(config))
+
+    @abstractmethod
+    def new_ranker(self, sizes: BertConfig) -> nn.Module:
+        """The model with new weights, for whose inputs the recipe's settings are read. Raises InputError for those that
+        do not fit.
+        """
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
@@ -52,9 +66,9 @@ class Task(nn.Module, ABC):
         return dict(values)
 
     @property
-    @abstractmethod
     def inputs_per_instance(self) -> int:
         """How many inputs, as `batch_size` counts them, an instance makes."""
+        return 1
 
     @abstractmethod
     def collate(self, instances: Sequence[Any]) -> Batch:
@@ -126,6 +140,13 @@ class Task(nn.Module, ABC):
         n = len(instances)
         return ids[:n], ids[n : 2 * n], ids[2 * n :]
 
+    def queries_and_candidates(self, groups: Sequence[Group]) -> tuple[list[list[int]], list[list[int]]]:
+        """Wordpieces of the groups' queries, and of all their candidates."""
+        queries = [self.sources[own.source].query(own.qid) for own in groups]
+        texts = [text for own in groups for text in self.sources[own.source].texts(own.docids)]
+        ids = self.ids([*queries, *texts])
+        return ids[: len(groups)], ids[len(groups) :]
+
 
 class GroupTask(Task):
     """A task whose instances may be groups of candidates of one query."""
@@ -154,11 +175,8 @@ class GroupTask(Task):
 
     def collate_groups(self, groups: Sequence[Group]) -> Batch:
         """What `scores` reads, and what `with_teacher` does."""
-        texts = [text for own in groups for text in self.sources[own.source].texts(own.docids)]
-        queries = [self.sources[own.source].query(own.qid) for own in groups]
-        ids = self.ids([*queries, *texts])
         query_of = [row for row, own in enumerate(groups) for _ in own.docids]
-        return self.inputs_of(ids[: len(groups)], ids[len(groups) :], query_of) | self.of_teacher(groups)
+        return self.inputs_of(*self.queries_and_candidates(groups), query_of) | self.of_teacher(groups)
 
     def group_loss(self, batch: Batch) -> Tensor:
         """The teacher's loss over all groups, and localized contrastive estimation over those with judgments."""
@@ -170,9 +188,19 @@ class GroupTask(Task):
 
 def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:
     """A batch of sequences by the names of their tensors, without a mask where nothing is padded."""
-    ids, types, mask = collate(sequences, pad, 'cpu')
+    return named(*collate(sequences, pad, 'cpu'), prefix)
+
+
+def named(ids: Tensor, types: Tensor, mask: Tensor | None, prefix: str) -> Batch:
+    """The tensors of padded sequences by their names in a batch."""
     batch = {f'{prefix}input_ids': ids, f'{prefix}token_type_ids': types}
     return batch if mask is None else {**batch, f'{prefix}attention_mask': mask}
+
+
+def outputs(model: Forward, batch: Batch, prefix: str = '') -> Tensor:
+    """The model's result for the sequences that `padded` put into a batch."""
+    mask = batch.get(f'{prefix}attention_mask')
+    return in_length_groups(model, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
 
 
 def in_length_groups(
@@ -206,15 +234,3 @@ def limit(recipe: Recipe, name: str, default: int, most: int | None = None) -> i
         bound = 'of at least 1' if most is None else f'from 1 to {most}'
         raise InputError(f"recipe '{recipe.name}': ranking.{name} is {value!r}, expected a whole number {bound}")
     return value
-
-
-def check_ranking(recipe: Recipe, known: Sequence[str]) -> None:
-    """Raise InputError for a key of the recipe's `ranking` that the system does not know."""
-    for key in recipe.ranking:
-        if key not in known:
-            raise InputError(f"recipe '{recipe.name}': ranking.{key} is unknown: expected one of {', '.join(known)}")
-
-
-def config_of(values: Mapping[str, Any]) -> BertConfig:
-    """The sizes of the body."""
-    return BertConfig.from_dict(values)

@@ -10,32 +10,24 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr import CedrSettings, new_ranker
 from pyserini_repbert.models.cedr.knrm import CedrKnrm
 from pyserini_repbert.models.cedr.layout import CedrLayout, PairBatch
 from pyserini_repbert.models.cedr.ranker import CedrRanker
-from pyserini_repbert.models.tokenizer import WordPieces
-from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import TrainingSource
-from pyserini_repbert.train.tasks.base import GROUP, Batch, GroupTask, check_ranking, config_of
+from pyserini_repbert.train.tasks.base import GROUP, Batch, GroupTask
 
 
 class CedrTask(GroupTask):
     """Scores of both documents of an instance, each read beside the query."""
 
-    def __init__(
-        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
-    ) -> None:
-        super().__init__(recipe, pieces, sources)
-        check_ranking(recipe, [own.name for own in fields(CedrSettings)])
-        settings = CedrSettings.from_ranking(recipe.ranking)
-        self.ranker = new_ranker(config_of(config), settings)
-        self.layout = CedrLayout.of(config_of(config), settings, pieces)
+    known = tuple(own.name for own in fields(CedrSettings))
 
-    @property
-    def inputs_per_instance(self) -> int:
-        """One pair."""
-        return 1
+    def new_ranker(self, sizes: BertConfig) -> CedrRanker:
+        """CEDR of the recipe's architecture."""
+        settings = CedrSettings.from_ranking(self.recipe.ranking)
+        self.layout = CedrLayout.of(sizes, settings, self.pieces)
+        return new_ranker(sizes, settings)
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
         """Begin with the scores of the base, where the recipe says so."""

@@ -8,58 +8,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.duobert import SEGMENTS, SYSTEM as DUO, DuoBert
 from pyserini_repbert.models.monobert import SYSTEM as MONO, MonoBert
-from pyserini_repbert.models.pair_inputs import (
-    DUO_QUERY_TOKENS,
-    MAX_TOKENS,
-    MONO_QUERY_TOKENS,
-    PairInputs,
-    PairLayout,
-    TripleInputs,
-    TripleLayout,
-)
-from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
+from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Group, TrainingSource
-from pyserini_repbert.train.tasks.base import (
-    Batch,
-    GroupTask,
-    Task,
-    check_ranking,
-    config_of,
-    in_length_groups,
-    limit,
-    padded,
-)
-
-_KNOWN = ('layout', 'max_query_length', 'max_length')
+from pyserini_repbert.train.sources import Group
+from pyserini_repbert.train.tasks.base import Batch, GroupTask, Task, limit, outputs, padded
 
 
 class CrossEncoderTask(Task):
     """An instance gives two inputs, one relevant and one not: batches are balanced."""
 
+    known = ('layout', 'max_query_length', 'max_length')
     system: str
     module: type[CrossEncoder]
     builder: type[PairInputs] | type[TripleInputs]
-    layout: str
-    query_tokens: int
 
-    def __init__(
-        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
-    ) -> None:
-        super().__init__(recipe, pieces, sources)
-        check_ranking(recipe, _KNOWN)
-        sizes = config_of(config)
+    def new_ranker(self, sizes: BertConfig) -> CrossEncoder:
+        """A cross-encoder for the inputs of the recipe's layout."""
         self.inputs = self.builder(
-            pieces,
-            recipe.ranking.get('layout', self.layout),
-            limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
-            limit(recipe, 'max_query_length', self.query_tokens),
+            self.pieces,
+            self.recipe.ranking.get('layout', self.builder.layout),
+            limit(self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
+            limit(self.recipe, 'max_query_length', self.builder.max_query),
         )
-        self.ranker = self.module(sizes)
+        return self.module(sizes)
 
     def ranking(self) -> dict[str, Any]:
         """System, layout and lengths."""
@@ -73,15 +49,7 @@ class CrossEncoderTask(Task):
 
     def forward(self, batch: Batch) -> Tensor:
         """Mean cross-entropy."""
-        return relevance_cross_entropy(self._logits(batch), batch['relevant'])
-
-    def _logits(self, batch: Batch) -> Tensor:
-        inputs = batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask')
-        return in_length_groups(self.ranker, *inputs)
-
-    def _batch(self, relevant: list[TokenSequence], others: list[TokenSequence]) -> Batch:
-        targets = torch.tensor([1] * len(relevant) + [0] * len(others))
-        return {**padded([*relevant, *others], self.pieces.pad), 'relevant': targets}
+        return relevance_cross_entropy(outputs(self.ranker, batch), batch['relevant'])
 
 
 class MonoBertTask(CrossEncoderTask, GroupTask):
@@ -91,8 +59,6 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
     module = MonoBert
     builder = PairInputs
     inputs: PairInputs
-    layout = PairLayout.PAPER
-    query_tokens = MONO_QUERY_TOKENS
     trained_in_body = ('bert.pooler.',)
 
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
@@ -102,7 +68,7 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
 
     def scores(self, batch: Batch) -> Tensor:
         """The log-odds of relevance."""
-        logits = self._logits(batch)
+        logits = outputs(self.ranker, batch)
         return logits[:, 1] - logits[:, 0]
 
     def forward(self, batch: Batch) -> Tensor:
@@ -111,14 +77,8 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
 
     def collate(self, instances: Sequence[Any]) -> Batch:
         """Inputs with the relevant passages, then those with the others; or those of groups."""
-        if self.recipe.training.group:
-            return self.collate_groups(instances)
-        queries, positives, negatives = self.queries_and_passages(instances)
-        relevant, others = (
-            [self.inputs.build(query, text).sequence for query, text in zip(queries, texts, strict=True)]
-            for texts in (positives, negatives)
-        )
-        return self._batch(relevant, others)
+        batch = super().collate(instances)
+        return batch if self.recipe.training.group else {**batch, 'relevant': _first_half(len(instances))}
 
 
 class DuoBertTask(CrossEncoderTask):
@@ -128,8 +88,6 @@ class DuoBertTask(CrossEncoderTask):
     module = DuoBert
     builder = TripleInputs
     inputs: TripleInputs
-    layout = TripleLayout.PAPER
-    query_tokens = DUO_QUERY_TOKENS
     trained_in_body = ('bert.pooler.', 'bert.embeddings.token_type_embeddings.')
 
     @classmethod
@@ -148,14 +106,11 @@ class DuoBertTask(CrossEncoderTask):
         return self._both_orders(list(zip(*self.queries_and_passages(instances), strict=True)))
 
     def _collate_taught(self, pairs: Sequence[Group]) -> Batch:
-        known = [(self.sources[own.source], own) for own in pairs]
-        texts = [text for source, own in known for text in source.texts(own.docids)]
-        ids = self.ids([*(source.query(own.qid) for source, own in known), *texts])
-        queries, passages = ids[: len(pairs)], ids[len(pairs) :]
+        queries, passages = self.queries_and_candidates(pairs)
         batch = self._both_orders(list(zip(queries, passages[::2], passages[1::2], strict=True)))
         batch['judged'] = torch.tensor([own.judged for own in pairs] * 2)
         if self.recipe.teacher is not None:
-            scores = torch.tensor([source.taught(own.qid, own.docids) for source, own in known])
+            scores = torch.tensor([self.sources[own.source].taught(own.qid, own.docids) for own in pairs])
             margins = scores[:, 0] - scores[:, 1]
             batch['taught'] = torch.sigmoid(torch.cat([margins, -margins]))
         return batch
@@ -164,7 +119,7 @@ class DuoBertTask(CrossEncoderTask):
         """Mean cross-entropy; of groups, against the teacher's probabilities and, where there are some, judgments."""
         if 'judged' not in batch:
             return super().forward(batch)
-        logits, judged, teacher = self._logits(batch), batch['judged'], self.recipe.teacher
+        logits, judged, teacher = outputs(self.ranker, batch), batch['judged'], self.recipe.teacher
         relevance = logits.new_zeros(())
         if judged.any():
             relevance = relevance_cross_entropy(logits[judged], batch['relevant'][judged])
@@ -175,4 +130,9 @@ class DuoBertTask(CrossEncoderTask):
     def _both_orders(self, triples: list[tuple[list[int], list[int], list[int]]]) -> Batch:
         first = [self.inputs.build(query, positive, negative).sequence for query, positive, negative in triples]
         second = [self.inputs.build(query, negative, positive).sequence for query, positive, negative in triples]
-        return self._batch(first, second)
+        return {**padded([*first, *second], self.pieces.pad), 'relevant': _first_half(len(triples))}
+
+
+def _first_half(n: int) -> Tensor:
+    """Targets of n relevant inputs, then of n others."""
+    return torch.tensor([1] * n + [0] * n)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.batching import collate_chunks
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.epic import (
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,
@@ -18,18 +20,7 @@ from pyserini_repbert.models.epic import (
     Epic,
     Variant,
 )
-from pyserini_repbert.models.tokenizer import WordPieces
-from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import TrainingSource
-from pyserini_repbert.train.tasks.base import (
-    Batch,
-    GroupTask,
-    check_ranking,
-    config_of,
-    in_length_groups,
-    limit,
-    padded,
-)
+from pyserini_repbert.train.tasks.base import Batch, GroupTask, limit, named, outputs
 
 _SPECIAL_TOKENS = 2
 
@@ -40,12 +31,11 @@ class EpicTask(GroupTask):
     A text without wordpieces is read as [UNK].
     """
 
-    def __init__(
-        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
-    ) -> None:
-        super().__init__(recipe, pieces, sources)
-        check_ranking(recipe, ('variant', 'max_query_length', 'max_doc_length'))
-        sizes = config_of(config)
+    known = ('variant', 'max_query_length', 'max_doc_length')
+
+    def new_ranker(self, sizes: BertConfig) -> Epic:
+        """EPIC of the recipe's variant."""
+        recipe = self.recipe
         self.chunk_size = sizes.max_position_embeddings - _SPECIAL_TOKENS
         self.max_query = limit(recipe, 'max_query_length', min(MAX_QUERY_TOKENS, self.chunk_size), self.chunk_size)
         self.max_passage = limit(recipe, 'max_doc_length', MAX_PASSAGE_TOKENS)
@@ -54,13 +44,8 @@ class EpicTask(GroupTask):
             raise InputError(
                 f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {', '.join(Variant)}"
             )
-        self.ranker = Epic(sizes, variant)
         self.unknown = self.ids(['[UNK]'])[0]
-
-    @property
-    def inputs_per_instance(self) -> int:
-        """One pair."""
-        return 1
+        return Epic(sizes, variant)
 
     def ranking(self) -> dict[str, Any]:
         """System, variant and lengths."""
@@ -89,17 +74,9 @@ class EpicTask(GroupTask):
     def _texts(self, texts: list[list[int]], token_type: int, prefix: str) -> Batch:
         chunked = [self.pieces.chunks(text, self.chunk_size, token_type) for text in texts]
         chunks = [chunk for own in chunked for chunk in own]
-        batch = padded([chunk.sequence for chunk in chunks], self.pieces.pad, prefix)
-        width = batch[f'{prefix}input_ids'].shape[1]
-        if any(chunk.n_pieces + _SPECIAL_TOKENS < len(chunk.sequence.input_ids) for chunk in chunks):
-            mask = torch.zeros_like(batch[f'{prefix}input_ids'], dtype=torch.bool)
-            for row, chunk in enumerate(chunks):
-                mask[row, : chunk.n_pieces + 1] = True
-                mask[row, len(chunk.sequence.input_ids) - 1] = True
-            batch[f'{prefix}attention_mask'] = mask
-        places = [row * width + 1 + place for row, chunk in enumerate(chunks) for place in range(chunk.n_pieces)]
-        return batch | {
-            f'{prefix}places': torch.tensor(places),
+        ids, types, mask, places = collate_chunks(chunks, self.pieces.pad, 'cpu')
+        return named(ids, types, mask, prefix) | {
+            f'{prefix}places': places,
             f'{prefix}lengths': torch.tensor([len(text) for text in texts]),
             f'{prefix}chunks': torch.tensor([len(own) for own in chunked]),
         }
@@ -117,8 +94,7 @@ class EpicTask(GroupTask):
 
     def _contextual(self, batch: Batch, prefix: str) -> tuple[Tensor, Tensor]:
         """The texts' wordpieces (total, h), one text after the other, and their mean [CLS] (n, h)."""
-        mask = batch.get(f'{prefix}attention_mask')
-        hidden = in_length_groups(self.ranker, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
+        hidden = outputs(self.ranker, batch, prefix)
         tokens = hidden.flatten(0, 1)[batch[f'{prefix}places']]
         parts = torch.split(hidden[:, 0], batch[f'{prefix}chunks'].tolist())
         return tokens, torch.stack([part.mean(dim=0) for part in parts])

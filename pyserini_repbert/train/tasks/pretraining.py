@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -16,12 +16,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS
 from pyserini_repbert.models.pretraining import PreTrainedBert
-from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
+from pyserini_repbert.models.tokenizer import TokenSequence
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.train.recipe import Recipe, Source
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, limit, padded
+from pyserini_repbert.train.recipe import Source
+from pyserini_repbert.train.tasks.base import Batch, Task, limit, padded
 
 MASKED = 0.15
 _AS_MASK, _AS_OTHER = 0.8, 0.9  # cumulative
@@ -68,21 +69,17 @@ class CorpusSource:
 class PreTrainingTask(Task):
     """Mean loss of the masked wordpieces plus that of the next sentences."""
 
-    def __init__(self, recipe: Recipe, pieces: WordPieces, sources: Sequence[Any], config: Mapping[str, Any]) -> None:
-        super().__init__(recipe, pieces, sources)
-        check_ranking(recipe, ('max_length',))
-        sizes = config_of(config)
-        self.max_tokens = limit(recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings)
-        self.ranker = PreTrainedBert(sizes)
-        mask = pieces.tokenizer.token_to_id('[MASK]')
-        if mask is None:
-            raise DamagedFileError(f"base '{recipe.base}' has no [MASK] in its vocabulary, which pre-training needs")
-        self.mask: int = mask
+    known = ('max_length',)
 
-    @property
-    def inputs_per_instance(self) -> int:
-        """One sequence."""
-        return 1
+    def new_ranker(self, sizes: BertConfig) -> PreTrainedBert:
+        """BERT with the heads of pre-training. Raises DamagedFileError where the base has no [MASK]."""
+        self.max_tokens = limit(self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings)
+        mask = self.pieces.tokenizer.token_to_id('[MASK]')
+        if mask is None:
+            base = self.recipe.base
+            raise DamagedFileError(f"base '{base}' has no [MASK] in its vocabulary, which pre-training needs")
+        self.mask: int = mask
+        return PreTrainedBert(sizes)
 
     def ranking(self) -> dict[str, Any]:
         """Empty: the result is a base."""

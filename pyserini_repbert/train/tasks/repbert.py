@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER
 from pyserini_repbert.models.repbert import (
     MAX_PASSAGE_TOKENS,
@@ -23,11 +24,10 @@ from pyserini_repbert.models.repbert import (
     SYSTEM,
     RepBert,
 )
-from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.train.losses import MARGIN, anchored, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Group, Instance, TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, check_ranking, config_of, in_length_groups, limit, padded
+from pyserini_repbert.train.tasks.base import Batch, Task, limit, outputs, padded
 from pyserini_repbert.train.texts import docid_key
 
 logger = logging.getLogger(__name__)
@@ -45,27 +45,21 @@ class RepBertTask(Task):
     With groups, rows are judged queries, and a query's own candidates follow the teacher besides.
     """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        pieces: WordPieces,
-        sources: Sequence[TrainingSource],
-        config: Mapping[str, Any],
-    ) -> None:
-        super().__init__(recipe, pieces, sources)
-        check_ranking(recipe, ('max_query_length', 'max_doc_length'))
-        sizes = config_of(config)
+    known = ('max_query_length', 'max_doc_length')
+
+    def new_ranker(self, sizes: BertConfig) -> RepBert:
+        """RepBERT, with a scale of its scores where the recipe has one."""
         most = sizes.max_position_embeddings - _SPECIAL_TOKENS
-        self.max_query = limit(recipe, 'max_query_length', MAX_QUERY_TOKENS, most)
-        self.max_passage = limit(recipe, 'max_doc_length', MAX_PASSAGE_TOKENS, most)
-        self.ranker = RepBert(sizes)
-        scale = recipe.training.scale
-        self.chooses_scale = scale is None and recipe.training.unit_layer
+        self.max_query = limit(self.recipe, 'max_query_length', MAX_QUERY_TOKENS, most)
+        self.max_passage = limit(self.recipe, 'max_doc_length', MAX_PASSAGE_TOKENS, most)
+        scale = self.recipe.training.scale
+        self.chooses_scale = scale is None and self.recipe.training.unit_layer
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or self.chooses_scale else None
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
         self._notes: list[str] = []
         self._anchor: tuple[nn.Module, ...] = ()  # in a tuple: it is no part of what is trained and kept
+        return RepBert(sizes)
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
@@ -77,7 +71,7 @@ class RepBertTask(Task):
             return dict(values)
         if values.get(UNIT_LAYER):
             raise InputError(f"base '{recipe.base}' has a unit layer: leave training.unit_layer out")
-        return {**values, 'num_hidden_layers': config_of(values).num_hidden_layers + 1, UNIT_LAYER: True}
+        return {**values, 'num_hidden_layers': BertConfig.from_dict(values).num_hidden_layers + 1, UNIT_LAYER: True}
 
     @property
     def inputs_per_instance(self) -> int:
@@ -99,7 +93,7 @@ class RepBertTask(Task):
         batch = self.collate(list(itertools.islice(instances, SCALE_INSTANCES)))
         training = self.ranker.training
         self.ranker.eval()
-        queries, passages = self._embed(self.ranker, batch, 'query_'), self._embed(self.ranker, batch, 'passage_')
+        queries, passages = outputs(self.ranker, batch, 'query_'), outputs(self.ranker, batch, 'passage_')
         self.ranker.train(training)
         labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
         scale = fitting_scale(queries[batch['rows']].float() @ passages.float().T, labels)
@@ -140,7 +134,7 @@ class RepBertTask(Task):
 
         With groups, beside the teacher's loss where there is one.
         """
-        queries, passages = self._embed(self.ranker, batch, 'query_'), self._embed(self.ranker, batch, 'passage_')
+        queries, passages = outputs(self.ranker, batch, 'query_'), outputs(self.ranker, batch, 'passage_')
         away = self._away_from_anchor(batch, queries, passages)
         columns, keys = passages, batch['passage_keys']
         if self.recipe.training.gather:
@@ -160,13 +154,8 @@ class RepBertTask(Task):
             return None
         base = self._anchor[0].to(queries.device)
         with torch.no_grad():
-            own = [self._embed(base, batch, prefix) for prefix in ('query_', 'passage_')]
+            own = [outputs(base, batch, prefix) for prefix in ('query_', 'passage_')]
         return (anchored(queries, own[0]) + anchored(passages, own[1])) / 2
-
-    @staticmethod
-    def _embed(model: nn.Module, batch: Batch, prefix: str) -> Tensor:
-        mask = batch.get(f'{prefix}attention_mask')
-        return in_length_groups(model, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """With a learnt scale s, the last layer norm gives vectors that are the square root of s times as long."""
