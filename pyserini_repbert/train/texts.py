@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import tempfile
+from array import array
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from pyserini_repbert.formats.passages import Passage
 
-_LENGTH_BYTES = 4
+_LENGTHS = struct.Struct('<II')  # of a docid and its text, in bytes
 
 
 class DiskTexts:
@@ -20,29 +22,19 @@ class DiskTexts:
     """
 
     def __init__(self, corpus: Iterable[Passage]) -> None:
-        keys: list[np.ndarray] = []
-        places: list[np.ndarray] = []
-        some_keys: list[int] = []
-        some_places: list[int] = []
+        keys, places = array('Q'), array('q')
         at = 0
         with tempfile.NamedTemporaryFile(prefix='passages.') as stream:
             for passage in corpus:
                 docid, text = passage.docid.encode(), passage.text.encode()
-                head = len(docid).to_bytes(_LENGTH_BYTES, 'little') + len(text).to_bytes(_LENGTH_BYTES, 'little')
-                stream.write(head + docid + text)
-                some_keys.append(_key(docid))
-                some_places.append(at)
-                at += len(head) + len(docid) + len(text)
-                if len(some_keys) == 1 << 16:
-                    keys.append(np.asarray(some_keys, dtype=np.uint64))
-                    places.append(np.asarray(some_places, dtype=np.int64))
-                    some_keys, some_places = [], []
+                keys.append(_key(docid))
+                places.append(at)
+                at += stream.write(_LENGTHS.pack(len(docid), len(text)) + docid + text)
             stream.flush()
             self._content = np.memmap(stream.name, dtype=np.uint8, mode='r') if at else np.empty(0, np.uint8)
-        unordered = np.concatenate([*keys, np.asarray(some_keys, dtype=np.uint64)])
+        unordered = np.asarray(keys)
         order = np.argsort(unordered, kind='stable')
-        self._keys = unordered[order]
-        self._places = np.concatenate([*places, np.asarray(some_places, dtype=np.int64)])[order]
+        self._keys, self._places = unordered[order], np.asarray(places)[order]
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -55,19 +47,13 @@ class DiskTexts:
         key = np.uint64(_key(docid))
         row = int(np.searchsorted(self._keys, key))
         while row < len(self._keys) and self._keys[row] == key:
-            found = self._read(int(self._places[row]), docid)
-            if found is not None:
-                return found
+            start = int(self._places[row]) + _LENGTHS.size
+            n_docid, n_text = _LENGTHS.unpack(self._content[start - _LENGTHS.size : start].tobytes())
+            middle = start + n_docid
+            if self._content[start:middle].tobytes() == docid:
+                return self._content[middle : middle + n_text].tobytes().decode()
             row += 1
         return None
-
-    def _read(self, place: int, docid: bytes) -> str | None:
-        start = place + 2 * _LENGTH_BYTES
-        head = self._content[place:start].tobytes()
-        n_docid, n_text = (int.from_bytes(part, 'little') for part in (head[:_LENGTH_BYTES], head[_LENGTH_BYTES:]))
-        if self._content[start : start + n_docid].tobytes() != docid:
-            return None
-        return self._content[start + n_docid : start + n_docid + n_text].tobytes().decode()
 
 
 def _key(docid: bytes) -> int:
