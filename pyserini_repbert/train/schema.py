@@ -58,45 +58,34 @@ class RecipeFile:
         """
         if not isinstance(self.file.value, dict):
             raise self.file.error('no recipe: a mapping with name, system, base, data and training was expected')
-        content = self._with_variables(_with_settings(_unshared(self.file.value), self.settings))
-        return {key: self._plain(value, (key,)) for key, value in self._text_keys(content, ()).items()}
+        content = _with_settings(_unshared(self.file.value), self.settings)
+        variables = content.pop('variables', None) or {}
+        if not isinstance(variables, dict):
+            raise self.error(f'variables: a mapping was expected, found {shortened(variables)}', 'variables')
 
-    def _text_keys(self, value: dict[Any, Any], keys: Keys) -> dict[str, Any]:
-        for key in value:
-            if not isinstance(key, str) or _UNPRINTABLE.search(key):
-                raise self.error(f'{inside((*keys, 0))}the key {shortened(key)} is no text: put it in quotes', *keys)
-        return value
-
-    def _plain(self, value: Any, keys: Keys) -> Any:
-        if isinstance(value, dict):
-            return {key: self._plain(inside, (*keys, key)) for key, inside in self._text_keys(value, keys).items()}
-        if isinstance(value, list):
-            return [self._plain(inside, (*keys, place)) for place, inside in enumerate(value)]
-        if isinstance(value, str) and (found := _UNPRINTABLE.search(value)):
-            raise self.error(f'{dotted(keys)} has the character U+{ord(found[0]):04X}: remove it', *keys)
-        if value is not None and not isinstance(value, (str, int, float)):
-            raise self.error(f'{dotted(keys)} is a {type(value).__name__}: put it in quotes to make it a text', *keys)
-        return value
-
-    def _with_variables(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Without its `variables`, each `${NAME}` replaced by one of them, or by the environment's."""
-        own = content.pop('variables', None) or {}
-        if not isinstance(own, dict):
-            raise self.error(f'variables: a mapping was expected, found {shortened(own)}', 'variables')
-
-        def replaced(value: Any, keys: Keys) -> Any:
-            if isinstance(value, str):
-                return _VARIABLE.sub(lambda match: self._variable(match[1], own, keys), value)
+        def plain(value: Any, keys: Keys) -> Any:
             if isinstance(value, dict):
-                return {key: replaced(inside, (*keys, key)) for key, inside in value.items()}
+                for key in value:
+                    if not isinstance(key, str) or _UNPRINTABLE.search(key):
+                        message = f'{inside((*keys, 0))}the key {shortened(key)} is no text: put it in quotes'
+                        raise self.error(message, *keys)
+                return {key: plain(own, (*keys, key)) for key, own in value.items()}
             if isinstance(value, list):
-                return [replaced(inside, (*keys, place)) for place, inside in enumerate(value)]
+                return [plain(own, (*keys, place)) for place, own in enumerate(value)]
+            if isinstance(value, str):
+                value = _VARIABLE.sub(lambda match: self._variable(match[1], variables, keys), value)
+                if found := _UNPRINTABLE.search(value):
+                    raise self.error(f'{dotted(keys)} has the character U+{ord(found[0]):04X}: remove it', *keys)
+            elif value is not None and not isinstance(value, (int, float)):
+                kind = type(value).__name__
+                raise self.error(f'{dotted(keys)} is a {kind}: put it in quotes to make it a text', *keys)
             return value
 
-        return {key: replaced(value, (key,)) for key, value in content.items()}
+        made: dict[str, Any] = plain(content, ())
+        return made
 
-    def _variable(self, name: str, own: dict[str, Any], keys: Keys) -> str:
-        value = own.get(name)
+    def _variable(self, name: str, variables: dict[str, Any], keys: Keys) -> str:
+        value = variables.get(name)
         found = os.environ.get(name) if value is None else str(value)
         if found is None:
             message = f'${{{name}}} has no value: set variables.{name}, or {name} in the environment'
