@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import torch
+from typing import cast
+
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert import Bert, Pooler
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.epic import MaskedLmPredictions
 
@@ -45,5 +46,5 @@ class PreTrainedBert(nn.Module):
         hidden = self.bert(input_ids, token_type_ids, attention_mask)
         masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])
         words = functional.linear(masked, self.bert.embeddings.word_embeddings.weight, self.cls.predictions.bias)
-        pooled = torch.tanh(self.bert.pooler.dense(hidden[:, 0])) if self.bert.pooler is not None else hidden[:, 0]
+        pooled = cast(Pooler, self.bert.pooler)(hidden)
         return words.float(), self.cls.seq_relationship(pooled).float()

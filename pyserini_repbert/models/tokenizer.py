@@ -99,9 +99,9 @@ class WordPieces:
         found: list[list[int]] = []
         for start in range(0, len(texts), _TOKENISED_AT_ONCE):
             part = list(texts[start : start + _TOKENISED_AT_ONCE])
-            if not all(map(_is_text, part)):  # tokenizers take a pair, too, and read both parts as one input
-                other = next(text for text in part if not isinstance(text, str))
-                raise InputError(f'a text was expected, {ascii(other)[:60]} was given')
+            for text in part:
+                if not isinstance(text, str):  # tokenizers take a pair, too, and read both parts as one input
+                    raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
             try:
                 found += [own.ids for own in self.tokenizer.encode_batch_fast(part, add_special_tokens=False)]
             except TypeError as error:
@@ -136,7 +136,3 @@ class WordPieces:
             filled = [self.cls, *piece, *[self.pad] * (width - len(piece)), self.sep]
             made.append(TokenChunk(TokenSequence(filled, [token_type] * len(filled)), len(piece)))
         return made
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

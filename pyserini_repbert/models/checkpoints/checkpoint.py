@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from pyserini_repbert import catalog
@@ -16,9 +15,7 @@ __all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
 AnyCheckpoint = str | Path | Checkpoint  # by catalog name, by folder, or opened
 
 
-def open_checkpoint(
-    name: AnyCheckpoint, kind: str = 'encoders', on_progress: Callable[[int], object] | None = None
-) -> Checkpoint:
+def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
     """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
 
     An adapter comes with the checkpoint that it adapts, which may be an adapter itself. An open checkpoint is
@@ -33,12 +30,10 @@ def open_checkpoint(
     DamagedFileError
         where a file is not the pinned one, or an adapter does not name a base other than itself
     """
-    return name if isinstance(name, Checkpoint) else _open(name, kind, on_progress, ())
+    return name if isinstance(name, Checkpoint) else _open(name, kind, ())
 
 
-def _open(
-    name: str | Path, kind: str, on_progress: Callable[[int], object] | None, above: tuple[Path, ...]
-) -> Checkpoint:
+def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
     """`above` are the folders of the adapters over this checkpoint."""
     entry = catalog.find(kind, str(name))
     if entry is None and Path(name).is_dir():
@@ -57,7 +52,7 @@ def _open(
     else:
         from pyserini_repbert.models.convert.folder import downloaded_checkpoint
 
-        folder = downloaded_checkpoint(entry, on_progress)
+        folder = downloaded_checkpoint(entry)
     verify(folder)
     return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above)).check()
 
@@ -86,4 +81,4 @@ def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | N
     own = folder.resolve()
     if own in above:
         raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')
-    return _open(name, catalog.checkpoint_kind(name) or kind, None, (*above, own))
+    return _open(name, catalog.checkpoint_kind(name) or kind, (*above, own))

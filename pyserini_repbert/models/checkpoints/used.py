@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyserini_repbert.catalog import cache_folder
 from pyserini_repbert.files import remembered_digest
@@ -21,15 +21,8 @@ def used_models(users: Iterable[object]) -> tuple[Model, ...]:
 
 
 def model_of(checkpoint: Checkpoint, precision: str) -> Model:
-    """What a record says of a checkpoint that ran in `precision`."""
-    config = json.dumps(checkpoint.config, sort_keys=True).encode()
-    return Model(
-        checkpoint.name,
-        checkpoint.weights_sha256,
-        _tokenizer(checkpoint),
-        hashlib.sha256(config).hexdigest(),
-        precision,
-    )
+    config = json.dumps(checkpoint.config, sort_keys=True)
+    return Model(checkpoint.name, checkpoint.weights_sha256, _tokenizer(checkpoint), _sha256(config), precision)
 
 
 def _tokenizer(checkpoint: Checkpoint) -> str:
@@ -37,8 +30,9 @@ def _tokenizer(checkpoint: Checkpoint) -> str:
     folder = checkpoint.tokenizer_folder
     whole = folder / 'tokenizer.json'
     files = [whole] if whole.is_file() else [folder / name for name in _TOKENIZER]
-    return _over([remembered_digest(file, cache_folder()) for file in files if file.is_file()])
+    digests = [remembered_digest(file, cache_folder()) for file in files if file.is_file()]
+    return digests[0] if len(digests) == 1 else _sha256('\n'.join(digests))
 
 
-def _over(digests: Sequence[str]) -> str:
-    return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

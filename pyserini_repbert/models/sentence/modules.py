@@ -6,7 +6,7 @@ A BERT is this package's own; other bodies are Hugging Face's, opened without re
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import CrossEncoder
+from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.models.sentence.settings import DenseStep, EncoderSettings
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -131,20 +132,14 @@ class _Other(nn.Module):
         return getattr(outputs, self.output).float()  # type: ignore[no-any-return]
 
 
-class _Body(nn.Module):
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.bert = Bert(config)
-
-
 def encoder_body(checkpoint: Checkpoint) -> nn.Module:
     """The body of a bi-encoder, float32, on the CPU. Errors are those of `load_model`, and InputError for a model type
     that transformers does not know.
     """
     if _is_bert(checkpoint):
         config = BertConfig.from_dict(checkpoint.config)
-        return load_model(lambda: _Body(config), checkpoint).bert
-    return _Other(_opened('AutoModel', checkpoint, ('pooler.',)), 'last_hidden_state')
+        return load_model(lambda: RepBert(config), checkpoint).bert  # RepBERT is a BERT without a head
+    return _Other(_opened('AutoModel', checkpoint, 'pooler.'), 'last_hidden_state')
 
 
 def classifier(checkpoint: Checkpoint) -> nn.Module:
@@ -152,14 +147,14 @@ def classifier(checkpoint: Checkpoint) -> nn.Module:
     if _is_bert(checkpoint):
         config = BertConfig.from_dict(checkpoint.config)
         return load_model(lambda: CrossEncoder(config, labels=1), checkpoint)
-    return _Other(_opened('AutoModelForSequenceClassification', checkpoint, ()), 'logits')
+    return _Other(_opened('AutoModelForSequenceClassification', checkpoint), 'logits')
 
 
 def _is_bert(checkpoint: Checkpoint) -> bool:
     return bool(checkpoint.config.get('model_type', 'bert') == 'bert')
 
 
-def _opened(kind: str, checkpoint: Checkpoint, may_lack: Sequence[str]) -> Any:
+def _opened(kind: str, checkpoint: Checkpoint, *may_lack: str) -> Any:
     import transformers
 
     kind_class = getattr(transformers, kind)
@@ -175,7 +170,7 @@ def _opened(kind: str, checkpoint: Checkpoint, may_lack: Sequence[str]) -> Any:
     except (ValueError, OSError, RuntimeError, KeyError) as error:
         why = ' '.join(str(error).split())[:200]
         raise InputError(f"'{checkpoint.name}' cannot be opened by transformers without remote code: {why}") from error
-    lacking = sorted(name for name in report['missing_keys'] if not name.startswith(tuple(may_lack) or ('\0',)))
+    lacking = sorted(name for name in report['missing_keys'] if not name.startswith(may_lack))
     if lacking or report['mismatched_keys']:
         names = lacking or sorted(str(own[0]) for own in report['mismatched_keys'])
         raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {', '.join(names[:3])} missing")

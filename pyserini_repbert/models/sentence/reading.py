@@ -21,7 +21,6 @@ from pyserini_repbert.models.sentence.settings import (
     TextSettings,
 )
 
-POOLINGS = ('cls', 'max', 'mean', 'mean_sqrt_len_tokens', 'weightedmean', 'lasttoken')
 ACTIVATIONS = ('Identity', 'Sigmoid', 'Tanh', 'ReLU', 'GELU')
 _TRANSFORMER = 'sentence_bert_config.json'
 _MODEL = 'config_sentence_transformers.json'
@@ -36,6 +35,7 @@ _POOLING_FLAGS = {  # of older files, in the order in which their results are jo
     'pooling_mode_weightedmean_tokens': 'weightedmean',
     'pooling_mode_lasttoken': 'lasttoken',
 }
+POOLINGS = tuple(_POOLING_FLAGS.values())
 
 
 def encoder_settings(checkpoint: Checkpoint) -> EncoderSettings:
