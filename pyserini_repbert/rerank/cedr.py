@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.models.batching import length_batches, run_positions, usual_budget
+from pyserini_repbert.models.batching import length_batches, run_positions
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import load_ranker
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
@@ -55,11 +55,10 @@ class CedrReranker(TextReranker):
         n_layers: int | None = None,
         token_budget: int | None = None,
     ) -> None:
-        super().__init__(model, device, precision)
+        super().__init__(model, device, precision, token_budget)
         self.ranker = load_ranker(self.checkpoint, n_layers, max_length).to(self.device)
-        self.ranker.bert.to(Precision(self.precision).dtype(self.device))
+        self.ranker.bert.to(self.dtype)
         self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.pieces)
-        self.token_budget = usual_budget(token_budget, self.device)
 
     @property
     def n_layers(self) -> int:

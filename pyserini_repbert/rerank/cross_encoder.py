@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.batching import Forward, run_batched
+from pyserini_repbert.models.batching import Forward
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
@@ -61,14 +61,12 @@ class CrossEncoderReranker(TextReranker):
         chosen = Precision(precision)
         if chosen is Precision.AUTO and self.backend is not Backend.TORCH:
             chosen = Precision.FLOAT32
-        super().__init__(model, device, chosen)
-        self.dtype = chosen.dtype(self.device)
+        super().__init__(model, device, chosen, token_budget)
         if self.backend is Backend.ONNX_INT8:
             self.precision = 'int8'
         self.ranking = self.checkpoint.system(self.system)
         config = BertConfig.from_dict(self.checkpoint.config)
         self.max_tokens = self._limit(config, max_length)
-        self.token_budget = token_budget
         self._forward = self._make_forward(self._loaded(config))
         self.inputs = self.builder(
             self.pieces,
@@ -115,12 +113,7 @@ class CrossEncoderReranker(TextReranker):
 
     def _differences(self, inputs: Sequence[Built], on_progress: Progress | None) -> NDArray[np.float64]:
         """The logit differences of model inputs, in their order; counted as work."""
-        sequences = [built.sequence for built in inputs]
-        self.work.inferences += len(sequences)
-        self.work.tokens += sum(len(sequence.input_ids) for sequence in sequences)
-        if not sequences:
-            return np.empty(0)
-        logits = run_batched(self._forward, sequences, self.pieces.pad, self.device, self.token_budget, on_progress)
+        logits = self._logits(inputs, self.pieces.pad, on_progress)
         if not np.isfinite(logits).all():
             raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")
         return logit_differences(logits)

@@ -18,6 +18,7 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation, aggregate_differences, checked_method, sampled_pairs
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.cross_encoder import Backend, CrossEncoderReranker
+from pyserini_repbert.rerank.text_reranker import in_lists
 
 Matrix = NDArray[np.float64]
 Wanted = NDArray[np.bool_]
@@ -115,8 +116,6 @@ class DuoBertReranker(CrossEncoderReranker):
             self.work.candidates += n
             self.work.truncated += sum(len(text) > limit for text in texts) if len(chosen) else 0
         found = self._differences(built, on_progress)
-        start = 0
-        for matrix, chosen in zip(matrices, places, strict=True):
-            matrix[chosen[:, 0], chosen[:, 1]] = found[start : start + len(chosen)]
-            start += len(chosen)
+        for matrix, chosen, differences in zip(matrices, places, in_lists(found, places), strict=True):
+            matrix[chosen[:, 0], chosen[:, 1]] = differences
         return matrices

@@ -50,7 +50,9 @@ class EpicReranker(Reranker):
 
     Attributes
     ----------
-    name, weights_sha256 : of the checkpoint
+    checkpoint : opened
+    name : the checkpoint's catalog name or folder
+    weights_sha256 : of the checkpoint
     precision : what BERT runs in, never 'auto'
     work : what it has done so far; an inference is a passage that was encoded, tokens are those of such passages
 
@@ -86,23 +88,13 @@ class EpicReranker(Reranker):
             max_length = self.index.settings.max_length
         if not isinstance(model, EpicEncoder):
             model = EpicEncoder(model, device, precision, max_length)
-        self.encoder = model
+        self.encoder, self.checkpoint, self.name = model, model.checkpoint, model.name
         self.precision = model.precision
         self.prune = prune if self.index is None else self.index.settings.prune
         self.token_budget = token_budget
         self.work: Work = Work()
         if self.index is not None:
             check_fits(self.index, self.encoder)
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint, opened."""
-        return self.encoder.checkpoint
-
-    @property
-    def name(self) -> str:
-        """The checkpoint's catalog name or folder."""
-        return self.encoder.name
 
     @property
     def weights_sha256(self) -> str:
@@ -152,17 +144,15 @@ class EpicReranker(Reranker):
         absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of what has to be encoded
         for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
             self.work.candidates += len(candidates)
-            rows = np.full(len(candidates), -1)
-            if self.index is not None:
-                rows = self.index.rows(candidates.docids)
-            here = rows >= 0
+            here = np.zeros(len(candidates), dtype=bool)
             own = np.empty(len(candidates), dtype=np.float32)
             if self.index is not None:
+                rows = self.index.rows(candidates.docids)
+                here = rows >= 0
                 own[here] = self.index.score(rows[here], query)
             scores.append(own)
-            if not here.all():
-                places = np.flatnonzero(~here).tolist()
-                absent += [(number, i, self._text(candidates[i], len(places))) for i in places]
+            places = np.flatnonzero(~here).tolist()
+            absent += [(number, i, self._text(candidates[i], len(places))) for i in places]
             n_stored = int(here.sum())
             self.work.stored += n_stored
             if on_progress is not None:

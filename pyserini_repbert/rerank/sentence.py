@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.models.batching import Forward, run_batched
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.precision import Precision
@@ -49,8 +48,6 @@ class SentenceCrossEncoderReranker(TextReranker):
         for files that do not fit each other
     """
 
-    _forward: Forward
-
     def __init__(
         self,
         model: AnyCheckpoint,
@@ -59,7 +56,7 @@ class SentenceCrossEncoderReranker(TextReranker):
         max_length: int | None = None,
         token_budget: int | None = None,
     ) -> None:
-        super().__init__(model, device, precision)
+        super().__init__(model, device, precision, token_budget)
         if not is_reranker(self.checkpoint):
             raise MismatchError(f"'{self.name}' is not a cross-encoder of sentence-transformers with one label")
         self.settings = reranker_settings(self.checkpoint)
@@ -73,12 +70,11 @@ class SentenceCrossEncoderReranker(TextReranker):
         if self.max_tokens > most:
             raise InputError(f"maximum length {max_length} was given, '{self.name}' reads {most} tokens: give fewer")
         self.tokens = TextTokens(self.checkpoint, self.settings.texts)
-        self.token_budget = token_budget
-        loaded, dtype = classifier(self.checkpoint), Precision(self.precision).dtype(self.device)
+        loaded = classifier(self.checkpoint)
         if isinstance(loaded, CrossEncoder):
-            self._forward = loaded.to_device(self.device, dtype)
+            self._forward = loaded.to_device(self.device, self.dtype)
         else:
-            self._forward = loaded.to(self.device, dtype)
+            self._forward = loaded.to(self.device, self.dtype)
 
     @property
     def weights_sha256(self) -> str:
@@ -98,11 +94,8 @@ class SentenceCrossEncoderReranker(TextReranker):
         inputs = self.tokens.pairs(
             [self.settings.prompt + query for query, _ in pairs], [text for _, text in pairs], self.max_tokens
         )
-        self.work.inferences += len(inputs)
         self.work.candidates += len(inputs)
-        self.work.tokens += sum(len(own.sequence.input_ids) for own in inputs)
         self.work.truncated += sum(own.truncated for own in inputs)
-        sequences = [own.sequence for own in inputs]
-        logits = run_batched(self._forward, sequences, self.tokens.pad, self.device, self.token_budget, on_progress)
+        logits = self._logits(inputs, self.tokens.pad, on_progress)
         scores = _SCORES[self.settings.activation](logits.reshape(-1).astype(np.float64))
         return in_lists(scores, lists)

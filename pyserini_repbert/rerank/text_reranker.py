@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.models.batching import Forward, run_batched, usual_budget
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
+from pyserini_repbert.models.pair_inputs import Built
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import WordPieces
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Reranker, Work
+from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
 
 class TextReranker(Reranker):
@@ -24,16 +26,20 @@ class TextReranker(Reranker):
     ----------
     checkpoint : opened
     name : the checkpoint's catalog name or folder
+    token_budget : padded tokens in a batch
     work : what it has done so far
     """
 
     work: Work
+    _forward: Forward
 
-    def __init__(self, model: AnyCheckpoint, device: str, precision: Precision | str) -> None:
+    def __init__(self, model: AnyCheckpoint, device: str, precision: Precision | str, token_budget: int | None) -> None:
         self.checkpoint = open_checkpoint(model, 'rerankers')
         self.name = self.checkpoint.name
         self.device = usable_device(device)
         self.precision: str = Precision(precision).on(self.device)
+        self.dtype = Precision(precision).dtype(self.device)
+        self.token_budget = usual_budget(token_budget, self.device)
         self.work = Work()
 
     @cached_property
@@ -50,6 +56,13 @@ class TextReranker(Reranker):
         """The checkpoint, and every setting that changes a score."""
         return {**super().identity(), 'dtype': str(self.precision)}
 
+    def _logits(self, inputs: Sequence[Built], pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
+        """What `_forward` gives for model inputs, in their order; counted as work."""
+        sequences = [own.sequence for own in inputs]
+        self.work.inferences += len(sequences)
+        self.work.tokens += sum(len(own.input_ids) for own in sequences)
+        return run_batched(self._forward, sequences, pad, self.device, self.token_budget, on_progress)
+
     def _tokens(self, queries: Sequence[str], lists: Sequence[Ranking]) -> dict[str, list[int]]:
         """The wordpieces of each distinct text: a text is tokenised once, however often it is used."""
         texts = (candidate.text or '' for candidates in lists for candidate in candidates)
@@ -62,7 +75,7 @@ def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[st
     return [(query, own.text or '') for query, candidates in zip(queries, lists, strict=True) for own in candidates]
 
 
-def in_lists(scores: NDArray[Any], lists: Sequence[Ranking]) -> list[NDArray[np.floating]]:
+def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> list[NDArray[np.floating]]:
     """The scores of `each_pair`, cut into a column for each list."""
     ends = np.cumsum([0, *map(len, lists)]).tolist()
     return [scores[start:end] for start, end in pairwise(ends)]
