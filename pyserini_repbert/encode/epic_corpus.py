@@ -97,9 +97,13 @@ def epic_encoding(
             return encoder.encode_pruned(texts, prune, token_budget, on_progress)
         return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
 
+    return Encoding(settings, EpicShardWriter, encode, _window(settings))
+
+
+def _window(settings: EpicSettings) -> int:
+    """How many passages are encoded together."""
     least, most = _WINDOW
-    window = max(least, min(most, _WINDOW_WEIGHTS // (prune or encoder.vocabulary)))
-    return Encoding(settings, EpicShardWriter, encode, window)
+    return max(least, min(most, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
 
 
 def prune_epic_bundle(
@@ -143,8 +147,6 @@ def prune_epic_bundle(
         )
     size = shard_size or before.shard_size
     settings = replace(before, prune=prune, weights=weights, layout='blocks' if prune else 'all', shard_size=size)
-    least, most = _WINDOW
-    window = max(least, min(most, _WINDOW_WEIGHTS // (before.prune or before.vocabulary)))
     places = itertools.count()
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
@@ -160,7 +162,7 @@ def prune_epic_bundle(
     build_bundle(
         bundle.passages() if before.texts else without_text,
         output,
-        Encoding(settings, EpicShardWriter, encode, window),
+        Encoding(settings, EpicShardWriter, encode, _window(before)),
         resume=resume,
         overwrite=overwrite,
         on_progress=on_progress,

@@ -8,9 +8,8 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import remove_leftovers
@@ -52,6 +51,9 @@ class Part:
         return (self.index - other.index) % math.gcd(self.of, other.of) == 0
 
 
+ALL = Part()
+
+
 @contextmanager
 def begun_output(
     folder: Path, settings: BundleSettings, part: Part, resume: bool = False, overwrite: bool = False
@@ -72,16 +74,9 @@ def begun_output(
     DamagedFileError
         where the record of its settings is missing or damaged
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f'output {folder} is a file: give a folder')
-    foreign = _foreign(folder)
-    if foreign and (overwrite or not _is_begun(folder)):
-        raise InputError(f'output {folder} holds {foreign}, which is no part of an index: give another folder')
-    new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
+    with _made(folder, may_hold_more=not overwrite and _is_begun(folder)):
         if overwrite:
-            with _claimed(folder, Part()):
+            with _claimed(folder, ALL):
                 _clear(folder)
         with _claimed(folder, part) as others:
             _tidy(folder, part)
@@ -92,15 +87,10 @@ def begun_output(
                 if not _is_begun(folder) and not _others(folder, part):
                     (folder / SETTINGS).unlink(missing_ok=True)
                 raise
-    except BaseException:
-        if new:
-            with contextlib.suppress(OSError):  # not empty: there are whole shards, or another part's
-                folder.rmdir()
-        raise
 
 
 @contextmanager
-def planned_output(folder: Path, part: Part | None = None) -> Iterator[None]:
+def planned_output(folder: Path, part: Part = ALL) -> Iterator[None]:
     """An output folder whose shards are planned; no other process writes this part of them while the context lasts.
 
     Parameters
@@ -114,20 +104,25 @@ def planned_output(folder: Path, part: Part | None = None) -> Iterator[None]:
     BusyError
         where another process works on the same shards
     """
+    with _made(folder), _claimed(folder, part):
+        _tidy(folder, part)
+        yield
+
+
+@contextmanager
+def _made(folder: Path, may_hold_more: bool = False) -> Iterator[None]:
+    """An output folder that is there; one that is new and empty goes again where the context ends with an error."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f'output {folder} is a file: give a folder')
-    if foreign := _foreign(folder):
+    if not may_hold_more and (foreign := _foreign(folder)):
         raise InputError(f'output {folder} holds {foreign}, which is no part of an index: give another folder')
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = part or Part()
     try:
-        with _claimed(folder, chosen):
-            _tidy(folder, chosen)
-            yield
+        yield
     except BaseException:
         if new:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # not empty: there are whole shards, or another part's
                 folder.rmdir()
         raise
 
@@ -164,7 +159,7 @@ def _begin(folder: Path, settings: BundleSettings, part: Part, resume: bool, oth
             f'{known} is missing, what is begun cannot be resumed: begin anew', parameters=('overwrite',)
         )
     if before is not None and before != settings:
-        old, new = _values(before), _values(settings)
+        old, new = vars(before), vars(settings)
         name = next(key for key in new if old[key] != new[key])
         raise MismatchError(
             f"output {folder} was begun with {name} '{old[name]}', now it is '{new[name]}': "
@@ -241,7 +236,3 @@ def _clear(folder: Path) -> None:
         shutil.rmtree(path)
     (folder / SETTINGS).unlink(missing_ok=True)
     (folder / PLAN).unlink(missing_ok=True)
-
-
-def _values(settings: Any) -> dict[str, object]:
-    return asdict(settings)

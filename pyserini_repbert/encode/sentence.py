@@ -41,6 +41,8 @@ class _SentenceEncoder(TextEncoder):
         for files that do not fit each other
     """
 
+    prompt_key: str  # of the prompt in its settings
+
     def __init__(
         self,
         encoder_dir: AnyCheckpoint,
@@ -71,7 +73,8 @@ class _SentenceEncoder(TextEncoder):
         parts = [self.checkpoint.weights_sha256, *(digest(step.weights) for step in self.settings.dense)]
         return hashlib.sha256('\n'.join([*parts, *_of_vectors(self.settings)]).encode()).hexdigest()
 
-    def _with_prompt(self, texts: Sequence[str], prompt: str, limit: int) -> list[TokenSequence]:
+    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
+        prompt = getattr(self.settings, self.prompt_key)
         built = self.tokens.texts([prompt + text for text in texts], limit + self.tokens.n_special)
         return [own.sequence for own in built]
 
@@ -79,15 +82,13 @@ class _SentenceEncoder(TextEncoder):
 class SentenceQueryEncoder(_SentenceEncoder, TextQueryEncoder):
     """Queries to vectors, with the folder's query prompt. Parameters and errors are those of its base."""
 
-    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
-        return self._with_prompt(texts, self.settings.query_prompt, limit)
+    prompt_key = 'query_prompt'
 
 
 class SentenceDocumentEncoder(_SentenceEncoder, TextDocumentEncoder):
     """Passages to vectors, with the folder's document prompt. Parameters and errors are those of its base."""
 
-    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
-        return self._with_prompt(texts, self.settings.passage_prompt, limit)
+    prompt_key = 'passage_prompt'
 
 
 def _hidden_size(checkpoint: Checkpoint) -> int:
