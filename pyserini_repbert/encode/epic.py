@@ -23,7 +23,6 @@ from pyserini_repbert.models.term_vectors import TermVector, TermVectors, larges
 from pyserini_repbert.models.tokenizer import TokenChunk
 
 Progress = Callable[[int], object]
-EMPTY = TermVector(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 class TokenWeights(NamedTuple):
@@ -116,14 +115,12 @@ class EpicEncoder:
         """Many queries' vectors, in their order."""
         return [TermVector.summed(*found) for found in self.query_weights(queries, token_budget)]
 
-    @torch.inference_mode()
     def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
         """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
         texts = self._chunks(self.word_pieces.ids(queries), self.query_limit, epic.QUERY_TYPE)
         found = [TokenWeights([], np.empty(0, np.float32))] * len(queries)
 
-        def work(batch: list[int]) -> None:
-            tokens, lengths, _ = self._contextual([texts[position] for position in batch])
+        def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
             weights = torch.split(self.model.query_importances(tokens).cpu(), lengths)
             for position, own in zip(batch, weights, strict=True):
                 found[position] = TokenWeights(_ids(texts[position]), own.numpy())
@@ -131,20 +128,18 @@ class EpicEncoder:
         self._over(texts, work, token_budget)
         return found
 
-    @torch.inference_mode()
-    def passage_weights(self, passages: Sequence[str], token_budget: int | None = None) -> list[PassageWeights]:
+    def passage_weights(self, passages: Sequence[str]) -> list[PassageWeights]:
         """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq. 2-3)."""
         texts = self._chunks(self.word_pieces.ids(passages), self.limit, epic.PASSAGE_TYPE)
         found = [PassageWeights([], np.empty(0, np.float32), 0.0)] * len(passages)
 
-        def work(batch: list[int]) -> None:
-            tokens, lengths, cls_vectors = self._contextual([texts[position] for position in batch])
+        def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
             weights = torch.split(self.model.document_importances(tokens).cpu(), lengths)
             qualities = self.model.quality(cls_vectors).tolist()
             for position, own, quality in zip(batch, weights, qualities, strict=True):
                 found[position] = PassageWeights(_ids(texts[position]), own.numpy(), quality)
 
-        self._over(texts, work, token_budget)
+        self._over(texts, work)
         return found
 
     def encode_dense(
@@ -177,7 +172,7 @@ class EpicEncoder:
         on_lengths: Callable[[list[int]], object] | None = None,
     ) -> TermVectors:
         """Passage vectors of which the r largest weights are kept (EPIC section 3); 0 keeps all that are not zero."""
-        found = [EMPTY] * len(passages)
+        found = [TermVector.of({})] * len(passages)
 
         def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
             for position, vector in zip(positions, vectors, strict=True):
@@ -191,7 +186,6 @@ class EpicEncoder:
         kept = min(length, self.limit)
         return kept + 2 * -(-kept // self.chunk_size)
 
-    @torch.inference_mode()
     def _encode(
         self,
         passages: Sequence[str],
@@ -207,9 +201,8 @@ class EpicEncoder:
         texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
         wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
 
-        def work(batch: list[int]) -> None:
-            vectors = self.model.document_vectors(*self._contextual([texts[position] for position in batch]), wanted)
-            keep(batch, vectors.cpu().numpy())
+        def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
+            keep(batch, self.model.document_vectors(tokens, lengths, cls_vectors, wanted).cpu().numpy())
 
         self._over(texts, work, token_budget, on_progress)
 
@@ -219,15 +212,20 @@ class EpicEncoder:
     def _over(
         self,
         texts: list[list[TokenChunk]],
-        work: Callable[[list[int]], None],
-        token_budget: int | None,
+        work: Callable[[list[int], Tensor, list[int], Tensor], None],
+        token_budget: int | None = None,
         on_progress: Progress | None = None,
     ) -> None:
-        """`work` on batches of texts that have wordpieces."""
+        """`work`, without gradients, on what `_contextual` gives for batches of texts that have wordpieces."""
         some = [position for position, chunks in enumerate(texts) if chunks]
         lengths = [len(texts[position]) * len(texts[position][0].sequence.input_ids) for position in some]
         batches = length_batches(lengths, usual_budget(token_budget, self.device))
-        in_batches(work, [[some[i] for i in batch] for batch in batches], on_progress)
+
+        def work_on(batch: list[int]) -> None:
+            positions = [some[i] for i in batch]
+            work(positions, *self._contextual([texts[position] for position in positions]))
+
+        in_batches(work_on, batches, on_progress)
         if on_progress is not None and len(some) < len(texts):
             on_progress(len(texts) - len(some))
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
+from pyserini_repbert.errors import DamagedFileError, InputError, needs
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.unit_layer import with_unit_layer
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
@@ -99,10 +99,8 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
 
     Raises InputError for a rank above the body's width.
     """
-    try:
+    with needs('peft', 'training an adapter', 'train'):
         from peft import inject_adapter_in_model
-    except ImportError as error:
-        raise MissingDependencyError.of('peft', 'training an adapter', "'pyserini-repbert[train]'") from error
     if adapter.whole:
         task.trained_in_body = (*task.trained_in_body, _LAYERS)
     else:

@@ -50,14 +50,13 @@ class BiEncoderTeacher:
     Parameters
     ----------
     model : the opened checkpoint
-    device : 'cpu', or a GPU's name
     """
 
-    def __init__(self, model: Checkpoint, device: str = 'cpu') -> None:
+    def __init__(self, model: Checkpoint) -> None:
         from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 
-        self._queries = RepBertQueryEncoder(model, device)
-        self._passages = RepBertDocumentEncoder(model, device)
+        self._queries = RepBertQueryEncoder(model)
+        self._passages = RepBertDocumentEncoder(model)
         self._vectors: dict[str, np.ndarray] = {}
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
@@ -70,12 +69,12 @@ class BiEncoderTeacher:
 
 
 class CrossEncoderTeacher:
-    """The log-odds of a trained monoBERT. Parameters are those of `BiEncoderTeacher`."""
+    """The log-odds of a trained monoBERT. The parameter is that of `BiEncoderTeacher`."""
 
-    def __init__(self, model: Checkpoint, device: str = 'cpu') -> None:
+    def __init__(self, model: Checkpoint) -> None:
         from pyserini_repbert.rerank import MonoBertReranker
 
-        self._reranker = MonoBertReranker(model, device)
+        self._reranker = MonoBertReranker(model)
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
         """log p - log(1 - p)."""
@@ -84,11 +83,11 @@ class CrossEncoderTeacher:
         return list(map(float, log_p - np.log(-np.expm1(np.minimum(log_p, -1e-300)))))
 
 
-def opened_teacher(model: Checkpoint, device: str = 'cpu') -> Scorer:
+def opened_teacher(model: Checkpoint) -> Scorer:
     """The teacher that a checkpoint makes: by its system, a cross-encoder or a bi-encoder."""
     if model.config.get('ranking', {}).get('system') == MONO:
-        return CrossEncoderTeacher(model, device)
-    return BiEncoderTeacher(model, device)
+        return CrossEncoderTeacher(model)
+    return BiEncoderTeacher(model)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

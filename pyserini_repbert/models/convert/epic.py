@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.files import atomic_folder, existing_file
-from pyserini_repbert.models.checkpoints.folder import Checkpoint
+from pyserini_repbert.files import existing_file
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.convert.legacy import check_absent, load_legacy, sizes_of, uncased_vocabulary
+from pyserini_repbert.models.convert.legacy import check_absent, converted, load_legacy, sizes_of, uncased_vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -65,11 +62,8 @@ def convert_epic(
             'vocab.txt of its BERT',
             parameters=('vocabulary',),
         )
-    with atomic_folder(target) as made:
-        shutil.copyfile(pieces, made / 'vocab.txt')
-        written = Checkpoint.write(made, config, state, str(source))
+    with converted(target, source, config, state, pieces) as written:
         load_model(lambda: Epic(BertConfig.from_dict(config)), written, TIED)
-        write_checksums(made)
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pickle
 import re
+import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
+from pyserini_repbert.files import atomic_folder
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,6 +62,17 @@ def sizes_of(shapes: Mapping[str, Sequence[int]], heads: int | None = None) -> d
     }
 
 
+@contextmanager
+def converted(
+    target: Path, source: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], vocabulary: Path
+) -> Iterator[Checkpoint]:
+    """A checkpoint folder that appears at `target` if the context, in which its model is loaded, ends without error."""
+    with atomic_folder(target) as made:
+        shutil.copyfile(vocabulary, made / 'vocab.txt')
+        yield Checkpoint.write(made, config, tensors, str(source))
+        write_checksums(made)
+
+
 def load_legacy(path: Path) -> dict[str, Tensor]:
     """The tensors of a PyTorch `.bin`, `.pt` or `.p` file, read with `weights_only=True`: no code in it is run."""
     import torch
@@ -69,6 +85,12 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise DamagedFileError(f'{path} does not hold a mapping of names to tensors')
     return dict(state)
+
+
+def vocabulary_of(folder: Path, given: Path | None) -> Path:
+    """The vocab.txt in a folder, else the one that is given, else bert-base-uncased's."""
+    own = folder / 'vocab.txt'
+    return own if own.is_file() else given or uncased_vocabulary()
 
 
 def uncased_vocabulary() -> Path:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_folder
-from pyserini_repbert.models.convert.legacy import check_absent, load_legacy, uncased_vocabulary, unpacked
+from pyserini_repbert.models.convert.legacy import check_absent, converted, load_legacy, unpacked, vocabulary_of
 
 
 def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
@@ -33,7 +30,6 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
         where weights are missing or unexpected
     """
     from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.checkpoints.folder import Checkpoint
     from pyserini_repbert.models.checkpoints.loading import load_model
     from pyserini_repbert.models.repbert import RepBert
 
@@ -44,13 +40,9 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
         folder = _folder_with_weights(unpacked(source, Path(temporary)) if source.is_file() else source)
         state = load_legacy(folder / 'pytorch_model.bin')
         state = {name: value.contiguous() for name, value in state.items() if not name.endswith('position_ids')}
-        with atomic_folder(target) as made:
-            config = json.loads((folder / 'config.json').read_text(encoding='utf-8')) | {'ranking': dict(ranking)}
-            own = folder / 'vocab.txt'
-            shutil.copyfile(own if own.is_file() else vocabulary or uncased_vocabulary(), made / 'vocab.txt')
-            written = Checkpoint.write(made, config, state, str(source))
+        config = json.loads((folder / 'config.json').read_text(encoding='utf-8')) | {'ranking': dict(ranking)}
+        with converted(target, source, config, state, vocabulary_of(folder, vocabulary)) as written:
             load_model(lambda: RepBert(BertConfig.from_dict(config)), written)
-            write_checksums(made)
 
 
 def _folder_with_weights(folder: Path) -> Path:

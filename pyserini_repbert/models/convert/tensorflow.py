@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.files import atomic_folder
-from pyserini_repbert.models.convert.legacy import check_absent, sizes_of, unpacked
+from pyserini_repbert.models.convert.legacy import check_absent, converted, sizes_of, unpacked, vocabulary_of
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 
 if TYPE_CHECKING:
@@ -80,9 +77,7 @@ def convert_tensorflow(
     import torch
 
     from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.checkpoints.folder import Checkpoint
     from pyserini_repbert.models.checkpoints.loading import load_model
-    from pyserini_repbert.models.convert.legacy import uncased_vocabulary
     from pyserini_repbert.models.cross_encoder import CrossEncoder
 
     check_absent(target)
@@ -97,13 +92,9 @@ def convert_tensorflow(
             raise InputError(f'the checkpoint is not of a BERT: it lacks {error.args[0]}') from error
         architectures = {'architectures': ['BertForSequenceClassification']}
         config = sizes | architectures | _config_beside(prefix) | {'ranking': dict(ranking)}
-        with atomic_folder(target) as made:
-            own = prefix.parent / 'vocab.txt'
-            shutil.copyfile(own if own.is_file() else vocabulary or uncased_vocabulary(), made / 'vocab.txt')
-            labels = len(tensors.get('classifier.weight', ())) or 2
-            written = Checkpoint.write(made, config, tensors, str(source))
+        labels = len(tensors.get('classifier.weight', ())) or 2
+        with converted(target, source, config, tensors, vocabulary_of(prefix.parent, vocabulary)) as written:
             load_model(lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors)
-            write_checksums(made)
 
 
 def _prefix(source: Path, checkpoint: str | None) -> Path:
