@@ -5,10 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Item = TypeVar('_Item')
-_TICK = 0.1  # seconds after which a thread that nobody needs any more sees it
+_END: Any = object()
 
 
 def ahead(items: Iterable[_Item], depth: int = 1) -> Iterator[_Item]:
@@ -16,39 +16,29 @@ def ahead(items: Iterable[_Item], depth: int = 1) -> Iterator[_Item]:
 
     An error in the thread is raised in place of its item. The thread ends when the iterator is closed.
     """
-    made: queue.Queue[tuple[bool, _Item | BaseException | None]] = queue.Queue(depth)
-    closed = threading.Event()
-
-    def put(last: bool, item: _Item | BaseException | None) -> None:
-        while not closed.is_set():
-            try:
-                made.put((last, item), timeout=_TICK)
-                return
-            except queue.Full:
-                continue
+    source = iter(items)
+    made: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    room, closed = threading.Semaphore(depth + 1), threading.Event()
 
     def make() -> None:
-        failed: BaseException | None = None
-        try:
-            for item in items:
-                put(False, item)
-                if closed.is_set():
-                    return
-        except BaseException as error:
-            failed = error
-        put(True, failed)
+        item: Any = None
+        while item is not _END and room.acquire() and not closed.is_set():
+            failed: BaseException | None = None
+            try:
+                item = next(source, _END)
+            except BaseException as error:
+                item, failed = _END, error
+            made.put((item, failed))
 
     thread = threading.Thread(target=make, name='ahead', daemon=True)
     thread.start()
     try:
-        while True:
-            last, item = made.get()
-            if not last:
-                yield item  # type: ignore[misc]
-            elif isinstance(item, BaseException):
-                raise item
-            else:
-                return
+        while (found := made.get())[0] is not _END:
+            room.release()
+            yield found[0]
+        if found[1] is not None:
+            raise found[1]
     finally:
         closed.set()
+        room.release()
         thread.join()

@@ -31,6 +31,16 @@ class TokenChunk(NamedTuple):
     n_pieces: int
 
 
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer of a `tokenizer.json`. Raises DamagedFileError for another file."""
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises plain Exception for a file that it cannot parse
+        raise DamagedFileError(f'{path} is not a tokenizer ({error}): fetch the checkpoint again') from error
+
+
 class WordPieces:
     """A BERT tokenizer (the Rust one of `tokenizers`), read from a checkpoint folder.
 
@@ -56,16 +66,9 @@ class WordPieces:
     @classmethod
     def from_folder(cls, folder: Path) -> WordPieces:
         """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise)."""
-        from tokenizers import Tokenizer
-
         whole, vocabulary = folder / 'tokenizer.json', folder / 'vocab.txt'
         if whole.is_file():
-            try:
-                return cls(Tokenizer.from_file(str(whole)))
-            except DamagedFileError:
-                raise
-            except Exception as error:  # tokenizers raises plain Exception for a file that it cannot parse
-                raise DamagedFileError(f'{whole} is not a tokenizer ({error}): fetch the checkpoint again') from error
+            return cls(read_tokenizer(whole))
         if not vocabulary.is_file():
             raise InputError(f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt')
         settings = folder / 'tokenizer_config.json'

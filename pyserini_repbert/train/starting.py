@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,16 +16,21 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_chec
 from pyserini_repbert.models.checkpoints.unit_layer import with_unit_layer
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
 from pyserini_repbert.train.tasks.base import Task
+from pyserini_repbert.train.tasks.cedr import CedrTask
+from pyserini_repbert.train.tasks.cross_encoders import DuoBertTask, MonoBertTask
+from pyserini_repbert.train.tasks.epic import EpicTask
+from pyserini_repbert.train.tasks.pretraining import PreTrainingTask
+from pyserini_repbert.train.tasks.repbert import RepBertTask
 
 logger = logging.getLogger(__name__)
 
-_TASKS = {
-    System.REPBERT: ('repbert', 'RepBertTask'),
-    System.MONOBERT: ('cross_encoders', 'MonoBertTask'),
-    System.DUOBERT: ('cross_encoders', 'DuoBertTask'),
-    System.EPIC: ('epic', 'EpicTask'),
-    System.CEDR: ('cedr', 'CedrTask'),
-    System.MLM: ('pretraining', 'PreTrainingTask'),
+_TASKS: dict[System, type[Task]] = {
+    System.REPBERT: RepBertTask,
+    System.MONOBERT: MonoBertTask,
+    System.DUOBERT: DuoBertTask,
+    System.EPIC: EpicTask,
+    System.CEDR: CedrTask,
+    System.MLM: PreTrainingTask,
 }
 _BODY = 'bert.'
 _POOLER = 'bert.pooler.'
@@ -49,8 +53,7 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     InputError
         for settings that do not fit the base
     """
-    module, name = _TASKS[recipe.system]
-    kind: type[Task] = getattr(importlib.import_module(f'pyserini_repbert.train.tasks.{module}'), name)
+    kind = _TASKS[recipe.system]
     torch.manual_seed(recipe.training.seed)
     config = kind.body_config(base.config, recipe)
     if (dropout := recipe.training.dropout) is not None:

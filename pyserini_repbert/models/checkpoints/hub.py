@@ -13,10 +13,10 @@ from pyserini_repbert.download import is_offline, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.mirror import mirrored
+from pyserini_repbert.models.checkpoints.folder import WEIGHTS
 
 _FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
 _HUB = 'https://huggingface.co'
-_WEIGHTS = 'model.safetensors'
 _LEGACY = 'pytorch_model.bin'
 
 
@@ -34,10 +34,10 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
     if converted.is_dir():
         return converted
     source = entry.values['hub']
-    address = f'https://huggingface.co/{source["repository"]}'
+    address = f'{_HUB}/{source["repository"]}'
     snapshot = _snapshot(entry.name, source['repository'], source.get('revision'), source['size'], address)
     has_tokenizer = any((snapshot / name).is_file() for name in ('vocab.txt', 'tokenizer.json'))
-    if (snapshot / _WEIGHTS).is_file() and has_tokenizer:
+    if (snapshot / WEIGHTS).is_file() and has_tokenizer:
         return snapshot
     _convert(snapshot, converted, has_tokenizer, address)
     return converted
@@ -51,8 +51,8 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
     hub: dict[str, Any] = {'revision': revision, 'local_files_only': offline}
     hub |= {'endpoint': endpoint} if endpoint != _HUB else {}
     try:
-        found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _WEIGHTS], **hub))
-        if not (found / _WEIGHTS).is_file():
+        found = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
+        if not (found / WEIGHTS).is_file():
             found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
     except Exception as error:  # the client raises what its HTTP library met, or its parser in a page that is no answer
         if isinstance(error, OSError) and (full := disk_full(error, None, size)):
@@ -83,17 +83,17 @@ def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) ->
 
     from pyserini_repbert.models.convert.legacy import load_legacy, uncased_vocabulary
 
-    if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (_WEIGHTS, _LEGACY)):
-        raise DamagedFileError(f'{address} holds no config.json with {_WEIGHTS} or {_LEGACY}: it is no checkpoint')
+    if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)):
+        raise DamagedFileError(f'{address} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint')
     with atomic_folder(target) as made:
         for name in _FILES:
             if (snapshot / name).is_file():
                 shutil.copyfile(snapshot / name, made / name)
         if not has_tokenizer:
             shutil.copyfile(uncased_vocabulary(), made / 'vocab.txt')
-        if (snapshot / _WEIGHTS).is_file():
-            shutil.copyfile(snapshot / _WEIGHTS, made / _WEIGHTS)
+        if (snapshot / WEIGHTS).is_file():
+            shutil.copyfile(snapshot / WEIGHTS, made / WEIGHTS)
         else:
             tensors = load_legacy(snapshot / _LEGACY)
-            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, made / _WEIGHTS)
+            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, made / WEIGHTS)
         write_checksums(made)

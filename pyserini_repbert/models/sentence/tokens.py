@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.pair_inputs import Built
 from pyserini_repbert.models.sentence.settings import TextSettings
-from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
+from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces, read_tokenizer
 
 
 class TextTokens:
@@ -23,14 +23,11 @@ class TextTokens:
     """
 
     def __init__(self, checkpoint: Checkpoint, settings: TextSettings) -> None:
-        from tokenizers import Tokenizer, normalizers
+        from tokenizers import normalizers
 
         whole = checkpoint.folder / 'tokenizer.json'
         if whole.is_file():
-            try:
-                self._tokenizer = Tokenizer.from_file(str(whole))
-            except Exception as error:  # tokenizers raises plain Exception for a file that it cannot parse
-                raise DamagedFileError(f'{whole} is not a tokenizer ({error}): fetch the model again') from error
+            self._tokenizer = read_tokenizer(whole)
         elif checkpoint.config.get('model_type', 'bert') == 'bert':
             self._tokenizer = _wordpieces(checkpoint)
         else:
