@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,9 +20,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_c
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import RepBert
-
-if TYPE_CHECKING:
-    from pyserini_repbert.models.tokenizer import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieces
 
 
 class SimilarityMap(NamedTuple):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.checksums import CHECKSUMS, read_checksums
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.recipe import Recipe
-
-if TYPE_CHECKING:
-    from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 
 RECIPE = 'recipe.yaml'
 LOG = 'log.csv'

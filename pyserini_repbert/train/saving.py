@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from pyserini_repbert import catalog
@@ -23,8 +24,6 @@ _NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking'
 @torch.no_grad()
 def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapter | None) -> None:
     """Write the task's model as it is now into an existing folder, in the form that `open_checkpoint` reads."""
-    from safetensors.torch import save_file
-
     config = {key: value for key, value in task.body_config(base.config, task.recipe).items() if key not in _NOT_KEPT}
     if ranking := task.ranking():
         config['ranking'] = ranking

@@ -153,12 +153,9 @@ def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str
         place: Any = content
         try:
             for step in path:
-                if isinstance(place, list):
-                    place = place[int(step)]
-                else:
-                    if place.get(step) is None:
-                        place[step] = {}
-                    place = place[step]
+                if isinstance(place, dict) and place.get(step) is None:
+                    place[step] = {}
+                place = place[int(step) if isinstance(place, list) else step]
             place[int(last) if isinstance(place, list) else last] = value
         except (ValueError, IndexError, TypeError, AttributeError) as error:
             raise InputError(f"setting '{setting}': there is no '{key}' in the recipe") from error

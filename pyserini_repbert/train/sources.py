@@ -173,10 +173,7 @@ class TrainingSource:
                 form = 'query<TAB>relevant<TAB>other' if self.of_texts else 'qid pid pid'
                 raise InputError.at(path, number, f"expected '{form}', found {len(columns)} columns")
             qid, positive, negative = columns
-            if self.of_texts:
-                if self.guard.admits(qid, f'{path}:{number}'):
-                    yield Instance(self.number, qid, positive, negative)
-            elif qid in self.queries:
+            if self.guard.admits(qid, f'{path}:{number}') if self.of_texts else qid in self.queries:
                 yield Instance(self.number, qid, positive, negative)
 
 

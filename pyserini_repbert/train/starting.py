@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, InputError, needs
+from pyserini_repbert.models.checkpoints.adapter import PREFIX
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG
 from pyserini_repbert.models.checkpoints.unit_layer import with_unit_layer
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
 from pyserini_repbert.train.tasks.base import Task
@@ -124,11 +127,6 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
 
     Raises InputError for a checkpoint that is not an adapter of this kind over this base.
     """
-    from safetensors.torch import load_file
-
-    from pyserini_repbert.models.checkpoints.adapter import PREFIX
-    from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG
-
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:
         raise InputError(f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it")

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import Cutoff, tune_cutoff
@@ -19,11 +20,18 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking, Run
+from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker, Reranker
 from pyserini_repbert.train.recipe import Adapter, System, Validation
 from pyserini_repbert.train.saving import write_checkpoint
 from pyserini_repbert.train.tasks.base import Task
 
 Scores = Sequence[NDArray[np.floating]]
+_RERANKERS = {
+    System.MONOBERT: MonoBertReranker,
+    System.DUOBERT: DuoBertReranker,
+    System.EPIC: EpicReranker,
+    System.CEDR: CedrReranker,
+}
 
 
 class Validator:
@@ -110,20 +118,10 @@ class Validator:
         queries = [query.text for query in self.topics]
         if self.system is System.REPBERT:
             return self._inner_products(model, device, queries)
-        from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker, Reranker
-
-        kinds = {
-            System.MONOBERT: MonoBertReranker,
-            System.DUOBERT: DuoBertReranker,
-            System.EPIC: EpicReranker,
-            System.CEDR: CedrReranker,
-        }
-        reranker: Reranker = kinds[self.system](model, device)
+        reranker: Reranker = _RERANKERS[self.system](model, device)
         return reranker.score_lists(queries, self.lists)
 
     def _inner_products(self, model: Checkpoint, device: str, queries: list[str]) -> Scores:
-        from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-
         vectors = RepBertQueryEncoder(model, device).encode_batch(queries)
         encoder = RepBertDocumentEncoder(model, device)
         if self.shared:

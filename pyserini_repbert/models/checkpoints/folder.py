@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import digest
+from pyserini_repbert.models.checkpoints.adapter import PREFIX, merged, scale_of
 from pyserini_repbert.models.checkpoints.config_check import check_config
 from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer
 
@@ -98,8 +99,6 @@ class Checkpoint:
                 raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
         if self.base is None:
             return _under_bert(found)
-        from pyserini_repbert.models.checkpoints.adapter import PREFIX
-
         own = {name.removeprefix(PREFIX): shape for name, shape in found.items() if '.lora_' not in name}
         below = self.base._shapes()
         if self.config.get(UNIT_LAYER) and not self.base.config.get(UNIT_LAYER):
@@ -143,8 +142,6 @@ class Checkpoint:
             return digest(files[0])
         parts = [digest(file) for file in files]
         if self.base is not None:
-            from pyserini_repbert.models.checkpoints.adapter import scale_of
-
             parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
             parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
         return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
@@ -177,8 +174,6 @@ class Checkpoint:
         if self.is_adapter:
             if self.base is None:
                 raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")
-            from pyserini_repbert.models.checkpoints.adapter import merged
-
             base = self.base.tensors(mapped)
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}

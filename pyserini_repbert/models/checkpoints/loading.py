@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.models.checkpoints.folder import Checkpoint
 
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from pyserini_repbert.models.checkpoints.folder import Checkpoint
-
-Model = TypeVar('Model', bound='nn.Module')
+Model = TypeVar('Model', bound=nn.Module)
 
 
 @contextmanager
@@ -22,18 +22,16 @@ def without_weights() -> Iterator[None]:
 
     PyTorch's own initialisers would import `torch._dynamo` for the meta device, which takes more than a second.
     """
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    class _Untouched(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = kwargs or {}
-            if getattr(func, '__module__', None) == 'torch.nn.init':
-                return args[0] if args else given['tensor']
-            return func(*args, **given)
-
     with torch.device('meta'), _Untouched():
         yield
+
+
+class _Untouched(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if getattr(func, '__module__', None) == 'torch.nn.init':
+            return args[0] if args else given['tensor']
+        return func(*args, **given)
 
 
 def load_model(
@@ -69,8 +67,6 @@ def load_strictly(
     DamagedFileError
         naming the missing, unexpected or misshapen tensors
     """
-    import torch
-
     tensors = checkpoint.tensors() if tensors is None else tensors
     expected = module.state_dict()
     hidden = checkpoint.config.get('hidden_size')

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
 from pyserini_repbert.errors import DamagedFileError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 # The types of the format that PyTorch computes with, by their names in it
 _DTYPES = {
-    'F64': 'float64',
-    'F32': 'float32',
-    'F16': 'float16',
-    'BF16': 'bfloat16',
-    'F8_E4M3': 'float8_e4m3fn',
-    'F8_E5M2': 'float8_e5m2',
-    'I64': 'int64',
-    'I32': 'int32',
-    'I16': 'int16',
-    'I8': 'int8',
-    'U8': 'uint8',
-    'BOOL': 'bool',
+    'F64': torch.float64,
+    'F32': torch.float32,
+    'F16': torch.float16,
+    'BF16': torch.bfloat16,
+    'F8_E4M3': torch.float8_e4m3fn,
+    'F8_E5M2': torch.float8_e5m2,
+    'I64': torch.int64,
+    'I32': torch.int32,
+    'I16': torch.int16,
+    'I8': torch.int8,
+    'U8': torch.uint8,
+    'BOOL': torch.bool,
 }
 
 
@@ -40,10 +41,6 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
 
     Raises DamagedFileError for a file that is not whole, or that holds numbers of a type unknown here.
     """
-    import numpy as np
-    import torch
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(file, framework='numpy'):  # checks the header against the file's size
             pass
@@ -64,5 +61,5 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
                 raw = torch.empty(last - first, dtype=torch.uint8)
                 stream.seek(8 + size + first)
                 stream.readinto(raw.numpy().data)
-            found[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(entry['shape'])
+            found[name] = raw.view(_DTYPES[entry['dtype']]).reshape(entry['shape'])
     return found

@@ -5,19 +5,22 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
 
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, existing_file
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.cedr.knrm import KernelBank
+from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
 from pyserini_repbert.models.cedr.pacrr import told_k_max
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import without_weights
 from pyserini_repbert.models.convert.legacy import check_absent, load_legacy
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _UNUSED = 'bert_ranker.'  # a second BERT that the released KNRM and DRMM build and never run
 _TELLING = {  # a weight that only one architecture has
@@ -62,9 +65,6 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     DamagedFileError
         where weights are missing, unexpected or misshapen
     """
-    from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
-
     check_absent(target)
     found = load_legacy(existing_file(weights, 'weights'))
     state = {name: value.contiguous() for name, value in found.items() if not name.startswith(_UNUSED)}
@@ -107,10 +107,6 @@ def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> C
 
 def _frozen(weights: Path, missing: list[str], base: Checkpoint, settings: CedrSettings) -> dict[str, Tensor]:
     """Values for the weights that were not trained."""
-    import torch
-
-    from pyserini_repbert.models.cedr.knrm import KernelBank
-
     known: dict[str, Tensor] = {}
     if any(name.startswith('bert.') for name in missing):
         known |= {name: value.float() for name, value in base.tensors().items() if name.startswith('bert.')}

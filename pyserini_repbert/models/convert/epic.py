@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from torch import Tensor
 
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import existing_file
+from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, converted, load_legacy, sizes_of, uncased_vocabulary
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from pyserini_repbert.models.epic import TIED, Epic
 
 _BODY = 'encoder.bert.'  # the authors' encoder holds the BERT with its pre-training heads
 _HEADS = {
@@ -44,9 +45,6 @@ def convert_epic(
     DamagedFileError
         where weights are missing or unexpected, or are not as many as the vocabulary's wordpieces
     """
-    from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.epic import TIED, Epic
-
     check_absent(target)
     state = renamed(load_legacy(existing_file(source, 'EPIC weights')))
     try:

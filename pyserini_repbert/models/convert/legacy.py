@@ -9,16 +9,16 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _HEAD_SIZE = 64  # of an attention head, in every BERT that its authors published
 _NEEDED = re.compile(r'\.(index|data-\d+-of-\d+)$|(^|/)((bert_)?config\.json|pytorch_model\.bin|vocab\.txt)$')
@@ -75,8 +75,6 @@ def converted(
 
 def load_legacy(path: Path) -> dict[str, Tensor]:
     """The tensors of a PyTorch `.bin`, `.pt` or `.p` file, read with `weights_only=True`: no code in it is run."""
-    import torch
-
     try:
         state = torch.load(path, map_location='cpu', weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:

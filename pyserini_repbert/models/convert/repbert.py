@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, converted, load_legacy, unpacked, vocabulary_of
+from pyserini_repbert.models.repbert import RepBert
 
 
 def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
@@ -29,10 +32,6 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
     DamagedFileError
         where weights are missing or unexpected
     """
-    from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.checkpoints.loading import load_model
-    from pyserini_repbert.models.repbert import RepBert
-
     if not source.exists():
         raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')
     check_absent(target)

@@ -7,15 +7,18 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, converted, sizes_of, unpacked, vocabulary_of
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from pyserini_repbert.models.cross_encoder import CrossEncoder
 
 _OPTIMISER = ('adam_m', 'adam_v', 'global_step')
 _PRETRAINING = 'cls/'  # heads of masked words and next sentences, which ranking does not use
@@ -38,8 +41,6 @@ def hub_name(name: str) -> tuple[str, bool] | None:
 
 def hub_tensors(bundle: TensorBundle) -> dict[str, NDArray[np.float32]]:
     """The weights under Hugging Face's names; optimiser state and pre-training heads are left out."""
-    import numpy as np
-
     found = {}
     for name in bundle.shapes():
         target = hub_name(name)
@@ -74,12 +75,6 @@ def convert_tensorflow(
     DamagedFileError
         where it cannot be read, or weights are missing or unexpected
     """
-    import torch
-
-    from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.checkpoints.loading import load_model
-    from pyserini_repbert.models.cross_encoder import CrossEncoder
-
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix='.unpacked.') as temporary:
