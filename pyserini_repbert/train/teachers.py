@@ -7,11 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.monobert import SYSTEM as MONO
 from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank import MonoBertReranker
 
 
 class Scorer(Protocol):
@@ -53,8 +55,6 @@ class BiEncoderTeacher:
     """
 
     def __init__(self, model: Checkpoint) -> None:
-        from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-
         self._queries = RepBertQueryEncoder(model)
         self._passages = RepBertDocumentEncoder(model)
         self._vectors: dict[str, np.ndarray] = {}
@@ -72,8 +72,6 @@ class CrossEncoderTeacher:
     """The log-odds of a trained monoBERT. The parameter is that of `BiEncoderTeacher`."""
 
     def __init__(self, model: Checkpoint) -> None:
-        from pyserini_repbert.rerank import MonoBertReranker
-
         self._reranker = MonoBertReranker(model)
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:

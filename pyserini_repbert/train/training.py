@@ -12,12 +12,15 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.names.topics import load_topics
+from pyserini_repbert.train import saving
+from pyserini_repbert.train.card import model_card
 from pyserini_repbert.train.inputs import source_topics
 from pyserini_repbert.train.leakage import TEST_SETS, Guard
 from pyserini_repbert.train.output import CARD, EVENTS, LOG, RECIPE, check_apart
 from pyserini_repbert.train.recipe import Recipe, System
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
+from pyserini_repbert.train.starting import new_task, open_base
 from pyserini_repbert.train.state import (
     Standing,
     clear,
@@ -27,6 +30,9 @@ from pyserini_repbert.train.state import (
     state_folder,
     work_folder,
 )
+from pyserini_repbert.train.tasks.pretraining import CorpusSource
+from pyserini_repbert.train.teachers import opened_teacher
+from pyserini_repbert.train.validation import Validator
 
 
 def train(
@@ -63,12 +69,8 @@ def train(
     from transformers import set_seed
     from transformers.utils import logging
 
-    from pyserini_repbert.train.card import model_card
     from pyserini_repbert.train.logs import read_log
-    from pyserini_repbert.train.saving import write_checkpoint
-    from pyserini_repbert.train.starting import new_task, open_base
     from pyserini_repbert.train.trainer import RankingTrainer
-    from pyserini_repbert.train.validation import Validator
 
     logging.set_verbosity_error()
     target = Path(output)
@@ -103,7 +105,7 @@ def train(
         if not trainer.is_world_process_zero():
             return done
         with finished_output(target) as made:
-            write_checkpoint(made, trainer.accelerator.unwrap_model(trainer.model), base, recipe.adapter)
+            saving.write_checkpoint(made, trainer.accelerator.unwrap_model(trainer.model), base, recipe.adapter)
             write_checksums(made)  # of what loading reads, and of nothing that a user may want to edit
             for name in (LOG, RECIPE):
                 shutil.copyfile(work / name, made / name)
@@ -116,14 +118,9 @@ def train(
 def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     """The recipe's sources: corpora for pre-training, topics with their judgments otherwise."""
     if recipe.system is System.MLM:
-        from pyserini_repbert.train.tasks.pretraining import CorpusSource
-
         return [CorpusSource(source, f'data.{n}') for n, source in enumerate(recipe.data)]
     scorer = None
     if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
-        from pyserini_repbert.train.starting import open_base
-        from pyserini_repbert.train.teachers import opened_teacher
-
         scorer = opened_teacher(open_base(recipe.teacher.checkpoint))
     more = recipe.training.group, recipe.teacher, scorer
     return [TrainingSource(source, n, guard, f'data.{n}', *more) for n, source in enumerate(recipe.data)]

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -88,9 +90,6 @@ class _Dense(nn.Module):
 
     def __init__(self, step: DenseStep) -> None:
         super().__init__()
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
         self.linear = nn.Linear(step.size_in, step.size_out, step.bias)
         self.activation = ACTIVATIONS[step.activation]
         try:

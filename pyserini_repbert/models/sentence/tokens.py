@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tokenizers import normalizers, processors
+
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
@@ -23,8 +25,6 @@ class TextTokens:
     """
 
     def __init__(self, checkpoint: Checkpoint, settings: TextSettings) -> None:
-        from tokenizers import normalizers
-
         whole = checkpoint.folder / 'tokenizer.json'
         if whole.is_file():
             self._tokenizer = read_tokenizer(whole)
@@ -65,8 +65,6 @@ class TextTokens:
 
 def _wordpieces(checkpoint: Checkpoint) -> Any:
     """The tokenizer of a BERT's vocab.txt, with its special tokens."""
-    from tokenizers import processors
-
     pieces = WordPieces.from_folder(checkpoint.folder)
     pieces.tokenizer.post_processor = processors.BertProcessing(('[SEP]', pieces.sep), ('[CLS]', pieces.cls))
     return pieces.tokenizer
