@@ -135,10 +135,8 @@ class Epic(nn.Module):
         pieces = []
         for start in range(0, len(decoder), size):
             rows = decoder[start : start + size]
-            if self.variant is Variant.PAPER_STRICT:
-                projected = functional.linear(features, rows).float()
-            else:
-                projected = functional.linear(features, rows, bias[start : start + size]).float()
+            own_bias = None if self.variant is Variant.PAPER_STRICT else bias[start : start + size]
+            projected = functional.linear(features, rows, own_bias).float()
             if self.variant is Variant.OFFICIAL:
                 projected = importance(projected) if torch.is_grad_enabled() else _importance_in_place(projected)
             projected = projected * importances if torch.is_grad_enabled() else projected.mul_(importances)

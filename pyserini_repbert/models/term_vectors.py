@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,9 +91,6 @@ class TermVectors(Sequence[TermVector]):
     def __getitem__(self, row: int) -> TermVector:  # type: ignore[override]
         start, end = self.offsets[row], self.offsets[row + 1]
         return TermVector(self.terms[start:end], self.weights[start:end])
-
-    def __iter__(self) -> Iterator[TermVector]:
-        return (self[row] for row in range(len(self)))
 
 
 def largest(weights: NDArray[np.float32], r: int, terms: NDArray[np.int64] | None = None) -> TermVector:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.formats.runs import iter_run
 from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
@@ -38,14 +37,6 @@ class Group(NamedTuple):
     qid: str
     docids: tuple[str, ...]
     judged: bool
-
-
-class _Verbatim:
-    """Texts that are their own docids: triples of texts."""
-
-    def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """What was asked for."""
-        return list(docids)
 
 
 class TrainingSource:
@@ -87,7 +78,7 @@ class TrainingSource:
                 self.queries[query.qid] = query.text
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
-        self.passages: PassageTexts = _Verbatim() if self.of_texts else open_passages(source)
+        self.passages = None if self.of_texts else open_passages(source)
 
     def relevant(self, qid: str) -> list[str]:
         """The docids judged relevant to a query."""
@@ -100,6 +91,8 @@ class TrainingSource:
 
     def texts(self, docids: Sequence[str]) -> list[str]:
         """Passages' texts. Raises InputError for a docid that the corpus lacks."""
+        if self.passages is None:
+            return list(docids)  # triples of texts are their own ids
         found = self.passages.texts(docids)
         for docid, text in zip(docids, found, strict=True):
             if text is None:

@@ -13,18 +13,14 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
     folder = catalog.cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():
         from pyserini_repbert.download import fetch_entry
+        from pyserini_repbert.models.convert.epic import convert_epic
+        from pyserini_repbert.models.convert.repbert import convert_repbert
+        from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 
-        fetched = fetch_entry(entry, on_progress)
-        if entry.values['convert'] == 'tensorflow':
-            from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
-
-            convert_tensorflow(fetched, folder, entry.values['ranking'])
-        elif entry.values['convert'] == 'epic':
-            from pyserini_repbert.models.convert.epic import convert_epic
-
-            convert_epic(fetched, folder, entry.values['ranking'])
-        else:
-            from pyserini_repbert.models.convert.repbert import convert_repbert
-
-            convert_repbert(fetched, folder, entry.values['ranking'])
+        converters: dict[str, Callable[..., None]] = {
+            'tensorflow': convert_tensorflow,
+            'epic': convert_epic,
+            'repbert': convert_repbert,
+        }
+        converters[entry.values['convert']](fetch_entry(entry, on_progress), folder, entry.values['ranking'])
     return folder
