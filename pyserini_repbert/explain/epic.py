@@ -104,7 +104,7 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
         (found,) = encoder.passage_weights([text])
         ids, quality = found.ids, found.quality
     own = vector.as_dict()
-    others = sorted((term for term in own if term not in set(ids)), key=lambda term: (-own[term], term))[:top]
+    others = sorted(own.keys() - set(ids), key=lambda term: (-own[term], term))[:top]
     contributions = _contributions(encoder, query_vector, vector)
     return Explanation(
         _named(encoder, query_tokens.ids, query_tokens.weights.tolist()),

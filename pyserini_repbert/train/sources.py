@@ -123,7 +123,8 @@ class TrainingSource:
     def _groups(self, qid: str, hits: Sequence[str], draw: random.Random) -> Iterator[Group]:
         """A group for each relevant passage, or one without any where the source has no judgments."""
         relevant = self.relevant(qid)
-        others = [docid for docid in hits if docid not in set(relevant)]
+        known = set(relevant)
+        others = [docid for docid in hits if docid not in known]
         for positive in relevant if self.source.qrels else ('',):
             first = (positive,) if positive else ()
             drawn = draw.sample(others, min(len(others), self.group - len(first)))

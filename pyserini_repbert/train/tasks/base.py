@@ -56,8 +56,9 @@ class Task(nn.Module, ABC):
 
     @abstractmethod
     def new_ranker(self, sizes: BertConfig) -> nn.Module:
-        """The model with new weights, for whose inputs the recipe's settings are read. Raises InputError for those that
-        do not fit.
+        """The model with new weights; reads the recipe's settings of its inputs.
+
+        Raises InputError for settings that do not fit.
         """
 
     @classmethod
