@@ -182,7 +182,7 @@ def _condition(entry: ConditionEntry, axes: Axes, names: Names, known: Collectio
         raise place.error('run and qrels, or table, is missing here: where are the expected scores measured?')
     needs = _needs(entry, files.values(), known, place)
     return Condition(
-        entry.name, entry.commands, needs, heavy=entry.heavy, expected=expected, recorded=recorded, **files
+        entry.name, entry.commands, needs, entry.run, entry.qrels, entry.table, entry.heavy, expected, recorded
     )
 
 
