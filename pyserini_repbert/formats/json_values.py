@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from pyserini_repbert.errors import DamagedFileError
 
 _SHOWN = 40
 _Kind = TypeVar('_Kind')
@@ -17,6 +20,22 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError('nested too deeply') from error
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in a file of a checkpoint. Raises DamagedFileError."""
+    try:
+        return parse_json(path.read_text(encoding='utf-8'))
+    except ValueError as error:
+        raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a checkpoint. Raises DamagedFileError."""
+    values = read_json(path)
+    if not isinstance(values, dict):
+        raise DamagedFileError(f'{path} is not a JSON object: fetch the checkpoint again')
+    return values
 
 
 def checked(kind: type[_Kind], value: object) -> _Kind:

@@ -188,9 +188,10 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         MismatchError
             for a term that is not in the index's vocabulary
         """
-        if len(terms) and not 0 <= int(terms.min()) <= int(terms.max()) < self.settings.vocabulary:
+        unknown = terms[(terms < 0) | (terms >= self.settings.vocabulary)]
+        if len(unknown):
             raise MismatchError(
-                f'term {int(terms.max())} was asked for, index {self.folder} has a vocabulary of '
+                f'term {int(unknown[0])} was asked for, index {self.folder} has a vocabulary of '
                 f"{self.settings.vocabulary}: encode queries with its own model ('{self.settings.encoder}')"
             )
         if not len(rows) or not len(terms):

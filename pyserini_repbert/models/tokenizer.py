@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.formats.identifiers import has_surrogates
+from pyserini_repbert.formats.json_values import read_object
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -72,11 +72,7 @@ class WordPieces:
         if not vocabulary.is_file():
             raise InputError(f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt')
         settings = folder / 'tokenizer_config.json'
-        try:
-            options = json.loads(settings.read_text(encoding='utf-8')) if settings.is_file() else {}
-            lowercase = options.get('do_lower_case', True)
-        except (ValueError, RecursionError, AttributeError) as error:
-            raise DamagedFileError(f'{settings} is not a JSON object ({error}): fetch the checkpoint again') from error
+        lowercase = read_object(settings).get('do_lower_case', True) if settings.is_file() else True
         if not isinstance(lowercase, bool):
             raise DamagedFileError(f'{settings}: do_lower_case is {lowercase!r}, true or false was expected')
         return cls.from_vocabulary(vocabulary, lowercase)

@@ -39,20 +39,25 @@ class Passages:
     fields: tuple[str, ...] = ()
 
 
-def recorded_passages(output: str) -> Passages | None:
+def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | None:
     """Where the passages of a run or an index are, as its record says, or those of its inputs.
 
     None where no record says so. An index of the catalog stands for the collection that it is of.
+
+    Parameters
+    ----------
+    above : what was made of it, which is not looked at again: a file may have been written anew from its own output
     """
-    record = read_record(output)
-    if record is None:
+    record, own_place = read_record(output), Path(output).resolve()
+    if record is None or own_place in above:
         return None
     if corpus := record.input('corpus'):
         fields = record.settings.get('fields', ())
         return Passages(corpus.name, None, str(record.settings.get('corpus_format', 'auto')), tuple(fields))
     if index := _stored(record):
         return index
-    below = (recorded_passages(_folder(own)) for own in record.inputs if own.role in ('run', 'runs', 'index', 'sparse'))
+    inputs = [_folder(own) for own in record.inputs if own.role in ('run', 'runs', 'index', 'sparse')]
+    below = (recorded_passages(own, (*above, own_place)) for own in inputs)
     return next((own for own in below if own), None) or _lucene(record)
 
 

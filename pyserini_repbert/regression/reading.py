@@ -80,7 +80,7 @@ def read_regression(path: StrPath) -> Regression:
     for place, part in parts:
         for name, entry in part.builds.items():
             here = place.below('builds', name)
-            for axes, cell in _cells(entry):
+            for axes, cell in _cells(entry, here):
                 build = _build(replaced(name, axes), cell, known, here)
                 if build.name in known:
                     raise here.error(f"'{build.name}' is there twice: give it another name")
@@ -89,7 +89,7 @@ def read_regression(path: StrPath) -> Regression:
     conditions: dict[str, Condition] = {}
     for number, repeated in enumerate(top.conditions):
         here = root.below('conditions', number)
-        for axes, own in _cells(repeated):
+        for axes, own in _cells(repeated, here):
             condition = _condition(own, axes, names, known, here)
             if condition.name in conditions:
                 raise here.error(f"condition '{condition.name}' is there twice: give it another name")
@@ -122,14 +122,19 @@ def _resource(name: str, entry: ResourceEntry, place: Place) -> Resource:
     )  # fmt: skip
 
 
-def _cells(entry: _Repeated) -> Iterator[tuple[Axes, _Repeated]]:
+def _cells(entry: _Repeated, place: Place) -> Iterator[tuple[Axes, _Repeated]]:
     """The entry for each cell of its grid, with the labels of the axes in it.
 
     `only: equal` or `different` keeps the cells where the last two axes have the same label, or not.
     """
-    for labels in itertools.product(*entry.grid.values()):
-        if entry.only and (len(set(labels[-2:])) == 1) != (entry.only == 'equal'):
-            continue
+    kept = [
+        labels
+        for labels in itertools.product(*entry.grid.values())
+        if not entry.only or (len(set(labels[-2:])) == 1) == (entry.only == 'equal')
+    ]
+    if not kept:
+        raise place.error('the grid has no cells: an axis needs a label, and `only` one that fits', 'grid')
+    for labels in kept:
         axes: dict[str, str] = {}
         for (axis, known), label in zip(entry.grid.items(), labels, strict=True):
             axes |= {axis: label} | {f'{axis}.{key}': text for key, text in known[label].items()}

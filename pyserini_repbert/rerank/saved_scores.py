@@ -7,6 +7,7 @@ the pairs that were compared. A smaller k0 or k1, or another aggregation, is the
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NotRequired
@@ -171,7 +172,7 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
     """
     found = existing_file(path, 'file of saved scores')
     try:
-        with np.load(found, allow_pickle=False) as arrays:
+        with warnings.catch_warnings(action='ignore'), np.load(found, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
             scores, differences = np.asarray(arrays['scores']), np.asarray(arrays['differences'])
     except Exception as error:  # numpy and zipfile raise nearly anything for what is no .npz, or no longer one

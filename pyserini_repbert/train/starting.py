@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, InputError, needs
+from pyserini_repbert.formats.json_values import read_object
 from pyserini_repbert.models.checkpoints.adapter import PREFIX
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG
@@ -130,8 +130,8 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:
         raise InputError(f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it")
-    settings = json.loads((start.folder / ADAPTER_CONFIG).read_text(encoding='utf-8'))
-    given = (settings['r'], settings['lora_alpha'], start.base.weights_sha256)
+    settings = read_object(start.folder / ADAPTER_CONFIG)
+    given = (settings.get('r'), settings.get('lora_alpha'), start.base.weights_sha256)
     if given != (adapter.rank, adapter.alpha, base.weights_sha256):
         raise InputError(
             f"adapter.start '{start.name}' has rank {given[0]}, alpha {given[1]} and base {start.base.name}: "

@@ -87,6 +87,17 @@ def test_passages_are_found_through_the_records(made):
     assert read_record('ours.txt').input('corpus').name == 'passages.jsonl'
 
 
+def test_runs_that_were_made_of_each_other_say_nothing_of_passages(made, capsys):
+    for name in ('a.txt', 'b.txt'):
+        (made / name).write_text((made / 'first.txt').read_text())
+    call(fusion, '--runs a.txt b.txt --output c.txt --quiet')
+    call(fusion, '--runs c.txt b.txt --output a.txt --quiet')
+    assert recorded_passages('c.txt') is None
+    asked = '--run c.txt --topics topics.tsv --reranker mono@5 --output o.txt'
+    assert command.run(rerank, asked.split()) == 2
+    assert 'has no record that says where its passages are' in capsys.readouterr().err
+
+
 def test_an_index_with_texts_and_the_catalogs_are_passages(made):
     call(encode, '--corpus passages.jsonl --encoder tiny --output whole --store-text --quiet')
     call(search, '--index whole --topics topics.tsv --output run.txt')

@@ -106,6 +106,8 @@ def test_a_term_beyond_the_vocabulary_is_refused(tmp_path):
     bundle = build(tmp_path / 'index', [TermVector.of({1: 1.0})], settings(300))
     with pytest.raises(MismatchError, match=r"vocabulary of 300.*'tiny'"):
         bundle.score(np.asarray([0]), TermVector.of({300: 1.0}))
+    with pytest.raises(MismatchError, match='term -1 was asked for'):
+        bundle.weights_of(np.asarray([0]), np.asarray([5, -1]))
 
 
 def test_rows_by_docid(tmp_path):

@@ -14,6 +14,7 @@ from pyserini_repbert.checksums import CHECKSUMS, write_checksums
 from pyserini_repbert.encode import RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.models.sentence.settings import is_reranker
 from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
 
 NOT_LOADED = ('README.md', 'log.csv', 'recipe.yaml')
@@ -168,3 +169,34 @@ def test_other_values_of_wrong_types_are_refused_or_used(system, altered):
                 assert '\n' not in str(error)
                 refused += 1
     assert refused > 300
+
+
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [
+        ('config.json', '['),
+        ('config.json', '[' * 200_000),
+        ('config.json', '3'),
+        ('model.safetensors.index.json', '{'),
+        ('model.safetensors.index.json', '{}'),
+        ('model.safetensors.index.json', '{"weight_map": [1]}'),
+        ('model.safetensors.index.json', '{"weight_map": {"a": ["b"]}}'),
+        ('model.safetensors.index.json', '{"weight_map": {"a": "../b"}}'),
+        ('adapter_config.json', '[' * 200_000),
+        ('adapter_config.json', '{}'),
+        ('adapter_config.json', '{"base_model_name_or_path": null}'),
+        ('tokenizer_config.json', '[' * 200_000),
+        ('tokenizer_config.json', '[]'),
+    ],
+)
+def test_a_file_that_is_not_what_it_was_is_named(tiny_checkpoint, name, content):
+    folder = tiny_checkpoint()
+    (folder / CHECKSUMS).unlink(missing_ok=True)
+    (folder / name).write_text(content)
+    with pytest.raises(DamagedFileError, match=rf'{name}.* again$'):
+        RepBertQueryEncoder(folder)
+
+
+def test_labels_that_are_none_make_no_cross_encoder(cross_encoder_folder):
+    folder = cross_encoder_folder(labels=1, ranking=None, id2label=5)
+    assert not is_reranker(open_checkpoint(folder))

@@ -100,6 +100,8 @@ def test_list_and_dry_run_run_nothing(regression_file: Make, data: Path, capsys:
         ('  b: {what', '  a: {what', 5, "'a' is there twice"),
         ('only: different', 'only: often', 15, "'often': expected equal or different"),
         ('grid: {', 'grid: [', 14, 'not YAML'),
+        ('second: [a, b]', 'second: []', 14, 'the grid has no cells'),
+        ('second: [a, b]}\n    only: different', 'second: [c]}\n    only: equal', 14, 'the grid has no cells'),
     ],
 )
 def test_a_wrong_file_is_refused_with_file_and_line(

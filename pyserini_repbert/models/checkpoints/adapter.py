@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.formats.json_values import read_object
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,8 +21,8 @@ def scale_of(config_path: Path) -> float:
 
     Raises DamagedFileError for an adapter that is not a plain LoRA.
     """
+    config = read_object(config_path)
     try:
-        config = json.loads(config_path.read_text(encoding='utf-8'))
         scale = config['lora_alpha'] / (math.sqrt(config['r']) if config.get('use_rslora') else config['r'])
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise DamagedFileError(f'{config_path} is not the configuration of a LoRA adapter ({error!r})') from error

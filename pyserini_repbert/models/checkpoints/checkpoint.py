@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.formats.json_values import read_object
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
 
 __all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
@@ -74,10 +74,9 @@ def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | N
     path = folder / ADAPTER_CONFIG
     if not path.is_file():
         return None
-    try:
-        name = str(json.loads(path.read_text(encoding='utf-8'))['base_model_name_or_path'])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFileError(f'{path} does not name its base ({error!r}): fetch the adapter again') from error
+    name = read_object(path).get('base_model_name_or_path')
+    if not isinstance(name, str):
+        raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
     own = folder.resolve()
     if own in above:
         raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import digest
+from pyserini_repbert.formats.json_values import read_object
 from pyserini_repbert.models.checkpoints.adapter import PREFIX, merged, scale_of
 from pyserini_repbert.models.checkpoints.config_check import check_config
 from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer
@@ -63,12 +64,7 @@ class Checkpoint:
         path = folder / 'config.json'
         if not path.is_file():
             raise InputError(f'{folder} is not a checkpoint: it has no config.json')
-        try:
-            config = json.loads(path.read_text(encoding='utf-8'))
-        except ValueError as error:
-            raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
-        if not isinstance(config, dict):
-            raise DamagedFileError(f'{path} is not a JSON object: fetch the checkpoint again')
+        config = read_object(path)
         if ranking is not None:
             config.setdefault('ranking', dict(ranking))
         return cls(name or str(folder), folder, config, base)
@@ -150,7 +146,11 @@ class Checkpoint:
         if self.is_adapter:
             names = [ADAPTER]
         elif (index := self.folder / f'{WEIGHTS}.index.json').is_file():
-            names = sorted(set(json.loads(index.read_text(encoding='utf-8'))['weight_map'].values()))
+            named = read_object(index).get('weight_map')
+            names = list(named.values()) if isinstance(named, dict) else []
+            if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
+                raise DamagedFileError(f'{index} names no files under weight_map: fetch the checkpoint again')
+            names = sorted(set(names))
         else:
             names = [WEIGHTS]
         files = [self.folder / name for name in names]

@@ -76,8 +76,8 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     state |= _frozen(weights, missing, base, settings)
     with atomic_folder(target) as made:
         for name in _TOKENIZER:
-            if (base.folder / name).is_file():
-                shutil.copyfile(base.folder / name, made / name)
+            if (base.tokenizer_folder / name).is_file():
+                shutil.copyfile(base.tokenizer_folder / name, made / name)
         written = Checkpoint.write(made, {**base.config, 'ranking': settings.ranking()}, state, str(weights))
         load_ranker(written)
         written.word_pieces()

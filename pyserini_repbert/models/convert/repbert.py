@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.json_values import read_object
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, converted, load_legacy, unpacked, vocabulary_of
@@ -39,7 +39,7 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
         folder = _folder_with_weights(unpacked(source, Path(temporary)) if source.is_file() else source)
         state = load_legacy(folder / 'pytorch_model.bin')
         state = {name: value.contiguous() for name, value in state.items() if not name.endswith('position_ids')}
-        config = json.loads((folder / 'config.json').read_text(encoding='utf-8')) | {'ranking': dict(ranking)}
+        config = read_object(folder / 'config.json') | {'ranking': dict(ranking)}
         with converted(target, source, config, state, vocabulary_of(folder, vocabulary)) as written:
             load_model(lambda: RepBert(BertConfig.from_dict(config)), written)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections.abc import Mapping
@@ -13,7 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.formats.json_values import read_object
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, converted, sizes_of, unpacked, vocabulary_of
@@ -111,8 +111,5 @@ def _prefix(source: Path, checkpoint: str | None) -> Path:
 def _config_beside(prefix: Path) -> dict[str, Any]:
     for name in ('bert_config.json', 'config.json'):
         if (path := prefix.parent / name).is_file():
-            try:
-                return dict(json.loads(path.read_text(encoding='utf-8')))
-            except ValueError as error:
-                raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
+            return read_object(path)
     return {}

@@ -5,13 +5,13 @@ https://sbert.net; read as its release 6.2 reads them.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.formats.json_values import read_json, read_object
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
 from pyserini_repbert.models.sentence.settings import (
     MODULES,
@@ -112,7 +112,7 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
     path = folder / MODULES
     if not path.is_file():
         return []
-    listed = _json(path)
+    listed = read_json(path)
     try:
         found = [(str(own['type']), str(own['path'])) for own in listed]
     except (TypeError, KeyError) as error:
@@ -186,14 +186,4 @@ def _prompts(folder: Path, model: Mapping[str, Any]) -> dict[str, str]:
 
 def _read(path: Path) -> dict[str, Any]:
     """A JSON object; an empty one where there is no file."""
-    values = _json(path) if path.is_file() else {}
-    if not isinstance(values, dict):
-        raise DamagedFileError(f'{path} is not a JSON object: fetch the model again')
-    return values
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding='utf-8'))
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(f'{path} is not JSON ({error}): fetch the model again') from error
+    return read_object(path) if path.is_file() else {}

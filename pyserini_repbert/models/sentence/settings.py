@@ -77,4 +77,5 @@ def is_encoder(checkpoint: Checkpoint) -> bool:
 
 def is_reranker(checkpoint: Checkpoint) -> bool:
     """Whether a checkpoint is a classifier with one label, as cross-encoders of sentence-transformers are."""
-    return 'ranking' not in checkpoint.config and len(checkpoint.config.get('id2label') or ()) == 1
+    labels = checkpoint.config.get('id2label')
+    return 'ranking' not in checkpoint.config and isinstance(labels, dict) and len(labels) == 1
