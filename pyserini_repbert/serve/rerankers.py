@@ -116,9 +116,9 @@ class Rerankers:
             system = self.system(spec.name)
             options = dict(spec.options)
             allowed = _OPTIONS.get(system, ())
-            if other := next((key for key in options if key not in allowed), None):
+            if others := [key for key in options if key not in allowed]:
                 only = f', only {",".join(allowed)}' if allowed else ''
-                raise InputError(f"reranker '{spec.name}': option '{other}' is not open to clients{only}")
+                raise InputError(f"reranker '{spec.name}': option '{others[0]}' is not open to clients{only}")
             if system == 'duobert':
                 checked_method(options.get('method', 'sum'), options.get('samples'))
             if spec.k > limits.rerank_depth:
