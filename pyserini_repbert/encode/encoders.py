@@ -50,14 +50,14 @@ class _RepBertEncoder(TextEncoder):
         self.precision = (Precision.FLOAT16 if fp16 else Precision(precision)).on(self.device)
         self.max_length = config.max_position_embeddings - 2
         self.limit = self._checked(max_length or int(ranking.get(self.limit_key, self.paper_limit)))
-        self.word_pieces = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).word_pieces()
+        self.tokenizer = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).tokenizer()
         model = load_model(partial(repbert.RepBert, config), opened, tensors=opened.tensors(self.mapped))
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
-        self.pad = self.word_pieces.pad
+        self.pad = self.tokenizer.pad
 
     def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
-        return self.word_pieces.single(texts, limit, self.token_type)
+        return self.tokenizer.single(texts, limit, self.token_type)
 
 
 class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):

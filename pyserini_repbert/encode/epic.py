@@ -90,7 +90,7 @@ class EpicEncoder:
         self.query_limit = min(int(ranking.get('max_query_length', epic.MAX_QUERY_TOKENS)), self.chunk_size)
         if min(self.limit, self.query_limit) < 1:
             raise InputError(f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more')
-        self.word_pieces = opened.word_pieces()
+        self.tokenizer = opened.tokenizer()
         self.vocabulary = config.vocab_size
         model = load_model(lambda: epic.Epic(config, self.variant), opened, epic.TIED)
         self.model = model.to(self.device, self.precision.dtype(self.device))
@@ -104,7 +104,7 @@ class EpicEncoder:
     @property
     def vocabulary_sha256(self) -> str:
         """Checksum of the wordpieces, in the order of their ids."""
-        names = self.word_pieces.tokens(range(self.vocabulary))
+        names = self.tokenizer.tokens(range(self.vocabulary))
         return hashlib.sha256('\n'.join(names).encode()).hexdigest()
 
     def encode_query(self, query: str) -> TermVector:
@@ -117,7 +117,7 @@ class EpicEncoder:
 
     def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
         """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
-        texts = self._chunks(self.word_pieces.ids(queries), self.query_limit, epic.QUERY_TYPE)
+        texts = self._chunks(self.tokenizer.ids(queries), self.query_limit, epic.QUERY_TYPE)
         found = [TokenWeights([], np.empty(0, np.float32))] * len(queries)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
@@ -130,7 +130,7 @@ class EpicEncoder:
 
     def passage_weights(self, passages: Sequence[str]) -> list[PassageWeights]:
         """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq. 2-3)."""
-        texts = self._chunks(self.word_pieces.ids(passages), self.limit, epic.PASSAGE_TYPE)
+        texts = self._chunks(self.tokenizer.ids(passages), self.limit, epic.PASSAGE_TYPE)
         found = [PassageWeights([], np.empty(0, np.float32), 0.0)] * len(passages)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
@@ -195,7 +195,7 @@ class EpicEncoder:
         on_progress: Progress | None,
         on_lengths: Callable[[list[int]], object] | None,
     ) -> None:
-        ids = self.word_pieces.ids(passages)
+        ids = self.tokenizer.ids(passages)
         if on_lengths is not None:
             on_lengths([len(own) for own in ids])
         texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
@@ -207,7 +207,7 @@ class EpicEncoder:
         self._over(texts, work, token_budget, on_progress)
 
     def _chunks(self, ids: Sequence[list[int]], limit: int, token_type: int) -> list[list[TokenChunk]]:
-        return [self.word_pieces.chunks(own[:limit], self.chunk_size, token_type) for own in ids]
+        return [self.tokenizer.chunks(own[:limit], self.chunk_size, token_type) for own in ids]
 
     def _over(
         self,
@@ -232,7 +232,7 @@ class EpicEncoder:
     def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
         """The texts' tokens (total, h) one after the other, how many each text has, and its mean [CLS] (n, h)."""
         chunks = [chunk for own in texts for chunk in own]
-        ids, types, mask, places = collate_chunks(chunks, self.word_pieces.pad, self.device)
+        ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, self.device)
         hidden = self.model(ids, types, mask)
         tokens = hidden.reshape(-1, hidden.shape[-1])[places]
         cls_vectors = torch.stack([part.mean(dim=0) for part in torch.split(hidden[:, 0], [len(own) for own in texts])])

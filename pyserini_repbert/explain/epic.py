@@ -118,11 +118,11 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
 
 
 def _named(encoder: EpicEncoder, ids: Sequence[int], weights: Sequence[float]) -> tuple[Weighted, ...]:
-    return tuple(map(Weighted, encoder.word_pieces.tokens(ids), weights))
+    return tuple(map(Weighted, encoder.tokenizer.tokens(ids), weights))
 
 
 def _contributions(encoder: EpicEncoder, query: TermVector, passage: TermVector) -> tuple[Contribution, ...]:
-    names = encoder.word_pieces.tokens(query.terms.tolist())
+    names = encoder.tokenizer.tokens(query.terms.tolist())
     weights = passage.weights_of(query.terms).tolist()
     parts = [
         Contribution(name, one, other, one * other)

@@ -20,7 +20,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_c
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import RepBert
-from pyserini_repbert.models.tokenizer import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 
 class SimilarityMap(NamedTuple):
@@ -85,22 +85,27 @@ class SimilarityModel:
         # RepBERT is a BERT without a head, which is all that is needed here.
         bert = load_model(lambda: RepBert(self.config), opened, tensors=tensors).bert
         self.bert = bert.to(self.device, self.precision.dtype(self.device))
-        self.pieces: WordPieces = opened.word_pieces()
-        self.layout = CedrLayout.of(self.config, self.settings, self.pieces)
+        self.tokenizer: WordPieceTokenizer = opened.tokenizer()
+        self.layout = CedrLayout.of(self.config, self.settings, self.tokenizer)
 
     def maps(self, query: str, passage: str, layers: Sequence[int] | None = None) -> list[SimilarityMap]:
         """The similarity maps of a query and a passage: `similarity_maps`."""
-        return similarity_maps(self.bert, self.layout, self.pieces, query, passage, layers)
+        return similarity_maps(self.bert, self.layout, self.tokenizer, query, passage, layers)
 
 
 def similarity_maps(
-    bert: Bert, layout: CedrLayout, pieces: WordPieces, query: str, passage: str, layers: Sequence[int] | None = None
+    bert: Bert,
+    layout: CedrLayout,
+    tokenizer: WordPieceTokenizer,
+    query: str,
+    passage: str,
+    layers: Sequence[int] | None = None,
 ) -> list[SimilarityMap]:
     """The similarity maps of a query and a passage, cut as CEDR cuts them.
 
     Parameters
     ----------
-    bert, layout, pieces : of an opened model
+    bert, layout, tokenizer : of an opened model
     layers : 0 for the embedding output; default: all, from 0 to the last
 
     Raises
@@ -113,12 +118,12 @@ def similarity_maps(
     for layer in wanted:
         if not 0 <= layer <= last:
             raise InputError(f'layer {layer} was asked for, expected 0 (embeddings) to {last}')
-    pair = layout.cut(*pieces.ids([query, passage]))
+    pair = layout.cut(*tokenizer.ids([query, passage]))
     for what, ids in zip(('query', 'passage'), pair, strict=True):
         if not ids:
             raise InputError(f'the {what} has no words: there is nothing to compare')
     with torch.inference_mode():
         evidence = gather_evidence(bert, layout.collate([pair], next(bert.parameters()).device))
     values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
-    tokens = [pieces.tokens(ids) for ids in pair]
+    tokens = [tokenizer.tokens(ids) for ids in pair]
     return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in wanted]

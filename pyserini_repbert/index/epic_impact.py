@@ -35,7 +35,7 @@ def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
     Raises MismatchError where the checkpoint's vocabulary is not the bundle's.
     """
     name = encoder or bundle.settings.encoder
-    tokens = open_checkpoint(name, 'rerankers').word_pieces().tokens(range(bundle.settings.vocabulary))
+    tokens = open_checkpoint(name, 'rerankers').tokenizer().tokens(range(bundle.settings.vocabulary))
     if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != bundle.settings.vocabulary_sha256:
         raise MismatchError(
             f"index {bundle.folder} has another vocabulary than '{name}': give the encoder it was built with "

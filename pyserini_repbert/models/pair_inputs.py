@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
+from pyserini_repbert.models.tokenizer import TokenSequence, WordPieceTokenizer
 
 MAX_TOKENS = 512  # Multi-Stage section 3.2 and 3.3, special tokens included
 MONO_QUERY_TOKENS = 64  # Multi-Stage section 3.2, wordpieces
@@ -60,7 +60,7 @@ class PairInputs:
 
     Parameters
     ----------
-    pieces : the tokenizer
+    tokenizer : of the checkpoint
     layout : a PairLayout
     max_tokens : length of the longest input, special tokens included
     max_query : wordpieces kept of a query (`paper`); `dl4marco` counts [CLS] and [SEP] among them
@@ -71,7 +71,7 @@ class PairInputs:
         for an unknown layout, or limits that leave no room for a candidate
     """
 
-    pieces: WordPieces
+    tokenizer: WordPieceTokenizer
     layout: str = PairLayout.PAPER
     max_tokens: int = MAX_TOKENS
     max_query: int = MONO_QUERY_TOKENS
@@ -83,10 +83,10 @@ class PairInputs:
     def build(self, query: Sequence[int], text: Sequence[int]) -> Built:
         """The input for the wordpieces of a query and of a candidate."""
         n_query, n_text = self._kept(len(query), len(text))
-        head = [self.pieces.cls, *query[:n_query], self.pieces.sep]
+        head = [self.tokenizer.cls, *query[:n_query], self.tokenizer.sep]
         if self.layout == PairLayout.PYGAGGLE_FAST and not text:
             return Built(TokenSequence(head, [0] * len(head)), False)
-        tail = [*text[:n_text], self.pieces.sep]
+        tail = [*text[:n_text], self.tokenizer.sep]
         return Built(TokenSequence(head + tail, [0] * len(head) + [1] * len(tail)), n_text < len(text))
 
     def _kept(self, query: int, text: int) -> tuple[int, int]:
@@ -114,7 +114,7 @@ class TripleInputs:
     Parameters and errors are those of `PairInputs`, with a TripleLayout.
     """
 
-    pieces: WordPieces
+    tokenizer: WordPieceTokenizer
     layout: str = TripleLayout.PAPER
     max_tokens: int = MAX_TOKENS
     max_query: int = DUO_QUERY_TOKENS
@@ -131,8 +131,8 @@ class TripleInputs:
 
     def build(self, query: Sequence[int], first: Sequence[int], second: Sequence[int]) -> Built:
         """The input for the wordpieces of a query, of candidate i and of candidate j."""
-        limit, sep = self.candidate_limit(len(query)), self.pieces.sep
-        head = [self.pieces.cls, *query[: self.max_query], sep]
+        limit, sep = self.candidate_limit(len(query)), self.tokenizer.sep
+        head = [self.tokenizer.cls, *query[: self.max_query], sep]
         one, two = [*first[:limit], sep], [*second[:limit], sep]
         types = [0] * len(head) + [1] * len(one) + [2] * len(two)
         return Built(TokenSequence(head + one + two, types), max(len(first), len(second)) > limit)

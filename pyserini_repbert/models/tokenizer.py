@@ -41,11 +41,12 @@ def read_tokenizer(path: Path) -> Tokenizer:
         raise DamagedFileError(f'{path} is not a tokenizer ({error}): fetch the checkpoint again') from error
 
 
-class WordPieces:
+class WordPieceTokenizer:
     """A BERT tokenizer (the Rust one of `tokenizers`), read from a checkpoint folder.
 
     Attributes
     ----------
+    backend : of `tokenizers`
     cls, sep, pad : ids of the special tokens
     vocab_size : number of wordpieces
     """
@@ -53,18 +54,18 @@ class WordPieces:
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        self.tokenizer = tokenizer
+        self.backend = tokenizer
         self.cls, self.sep, self.pad = (self._id(token) for token in ('[CLS]', '[SEP]', '[PAD]'))
         self.vocab_size = tokenizer.get_vocab_size()
 
     def _id(self, token: str) -> int:
-        found: int | None = self.tokenizer.token_to_id(token)
+        found: int | None = self.backend.token_to_id(token)
         if found is None:
             raise DamagedFileError(f'the tokenizer has no {token}: a BERT vocabulary is expected')
         return found
 
     @classmethod
-    def from_folder(cls, folder: Path) -> WordPieces:
+    def from_folder(cls, folder: Path) -> WordPieceTokenizer:
         """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise)."""
         whole, vocabulary = folder / 'tokenizer.json', folder / 'vocab.txt'
         if whole.is_file():
@@ -78,7 +79,7 @@ class WordPieces:
         return cls.from_vocabulary(vocabulary, lowercase)
 
     @classmethod
-    def from_vocabulary(cls, vocabulary: Path, lowercase: bool = True) -> WordPieces:
+    def from_vocabulary(cls, vocabulary: Path, lowercase: bool = True) -> WordPieceTokenizer:
         """From a BERT `vocab.txt`, a wordpiece a line."""
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
@@ -102,7 +103,7 @@ class WordPieces:
                 if not isinstance(text, str):  # tokenizers take a pair, too, and read both parts as one input
                     raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
             try:
-                found += [own.ids for own in self.tokenizer.encode_batch_fast(part, add_special_tokens=False)]
+                found += [own.ids for own in self.backend.encode_batch_fast(part, add_special_tokens=False)]
             except TypeError as error:
                 bad = next(filter(has_surrogates, part), None)
                 if bad is None:
@@ -112,7 +113,7 @@ class WordPieces:
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """Wordpieces as text."""
-        return [self.tokenizer.id_to_token(number) or '[UNK]' for number in ids]
+        return [self.backend.id_to_token(number) or '[UNK]' for number in ids]
 
     def single(self, texts: Sequence[str], limit: int, token_type: int) -> list[TokenSequence]:
         """`[CLS] text [SEP]` for each text, cut to its first `limit` wordpieces (special tokens not counted)."""

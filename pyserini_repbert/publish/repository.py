@@ -93,7 +93,7 @@ def _config(checkpoint: Checkpoint, system: str, labels: int) -> dict[str, Any]:
 def _complete_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """tokenizer.json and its class, without which other packages guess."""
     if not (folder / 'tokenizer.json').is_file():
-        checkpoint.word_pieces().tokenizer.save(str(folder / 'tokenizer.json'))
+        checkpoint.tokenizer().backend.save(str(folder / 'tokenizer.json'))
     path = folder / 'tokenizer_config.json'
     settings = json.loads(path.read_text(encoding='utf-8')) if path.is_file() else {}
     settings.setdefault('tokenizer_class', 'BertTokenizer')

@@ -58,7 +58,7 @@ class CedrReranker(TextReranker):
         super().__init__(model, device, precision, token_budget)
         self.ranker = load_ranker(self.checkpoint, n_layers, max_length).to(self.device)
         self.ranker.bert.to(self.dtype)
-        self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.pieces)
+        self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.tokenizer)
 
     @property
     def n_layers(self) -> int:

@@ -69,7 +69,7 @@ class CrossEncoderReranker(TextReranker):
         self.max_tokens = self._limit(config, max_length)
         self._forward = self._make_forward(self._loaded(config))
         self.inputs = self.builder(
-            self.pieces,
+            self.tokenizer,
             layout or self.ranking.get('layout', self.builder.layout),
             self.max_tokens,
             int(self.ranking.get('max_query_length', self.builder.max_query)),
@@ -113,7 +113,7 @@ class CrossEncoderReranker(TextReranker):
 
     def _differences(self, inputs: Sequence[Built], on_progress: Progress | None) -> NDArray[np.float64]:
         """The logit differences of model inputs, in their order; counted as work."""
-        logits = self._logits(inputs, self.pieces.pad, on_progress)
+        logits = self._logits(inputs, self.tokenizer.pad, on_progress)
         if not np.isfinite(logits).all():
             raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")
         return logit_differences(logits)

@@ -14,7 +14,7 @@ from pyserini_repbert.models.batching import Forward, run_batched, usual_budget
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.pair_inputs import Built
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.tokenizer import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
@@ -43,9 +43,9 @@ class TextReranker(Reranker):
         self.work = Work()
 
     @cached_property
-    def pieces(self) -> WordPieces:
+    def tokenizer(self) -> WordPieceTokenizer:
         """The tokenizer of BERT."""
-        return self.checkpoint.word_pieces()
+        return self.checkpoint.tokenizer()
 
     @property
     def weights_sha256(self) -> str:
@@ -67,7 +67,7 @@ class TextReranker(Reranker):
         """The wordpieces of each distinct text: a text is tokenised once, however often it is used."""
         texts = (candidate.text or '' for candidates in lists for candidate in candidates)
         distinct = list(dict.fromkeys([*queries, *texts]))
-        return dict(zip(distinct, self.pieces.ids(distinct), strict=True))
+        return dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
 
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:

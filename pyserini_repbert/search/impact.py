@@ -35,7 +35,7 @@ class EpicImpactQueryEncoder:
     def encode(self, query: str, **_: object) -> dict[str, int]:
         """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
         vector = self.encoder.encode_query(query)
-        names = self.encoder.word_pieces.tokens(vector.terms.tolist())
+        names = self.encoder.tokenizer.tokens(vector.terms.tolist())
         levels = {name: round(QUERY_UNIT * weight) for name, weight in zip(names, vector.weights.tolist(), strict=True)}
         return {name: level for name, level in levels.items() if level > 0}
 

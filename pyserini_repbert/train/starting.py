@@ -61,7 +61,7 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     config = kind.body_config(base.config, recipe)
     if (dropout := recipe.training.dropout) is not None:
         config |= {'hidden_dropout_prob': dropout, 'attention_probs_dropout_prob': dropout}
-    task = kind(recipe, base.word_pieces(), sources, config)
+    task = kind(recipe, base.tokenizer(), sources, config)
     tensors = with_unit_layer(base.tensors(), config)
     start_from(task.ranker, tensors, base.name)
     task.begun(tensors)

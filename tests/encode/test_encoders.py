@@ -15,7 +15,7 @@ from pyserini_repbert.models.repbert import RepBert
 def test_mean_covers_cls_and_sep_and_segments_differ(tiny_checkpoint):
     folder = tiny_checkpoint()
     query, passage = RepBertQueryEncoder(folder), RepBertDocumentEncoder(folder)
-    ids = torch.tensor([[2, *query.word_pieces.ids(['cat sat'])[0], 3]])
+    ids = torch.tensor([[2, *query.tokenizer.ids(['cat sat'])[0], 3]])
     assert ids.tolist() == [[2, 5, 9, 3]]
     with torch.inference_mode():
         for encoder, token_type in ((query, 0), (passage, 1)):

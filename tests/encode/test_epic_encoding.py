@@ -51,7 +51,7 @@ def test_a_vector_depends_neither_on_its_batch_nor_on_pieces_of_the_vocabulary(v
 
 def test_training_gives_the_same_vectors_and_gradients(tiny_epic):
     encoder = EpicEncoder(tiny_epic())
-    tokens, lengths, cls_vectors = encoder._contextual(encoder._chunks(encoder.word_pieces.ids(TEXTS), 50, 1))
+    tokens, lengths, cls_vectors = encoder._contextual(encoder._chunks(encoder.tokenizer.ids(TEXTS), 50, 1))
     vectors = encoder.model.document_vectors(tokens, lengths, cls_vectors)
     np.testing.assert_allclose(vectors.detach().numpy(), encoder.encode_dense(TEXTS), atol=1e-5)
     vectors.sum().backward()

@@ -46,9 +46,9 @@ def test_terms_and_expansions(encoder):
     assert [term.term for term in found.passage] == PASSAGE.split()
     assert len({term.weight for term in found.passage if term.term == 'fish'}) == 1
     dense = encoder.encode_dense([PASSAGE])[0]
-    absent = [term for term in range(40) if encoder.word_pieces.tokens([term])[0] not in PASSAGE.split()]
+    absent = [term for term in range(40) if encoder.tokenizer.tokens([term])[0] not in PASSAGE.split()]
     strongest = sorted(absent, key=lambda term: -dense[term])[:5]
-    assert [term.term for term in found.expansions] == encoder.word_pieces.tokens(strongest)
+    assert [term.term for term in found.expansions] == encoder.tokenizer.tokens(strongest)
     assert 0 < found.quality < 1
     assert explain_text(encoder, '', PASSAGE).score == 0
     assert explain_text(encoder, QUERY, '').score == 0

@@ -92,7 +92,7 @@ def test_an_adapter_over_an_adapter_adds_both_updates(resources):
     torch.testing.assert_close(tensors[f'{ADAPTED}.weight'], expected)
     assert 'combine.weight' in tensors and 'cls.weight' not in tensors
     assert (opened.base.name, opened.base.base.name, opened.base.base.base) == ('vanilla', 'tiny', None)
-    assert opened.word_pieces().ids(['the cat']) == open_checkpoint('tiny').word_pieces().ids(['the cat'])
+    assert opened.tokenizer().ids(['the cat']) == open_checkpoint('tiny').tokenizer().ids(['the cat'])
     candidates = [Candidate('a', 0, 'the cat sat'), Candidate('b', 0, 'a big dog')]
     found = {name: CedrReranker(name).rerank('cat', candidates) for name in ('knrm', 'vanilla')}
     assert {item.score for item in found['knrm']}.isdisjoint(item.score for item in found['vanilla'])

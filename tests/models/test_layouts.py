@@ -5,17 +5,17 @@ from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.pair_inputs import PairInputs, PairLayout, TripleInputs, TripleLayout
-from pyserini_repbert.models.tokenizer import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 CLS, SEP = 2, 3
 LENGTHS = st.integers(0, 700)
 
 
 @pytest.fixture(scope='module')
-def pieces(tmp_path_factory) -> WordPieces:
+def tokenizer(tmp_path_factory) -> WordPieceTokenizer:
     path = tmp_path_factory.mktemp('vocabulary') / 'vocab.txt'
     path.write_text('\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *map(chr, range(97, 123))]) + '\n')
-    return WordPieces.from_vocabulary(path)
+    return WordPieceTokenizer.from_vocabulary(path)
 
 
 def parts(sequence) -> list[int]:
@@ -49,8 +49,8 @@ def parts(sequence) -> list[int]:
         ('paper', 0, 0, [0, 0]),
     ],
 )
-def test_pairs_are_cut_as_the_layout_says(layout, query, text, expected, pieces):
-    built = PairInputs(pieces, layout).build([7] * query, [8] * text)
+def test_pairs_are_cut_as_the_layout_says(layout, query, text, expected, tokenizer):
+    built = PairInputs(tokenizer, layout).build([7] * query, [8] * text)
     assert parts(built.sequence) == expected
     assert built.truncated == (len(expected) == 2 and expected[1] < text)
     boundary = built.sequence.input_ids.index(SEP) + 1
@@ -60,14 +60,14 @@ def test_pairs_are_cut_as_the_layout_says(layout, query, text, expected, pieces)
 
 @settings(max_examples=60, deadline=None)
 @given(query=LENGTHS, text=LENGTHS)
-def test_the_fast_layout_is_that_of_the_tokenizers_library(query, text, pieces):
+def test_the_fast_layout_is_that_of_the_tokenizers_library(query, text, tokenizer):
     from tokenizers import Tokenizer, processors
 
-    theirs = Tokenizer.from_str(pieces.tokenizer.to_str())
+    theirs = Tokenizer.from_str(tokenizer.backend.to_str())
     theirs.post_processor = processors.BertProcessing(('[SEP]', SEP), ('[CLS]', CLS))
     theirs.enable_truncation(512, strategy='longest_first')
     encoding = theirs.encode('a ' * query, 'b ' * text)
-    built = PairInputs(pieces, PairLayout.PYGAGGLE_FAST).build(*pieces.ids(['a ' * query, 'b ' * text])).sequence
+    built = PairInputs(tokenizer, PairLayout.PYGAGGLE_FAST).build(*tokenizer.ids(['a ' * query, 'b ' * text])).sequence
     assert parts(built)[:1] == [encoding.ids.index(SEP) - 1]
     if text:  # Hugging Face's wrapper, not this library, drops the [SEP] of an empty second text
         assert built.input_ids == encoding.ids
@@ -76,17 +76,17 @@ def test_the_fast_layout_is_that_of_the_tokenizers_library(query, text, pieces):
 
 @settings(max_examples=60, deadline=None)
 @given(query=LENGTHS, text=LENGTHS)
-def test_the_slow_layout_drops_one_piece_at_a_time(query, text, pieces):
+def test_the_slow_layout_drops_one_piece_at_a_time(query, text, tokenizer):
     kept = [query, text]
     while sum(kept) > 509:
         kept[0 if kept[0] > kept[1] else 1] -= 1
-    assert parts(PairInputs(pieces, PairLayout.PYGAGGLE).build([7] * query, [8] * text).sequence) == kept
+    assert parts(PairInputs(tokenizer, PairLayout.PYGAGGLE).build([7] * query, [8] * text).sequence) == kept
 
 
 @settings(max_examples=60, deadline=None)
 @given(query=LENGTHS, text=LENGTHS, layout=st.sampled_from(list(PairLayout)))
-def test_no_pair_is_too_long(query, text, layout, pieces):
-    sequence = PairInputs(pieces, layout).build([7] * query, [8] * text).sequence
+def test_no_pair_is_too_long(query, text, layout, tokenizer):
+    sequence = PairInputs(tokenizer, layout).build([7] * query, [8] * text).sequence
     assert len(sequence.input_ids) == len(sequence.token_type_ids) <= 512
 
 
@@ -100,22 +100,22 @@ def test_no_pair_is_too_long(query, text, layout, pieces):
         ('code', 4, [4, 251, 251]),
     ],
 )
-def test_triples_are_cut_as_the_layout_says(layout, query, expected, pieces):
-    built = TripleInputs(pieces, layout).build([7] * query, [8] * 400, [9] * 400)
+def test_triples_are_cut_as_the_layout_says(layout, query, expected, tokenizer):
+    built = TripleInputs(tokenizer, layout).build([7] * query, [8] * 400, [9] * 400)
     assert parts(built.sequence) == expected
     assert built.truncated
     types = [kind for kind, length in enumerate(expected) for _ in range(length + 1 + (kind == 0))]
     assert built.sequence.token_type_ids == types
-    assert not TripleInputs(pieces, layout).build([7], [8] * 200, []).truncated
-    assert TripleInputs(pieces, layout).build([7], [], [8] * 400).truncated
+    assert not TripleInputs(tokenizer, layout).build([7], [8] * 200, []).truncated
+    assert TripleInputs(tokenizer, layout).build([7], [], [8] * 400).truncated
 
 
-def test_layouts_and_limits_are_checked(pieces):
+def test_layouts_and_limits_are_checked(tokenizer):
     with pytest.raises(InputError, match="layout 'papr' is unknown: expected one of paper, dl4marco"):
-        PairInputs(pieces, 'papr')
+        PairInputs(tokenizer, 'papr')
     with pytest.raises(InputError, match='expected one of paper, code'):
-        TripleInputs(pieces, PairLayout.PYGAGGLE)
+        TripleInputs(tokenizer, PairLayout.PYGAGGLE)
     with pytest.raises(InputError, match='expected at least 3 for the query and 68 in all'):
-        PairInputs(pieces, max_tokens=67)
+        PairInputs(tokenizer, max_tokens=67)
     with pytest.raises(InputError, match='no room'):
-        TripleInputs(pieces, TripleLayout.CODE, 512, 510)
+        TripleInputs(tokenizer, TripleLayout.CODE, 512, 510)

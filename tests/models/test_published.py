@@ -47,7 +47,7 @@ def test_automodel_gives_repberts_vectors(tiny_checkpoint, published, prepare):
     opened = published(folder) if prepare else folder
     model = AutoModel.from_pretrained(opened, add_pooling_layer=False).eval()
     encoder = RepBertDocumentEncoder(folder)
-    inputs = _inputs(encoder.word_pieces.single(TEXTS, encoder.limit, 1))
+    inputs = _inputs(encoder.tokenizer.single(TEXTS, encoder.limit, 1))
     with torch.inference_mode():
         hidden = model(**inputs).last_hidden_state
     mask = inputs['attention_mask'][..., None]
@@ -65,13 +65,13 @@ def test_sequence_classification_gives_the_logits(cross_encoder_folder, publishe
     assert model.config.num_labels == 2
     if system == 'duobert':
         duo = DuoBertReranker(folder)
-        query, first, second = duo.pieces.ids(TEXTS[:3])
+        query, first, second = duo.tokenizer.ids(TEXTS[:3])
         sequences = [duo.inputs.build(query, first, second).sequence, duo.inputs.build(query, second, first).sequence]
         assert max(sequences[0].token_type_ids) == 2
         reranker: Any = duo
     else:
         reranker = MonoBertReranker(folder)
-        query, *texts = reranker.pieces.ids(TEXTS)
+        query, *texts = reranker.tokenizer.ids(TEXTS)
         sequences = [reranker.inputs.build(query, text).sequence for text in texts]
     with torch.inference_mode():
         theirs = model(**_inputs(sequences)).logits
@@ -192,7 +192,7 @@ def test_peft_opens_our_adapters():
     base[kinds] = torch.nn.functional.pad(base[kinds], (0, 0, 0, 1))  # the adapter has all three
     plain.load_state_dict(base, strict=False)
     theirs = PeftModel.from_pretrained(plain, str(checkpoint.folder)).eval()
-    query, *texts = ours.pieces.ids(TEXTS)
+    query, *texts = ours.tokenizer.ids(TEXTS)
     sequences = [ours.inputs.build(query, first, second).sequence for first in texts for second in texts]
     with torch.inference_mode():
         expected = theirs(**_inputs(sequences)).logits

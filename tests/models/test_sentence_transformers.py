@@ -45,7 +45,7 @@ def plain(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -> Callable[...,
         import transformers
         from tokenizers import processors
 
-        from pyserini_repbert.models.tokenizer import WordPieces
+        from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
         folder = tmp_path / f'plain-{kind}'
         name = {'bert': 'Bert', 'roberta': 'Roberta', 'mpnet': 'MPNet', 'distilbert': 'DistilBert'}[kind]
@@ -53,7 +53,7 @@ def plain(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -> Callable[...,
         settings = getattr(transformers, f'{name}Config')(**{**SIZES[kind], **config})
         getattr(transformers, f'{name}{head}')(settings).save_pretrained(folder)
         words = tiny_checkpoint(f'words-{len(list(tmp_path.iterdir()))}')
-        tokenizer = WordPieces.from_folder(words).tokenizer
+        tokenizer = WordPieceTokenizer.from_folder(words).backend
         tokenizer.post_processor = processors.BertProcessing(('[SEP]', 3), ('[CLS]', 2))
         special = {f'{own}_token': f'[{own.upper()}]' for own in ('unk', 'pad', 'cls', 'sep', 'mask')}
         made = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=36, **special)

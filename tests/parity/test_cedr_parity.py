@@ -51,7 +51,7 @@ def model(checkpoint_folder):
         checkpoint = open_checkpoint(folder, 'rerankers')
         ranker = load_ranker(checkpoint)
         config = BertConfig.from_dict(checkpoint.config)
-        return ranker, CedrLayout.of(config, ranker.settings, checkpoint.word_pieces()), checkpoint
+        return ranker, CedrLayout.of(config, ranker.settings, checkpoint.tokenizer()), checkpoint
 
     return make
 
@@ -109,9 +109,9 @@ def test_scores_do_not_depend_on_the_batch(name, golden, pairs, model):
 
 def test_wordpieces_equal_the_originals(pairs, model):
     _, layout, checkpoint = model('vanilla_bert')
-    pieces = checkpoint.word_pieces()
+    tokenizer = checkpoint.tokenizer()
     for pair in pairs.values():
-        found = layout.cut(*pieces.ids([pair['query'], pair['text']]))
+        found = layout.cut(*tokenizer.ids([pair['query'], pair['text']]))
         assert found == laid_out(layout, pair), pair['id']
         assert layout.n_parts(found) == pair['chunks'], pair['id']
 

@@ -34,7 +34,7 @@ def golden() -> list[dict]:
 def test_inputs_and_probabilities_equal_the_originals(layout, tasks, golden, checkpoint_folder):
     reranker = DuoBertReranker(checkpoint_folder('duobert', HEAD, {'type_vocab_size': 3}), layout=layout)
     for task, expected in zip(tasks, golden, strict=True):
-        query, *texts = reranker.pieces.ids([task['query'], *(document['text'] for document in task['docs'])])
+        query, *texts = reranker.tokenizer.ids([task['query'], *(document['text'] for document in task['docs'])])
         for case in task['variants'][layout]:
             sequence = reranker.inputs.build(query, texts[case['i']], texts[case['j']]).sequence
             assert sequence.input_ids == case['input_ids'], (task['id'], case['i'], case['j'])
@@ -65,7 +65,7 @@ def test_a_body_of_two_token_types_has_a_zero_third(tasks, checkpoint_folder):
     torch.testing.assert_close(weight.detach(), torch.cat([base, torch.zeros(1, base.shape[1])]))
     task = tasks[0]
     case = task['variants']['paper'][0]
-    query, *texts = two.pieces.ids([task['query'], *(document['text'] for document in task['docs'])])
+    query, *texts = two.tokenizer.ids([task['query'], *(document['text'] for document in task['docs'])])
     sequence = two.inputs.build(query, texts[0], texts[1]).sequence
     assert sequence.token_type_ids == case['token_type_ids']
     ours = run_batched(two._forward, [sequence], 0, 'cpu')

@@ -33,12 +33,12 @@ def test_inputs_logits_and_scores_equal_the_originals(layout, pairs, golden, che
     reranker = MonoBertReranker(checkpoint_folder('monobert', HERE / 'weights.safetensors'), layout=layout)
     built = []
     for pair in pairs:
-        query, text = reranker.pieces.ids([pair['query'], pair['text']])
+        query, text = reranker.tokenizer.ids([pair['query'], pair['text']])
         built.append(reranker.inputs.build(query, text).sequence)
         expected = pair['inputs'][layout]
         assert built[-1].input_ids == expected['input_ids'], pair['id']
         assert built[-1].token_type_ids == expected['token_type_ids'], pair['id']
-    logits = run_batched(reranker._forward, built, reranker.pieces.pad, 'cpu')
+    logits = run_batched(reranker._forward, built, reranker.tokenizer.pad, 'cpu')
     np.testing.assert_allclose(logits, [pair[layout]['logits'] for pair in golden['pairs']], atol=1e-4, rtol=1e-4)
     scores = reranker.score_lists([p['query'] for p in pairs], [[Candidate(p['id'], 0, p['text'])] for p in pairs])
     expected_scores = [pair[layout]['log_softmax_pos'] for pair in golden['pairs']]

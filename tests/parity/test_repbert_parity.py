@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.models.tokenizer import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.parity
@@ -33,9 +33,9 @@ def test_embeddings_and_scores_equal_the_originals(weights, inputs, checkpoint_f
 
 
 def test_token_ids_equal_the_originals(inputs, checkpoint_folder):
-    pieces = WordPieces.from_folder(checkpoint_folder('repbert'))
+    tokenizer = WordPieceTokenizer.from_folder(checkpoint_folder('repbert'))
     for texts, limit, token_type in ((inputs['queries'], 20, 0), (inputs['passages'], 256, 1)):
-        sequences = pieces.single([text['text'] for text in texts], limit, token_type)
+        sequences = tokenizer.single([text['text'] for text in texts], limit, token_type)
         for sequence, text in zip(sequences, texts, strict=True):
             assert sequence.input_ids == text['input_ids'], text['id']
             assert set(sequence.token_type_ids) == {text['token_type']}
@@ -46,9 +46,11 @@ def test_wordpieces_equal_those_of_hugging_face(source, checkpoint_folder):
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
     folder = open_checkpoint('minilm').folder
-    pieces = (
-        WordPieces.from_folder(folder) if source == 'tokenizer.json' else WordPieces.from_vocabulary(folder / source)
+    tokenizer = (
+        WordPieceTokenizer.from_folder(folder)
+        if source == 'tokenizer.json'
+        else WordPieceTokenizer.from_vocabulary(folder / source)
     )
     texts = json.loads((HERE / 'tokenization' / 'golden.json').read_text(encoding='utf-8'))['texts']
-    assert pieces.ids([text['text'] for text in texts]) == [text['ids'] for text in texts]
-    assert pieces.tokens(texts[1]['ids']) == texts[1]['tokens']
+    assert tokenizer.ids([text['text'] for text in texts]) == [text['ids'] for text in texts]
+    assert tokenizer.tokens(texts[1]['ids']) == texts[1]['tokens']

@@ -146,23 +146,23 @@ def test_the_record_of_another_command_or_output_is_not_taken(encoded, tmp_path:
 def test_readings_of_a_tokenizer(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
     folder = tiny_checkpoint()
     checkpoint = open_checkpoint(folder)
-    cat, unknown = (checkpoint.word_pieces().tokenizer.token_to_id(piece) for piece in ('cat', '[UNK]'))
+    cat, unknown = (checkpoint.tokenizer().backend.token_to_id(piece) for piece in ('cat', '[UNK]'))
     for reading, texts in (('other case', ['Cat', 'cát']), ('other accents', ['cát', 'Cat'])):
         retokenized(checkpoint, reading, tmp_path / reading)
         made = open_checkpoint(tmp_path / reading)
         assert made.weights_sha256 == checkpoint.weights_sha256
-        assert made.word_pieces().ids(texts) == [[unknown], [cat]]
+        assert made.tokenizer().ids(texts) == [[unknown], [cat]]
     with pytest.raises(InputError, match='not both'):
         retokenized(checkpoint, 'vocab.txt', tmp_path / 'no')
     with pytest.raises(SameTokenizerError):
         retokenized(checkpoint, 'transformers', tmp_path / 'no')
     assert not (tmp_path / 'no').exists()
-    checkpoint.word_pieces().tokenizer.save(str(folder / 'tokenizer.json'))
+    checkpoint.tokenizer().backend.save(str(folder / 'tokenizer.json'))
     with pytest.raises(SameTokenizerError):
         retokenized(checkpoint, 'vocab.txt', tmp_path / 'no')
     (folder / 'tokenizer_config.json').write_text(json.dumps({'do_lower_case': False}), encoding='utf-8')
     retokenized(checkpoint, 'vocab.txt', tmp_path / 'vocab')
-    assert open_checkpoint(tmp_path / 'vocab').word_pieces().ids(['Cat']) == [[unknown]]
+    assert open_checkpoint(tmp_path / 'vocab').tokenizer().ids(['Cat']) == [[unknown]]
     assert set(READINGS) == {'other case', 'other accents', 'vocab.txt', 'transformers'}
 
 

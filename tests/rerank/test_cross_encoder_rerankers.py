@@ -52,7 +52,7 @@ def test_mono_scores_are_log_softmax_and_sigmoid(cross_encoder_folder):
     for folder, labels in ((two, 2), (single, 1)):
         reranker = MonoBertReranker(folder)
         items = candidates(3)
-        query, *texts = reranker.pieces.ids(['red cat', *(item.text for item in items)])
+        query, *texts = reranker.tokenizer.ids(['red cat', *(item.text for item in items)])
         sequences = [reranker.inputs.build(query, text).sequence for text in texts]
         with torch.inference_mode():
             logits = reranker._forward(*collate(sequences, 0, 'cpu'))
@@ -97,7 +97,7 @@ def test_duo_aggregates_all_ordered_pairs(method, cross_encoder_folder):
     samples = 2 if method == 'sample' else None
     reranker = DuoBertReranker(cross_encoder_folder('duobert'), method=method, samples=samples, seed=4)
     items = candidates(5)
-    query, *texts = reranker.pieces.ids(['red cat', *(item.text for item in items)])
+    query, *texts = reranker.tokenizer.ids(['red cat', *(item.text for item in items)])
     p = np.full((5, 5), np.nan)
     with torch.inference_mode():
         for i in range(5):
@@ -215,8 +215,8 @@ def test_half_precision_keeps_the_head_in_float32(cross_encoder_folder):
 def test_each_text_is_tokenised_once(cross_encoder_folder, monkeypatch):
     reranker = DuoBertReranker(cross_encoder_folder('duobert'))
     seen = []
-    original = reranker.pieces.ids
-    monkeypatch.setattr(reranker.pieces, 'ids', lambda texts: seen.extend(texts) or original(texts))
+    original = reranker.tokenizer.ids
+    monkeypatch.setattr(reranker.tokenizer, 'ids', lambda texts: seen.extend(texts) or original(texts))
     items = candidates(4)
     done = []
     reranker.rerank_many(['red cat', 'blue dog'], [items, items], on_progress=done.append)

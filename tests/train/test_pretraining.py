@@ -39,7 +39,7 @@ def test_hidden_words_are_remembered(tiny_recipe, corpus):
     recipe = tiny_recipe('mlm', ranking={'max_length': 24}, data=[{'corpus': corpus}])
     task = new_task(recipe, open_base(recipe.base), [])
     texts = ('the cat sat on the mat', 'a big dog ran in the sun')
-    cls, sep = task.pieces.cls, task.pieces.sep
+    cls, sep = task.tokenizer.cls, task.tokenizer.sep
     first, second = task.ids(list(texts))
     original = [cls, *first, sep, *second, sep]
     changed = 0

@@ -149,7 +149,7 @@ def test_monobert_batches_are_balanced_and_duobert_has_both_orders(tiny_recipe):
     batch = duo.collate(instances)
     assert batch['relevant'].tolist() == [1, 1, 0, 0]
     query, d0, d5 = duo.ids(['cat mat ?', *duo.sources[0].texts(['d0', 'd5'])])
-    cls, sep = duo.pieces.cls, duo.pieces.sep
+    cls, sep = duo.tokenizer.cls, duo.tokenizer.sep
     for row, (one, other) in ((0, (d0, d5)), (2, (d5, d0))):
         expected = [cls, *query, sep, *one, sep, *other, sep]
         assert batch['input_ids'][row, : len(expected)].tolist() == expected

@@ -162,7 +162,7 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
     task.eval()
     (tmp_path / 'made').mkdir()
     write_checkpoint(tmp_path / 'made', task, base, recipe.adapter)
-    sequences = task.pieces.single(['cat mat'], 8, 0)
+    sequences = task.tokenizer.single(['cat mat'], 8, 0)
     with torch.no_grad():
         query = task.ranker(torch.tensor([sequences[0].input_ids]), torch.tensor([sequences[0].token_type_ids]))
     encoded = RepBertQueryEncoder(tmp_path / 'made').encode('cat mat')

@@ -98,7 +98,7 @@ def length_rates(
 
 def _random_pairs(reranker: CedrReranker, length: int) -> list[Pair]:
     generator = random.Random(length)
-    vocabulary = range(reranker.pieces.vocab_size)
+    vocabulary = range(reranker.tokenizer.vocab_size)
     n = max(_LEAST_DOCUMENTS, reranker.token_budget // (length + _QUERY_LENGTH))
     drawn = [generator.choices(vocabulary, k=_QUERY_LENGTH + length) for _ in range(n)]
     return [reranker.layout.cut(ids[:_QUERY_LENGTH], ids[_QUERY_LENGTH:]) for ids in drawn]

@@ -24,7 +24,7 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.settings import CedrSettings
-from pyserini_repbert.models.tokenizer import WordPieces
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 _SPECIAL_TOKENS = 3  # [CLS] and two [SEP]
 
@@ -83,9 +83,9 @@ class CedrLayout:
             )
 
     @classmethod
-    def of(cls, config: BertConfig, settings: CedrSettings, pieces: WordPieces) -> CedrLayout:
+    def of(cls, config: BertConfig, settings: CedrSettings, tokenizer: WordPieceTokenizer) -> CedrLayout:
         """For a tokenizer's special tokens."""
-        return cls(config, settings, pieces.cls, pieces.sep, pieces.pad)
+        return cls(config, settings, tokenizer.cls, tokenizer.sep, tokenizer.pad)
 
     def cut(self, query: Sequence[int], document: Sequence[int]) -> Pair:
         """The first wordpieces of both, as many as the model takes."""

@@ -21,7 +21,7 @@ from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from pyserini_repbert.models.tokenizer import WordPieces
+    from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
@@ -186,18 +186,18 @@ class Checkpoint:
         own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
         return self.folder if own or self.base is None else self.base.tokenizer_folder
 
-    def word_pieces(self) -> WordPieces:
+    def tokenizer(self) -> WordPieceTokenizer:
         """The tokenizer in `tokenizer_folder`. Raises DamagedFileError where it has wordpieces beyond the model's."""
-        from pyserini_repbert.models.tokenizer import WordPieces
+        from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
-        pieces = WordPieces.from_folder(self.tokenizer_folder)
-        largest = max(pieces.tokenizer.get_vocab().values())
+        tokenizer = WordPieceTokenizer.from_folder(self.tokenizer_folder)
+        largest = max(tokenizer.backend.get_vocab().values())
         if largest >= self.config.get('vocab_size', largest + 1):
             raise DamagedFileError(
                 f'{self.tokenizer_folder}: the tokenizer has a wordpiece {largest}, the model has '
                 f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
             )
-        return pieces
+        return tokenizer
 
 
 def _new_name(name: str) -> str:

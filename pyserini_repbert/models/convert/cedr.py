@@ -80,7 +80,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
                 shutil.copyfile(base.tokenizer_folder / name, made / name)
         written = Checkpoint.write(made, {**base.config, 'ranking': settings.ranking()}, state, str(weights))
         load_ranker(written)
-        written.word_pieces()
+        written.tokenizer()
         write_checksums(made)
     return Conversion(settings, missing, len(found) - len(state) + len(missing))
 

@@ -12,7 +12,7 @@ from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.pair_inputs import Built
 from pyserini_repbert.models.sentence.settings import TextSettings
-from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces, read_tokenizer
+from pyserini_repbert.models.tokenizer import TokenSequence, WordPieceTokenizer, read_tokenizer
 
 
 class TextTokens:
@@ -65,6 +65,6 @@ class TextTokens:
 
 def _wordpieces(checkpoint: Checkpoint) -> Any:
     """The tokenizer of a BERT's vocab.txt, with its special tokens."""
-    pieces = WordPieces.from_folder(checkpoint.folder)
-    pieces.tokenizer.post_processor = processors.BertProcessing(('[SEP]', pieces.sep), ('[CLS]', pieces.cls))
-    return pieces.tokenizer
+    tokenizer = WordPieceTokenizer.from_folder(checkpoint.folder)
+    tokenizer.backend.post_processor = processors.BertProcessing(('[SEP]', tokenizer.sep), ('[CLS]', tokenizer.cls))
+    return tokenizer.backend

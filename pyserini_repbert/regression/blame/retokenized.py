@@ -41,25 +41,27 @@ def other_accents(checkpoint: Checkpoint) -> Tokenizer:
 
 def from_vocabulary(checkpoint: Checkpoint) -> Tokenizer:
     """From vocab.txt, where tokenizer.json is what counts."""
-    from pyserini_repbert.models.tokenizer import WordPieces
+    from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
     folder = checkpoint.tokenizer_folder
     if not ((folder / 'tokenizer.json').is_file() and (folder / 'vocab.txt').is_file()):
         raise InputError(f"checkpoint '{checkpoint.name}' has not both tokenizer.json and vocab.txt")
     settings = folder / 'tokenizer_config.json'
     options = json.loads(settings.read_text(encoding='utf-8')) if settings.is_file() else {}
-    return WordPieces.from_vocabulary(folder / 'vocab.txt', options.get('do_lower_case', True)).tokenizer
+    return WordPieceTokenizer.from_vocabulary(folder / 'vocab.txt', options.get('do_lower_case', True)).backend
 
 
 def of_transformers(checkpoint: Checkpoint) -> Tokenizer:
     """As transformers' AutoTokenizer reads the folder."""
     from transformers import AutoTokenizer
 
-    from pyserini_repbert.models.tokenizer import WordPieces
+    from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
     folder = checkpoint.tokenizer_folder
     try:
-        return WordPieces(AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer).tokenizer
+        return WordPieceTokenizer(
+            AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer
+        ).backend
     except (OSError, ValueError, AttributeError, KeyError) as error:
         raise InputError(f'transformers cannot read the tokenizer in {folder}: {error}') from error
 
@@ -83,7 +85,7 @@ def retokenized(checkpoint: Checkpoint, reading: str, folder: Path) -> None:
         where the tokenizer cannot be read that way
     """
     other = READINGS[reading](checkpoint)
-    if _parts(other) == _parts(checkpoint.word_pieces().tokenizer):
+    if _parts(other) == _parts(checkpoint.tokenizer().backend):
         raise SameTokenizerError(f"'{checkpoint.name}' has the same tokenizer by it")
     if folder.exists():
         return
@@ -101,7 +103,7 @@ def _parts(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _normalizer(checkpoint: Checkpoint) -> dict[str, Any]:
-    found = _parts(checkpoint.word_pieces().tokenizer)['normalizer'] or {'type': 'none'}
+    found = _parts(checkpoint.tokenizer().backend)['normalizer'] or {'type': 'none'}
     if found['type'] != 'BertNormalizer':
         raise InputError(f"the normalizer of '{checkpoint.name}' is {found['type']}, BertNormalizer was expected")
     return dict(found)
@@ -116,7 +118,7 @@ def _strips_accents(normalizer: dict[str, Any]) -> bool:
 def _normalized(checkpoint: Checkpoint, normalizer: dict[str, Any]) -> Tokenizer:
     from tokenizers import normalizers
 
-    made = checkpoint.word_pieces().tokenizer
+    made = checkpoint.tokenizer().backend
     made.normalizer = normalizers.BertNormalizer(**{key: value for key, value in normalizer.items() if key != 'type'})
     return made
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Forward, collate
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.tokenizer import TokenSequence, WordPieces
+from pyserini_repbert.models.tokenizer import TokenSequence, WordPieceTokenizer
 from pyserini_repbert.train.losses import (
     TeacherLoss,
     listwise_divergence,
@@ -34,7 +34,7 @@ class Task(nn.Module, ABC):
     Attributes
     ----------
     ranker : the model that is trained
-    pieces : the tokenizer
+    tokenizer : of the checkpoint
     sources : where instances find their texts
     known : keys of the recipe's `ranking` that the system has
     trained_in_body : with an adapter, the prefixes of the body's own weights that are trained and kept with it
@@ -44,10 +44,14 @@ class Task(nn.Module, ABC):
     trained_in_body: tuple[str, ...] = ()
 
     def __init__(
-        self, recipe: Recipe, pieces: WordPieces, sources: Sequence[TrainingSource], config: Mapping[str, Any]
+        self,
+        recipe: Recipe,
+        tokenizer: WordPieceTokenizer,
+        sources: Sequence[TrainingSource],
+        config: Mapping[str, Any],
     ) -> None:
         super().__init__()
-        self.recipe, self.pieces, self.sources = recipe, pieces, list(sources)
+        self.recipe, self.tokenizer, self.sources = recipe, tokenizer, list(sources)
         for key in recipe.ranking:
             if key not in self.known:
                 expected = ', '.join(self.known)
@@ -122,7 +126,7 @@ class Task(nn.Module, ABC):
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The wordpieces of each text."""
-        return self.pieces.ids(texts)
+        return self.tokenizer.ids(texts)
 
     def queries_and_passages(
         self, instances: Sequence[Instance]

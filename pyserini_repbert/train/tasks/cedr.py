@@ -26,7 +26,7 @@ class CedrTask(GroupTask):
     def new_ranker(self, sizes: BertConfig) -> CedrRanker:
         """CEDR of the recipe's architecture."""
         settings = CedrSettings.from_ranking(self.recipe.ranking)
-        self.layout = CedrLayout.of(sizes, settings, self.pieces)
+        self.layout = CedrLayout.of(sizes, settings, self.tokenizer)
         return new_ranker(sizes, settings)
 
     def begun(self, base: Mapping[str, Tensor]) -> None:

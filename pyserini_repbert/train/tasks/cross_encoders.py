@@ -30,7 +30,7 @@ class CrossEncoderTask(Task):
     def new_ranker(self, sizes: BertConfig) -> CrossEncoder:
         """A cross-encoder for the inputs of the recipe's layout."""
         self.inputs = self.builder(
-            self.pieces,
+            self.tokenizer,
             self.recipe.ranking.get('layout', self.builder.layout),
             limit(self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings),
             limit(self.recipe, 'max_query_length', self.builder.max_query),
@@ -64,7 +64,7 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
         """Each passage beside its query."""
         pairs = zip(query_of, passages, strict=True)
-        return padded([self.inputs.build(queries[row], text).sequence for row, text in pairs], self.pieces.pad)
+        return padded([self.inputs.build(queries[row], text).sequence for row, text in pairs], self.tokenizer.pad)
 
     def scores(self, batch: Batch) -> Tensor:
         """The log-odds of relevance."""
@@ -130,7 +130,7 @@ class DuoBertTask(CrossEncoderTask):
     def _both_orders(self, triples: list[tuple[list[int], list[int], list[int]]]) -> Batch:
         first = [self.inputs.build(query, positive, negative).sequence for query, positive, negative in triples]
         second = [self.inputs.build(query, negative, positive).sequence for query, positive, negative in triples]
-        return {**padded([*first, *second], self.pieces.pad), 'relevant': _first_half(len(triples))}
+        return {**padded([*first, *second], self.tokenizer.pad), 'relevant': _first_half(len(triples))}
 
 
 def _first_half(n: int) -> Tensor:

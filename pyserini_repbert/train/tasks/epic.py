@@ -72,9 +72,9 @@ class EpicTask(GroupTask):
         }
 
     def _texts(self, texts: list[list[int]], token_type: int, prefix: str) -> Batch:
-        chunked = [self.pieces.chunks(text, self.chunk_size, token_type) for text in texts]
+        chunked = [self.tokenizer.chunks(text, self.chunk_size, token_type) for text in texts]
         chunks = [chunk for own in chunked for chunk in own]
-        ids, types, mask, places = collate_chunks(chunks, self.pieces.pad, 'cpu')
+        ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, 'cpu')
         return named(ids, types, mask, prefix) | {
             f'{prefix}places': places,
             f'{prefix}lengths': torch.tensor([len(text) for text in texts]),

@@ -74,7 +74,7 @@ class PreTrainingTask(Task):
     def new_ranker(self, sizes: BertConfig) -> PreTrainedBert:
         """BERT with the heads of pre-training. Raises DamagedFileError where the base has no [MASK]."""
         self.max_tokens = limit(self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings)
-        mask = self.pieces.tokenizer.token_to_id('[MASK]')
+        mask = self.tokenizer.backend.token_to_id('[MASK]')
         if mask is None:
             base = self.recipe.base
             raise DamagedFileError(f"base '{base}' has no [MASK] in its vocabulary, which pre-training needs")
@@ -92,12 +92,12 @@ class PreTrainingTask(Task):
         masked: list[list[tuple[int, int]]] = []
         for number, pair in enumerate(instances):
             first, second = self._cut(ids[2 * number], ids[2 * number + 1])
-            head = [self.pieces.cls, *first, self.pieces.sep]
-            whole = [*head, *second, self.pieces.sep]
+            head = [self.tokenizer.cls, *first, self.tokenizer.sep]
+            whole = [*head, *second, self.tokenizer.sep]
             words = [*range(1, len(head) - 1), *range(len(head), len(whole) - 1)]
             masked.append(self._hide(whole, words, random.Random(pair.draw)))
             sequences.append(TokenSequence(whole, [0] * len(head) + [1] * (len(whole) - len(head))))
-        batch = padded(sequences, self.pieces.pad)
+        batch = padded(sequences, self.tokenizer.pad)
         width = batch['input_ids'].shape[1]
         places = [row * width + place for row, own in enumerate(masked) for place, _ in own]
         return batch | {
@@ -122,7 +122,7 @@ class PreTrainingTask(Task):
             if fate < _AS_MASK:
                 ids[place] = self.mask
             elif fate < _AS_OTHER:
-                ids[place] = draw.randrange(self.pieces.vocab_size)
+                ids[place] = draw.randrange(self.tokenizer.vocab_size)
         return hidden
 
     def forward(self, batch: Batch) -> Tensor:

@@ -121,8 +121,8 @@ class RepBertTask(Task):
         passages = [text for own in found for text in own.texts]
         most = max(1, *(len(own.relevant) for own in found))
         batch = {
-            **padded(self.pieces.single(queries, self.max_query, QUERY_TYPE), self.pieces.pad, 'query_'),
-            **padded(self.pieces.single(passages, self.max_passage, PASSAGE_TYPE), self.pieces.pad, 'passage_'),
+            **padded(self.tokenizer.single(queries, self.max_query, QUERY_TYPE), self.tokenizer.pad, 'query_'),
+            **padded(self.tokenizer.single(passages, self.max_passage, PASSAGE_TYPE), self.tokenizer.pad, 'passage_'),
             'rows': torch.tensor([row for row, own in enumerate(found) for _ in own.texts]),
             'passage_keys': torch.tensor([key for own in found for key in own.keys]),
             'relevant_keys': torch.tensor([own.relevant + [-1] * (most - len(own.relevant)) for own in found]),
