@@ -227,6 +227,11 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     return tqdm(total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr)
 
 
+def counted(number: int, what: str) -> str:
+    """'1 shard', '3 shards'."""
+    return f'{number} {what}{"" if number == 1 else "s"}'
+
+
 def usage(message: str) -> InputError:
     """The error for flags that do not go together."""
     return InputError(f'{message} (see --help)')

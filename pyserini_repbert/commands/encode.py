@@ -115,7 +115,7 @@ def encode(
                 overwrite=options.overwrite,
                 on_progress=update,
             )
-    skipped = f', {corpus.skipped} lines skipped' if corpus.skipped and options.ray is None else ''
+    skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     if manifest is None:
         print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
         return
@@ -142,7 +142,7 @@ def main(arguments: list[str]) -> int | None:
 
     def told(manifest: Manifest[Any]) -> str:
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
-        return f'{manifest.count} passages x {stored} in {len(manifest.shards)} shards'
+        return f'{manifest.count} passages x {stored} in {command.counted(len(manifest.shards), "shard")}'
 
     encode(options, 'dense', document_encoder, partial(dense_encoding, dtype=options.vector_dtype), told)
     return 0

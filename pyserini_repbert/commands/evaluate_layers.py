@@ -15,6 +15,7 @@ from pyserini_repbert.commands.command import (
     positive_int,
     precision,
     progress,
+    usage,
 )
 from pyserini_repbert.commands.evaluate_measures import named_paths
 from pyserini_repbert.commands.output_files import parsed, write_values
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str]) -> None:
     options = parsed(_parser(), arguments)
     if not (options.run or options.lengths):
         raise InputError('nothing was asked for: give --run (quality by layers), --lengths (rates by length), or both')
+    for flags, needed in ((('csv', 'plot'), 'run'), (('csv_lengths', 'plot_lengths'), 'lengths')):
+        if (given := next(filter(vars(options).get, flags), None)) and not getattr(options, needed):
+            raise usage(f'--{given.replace("_", "-")} is for --{needed}')
     from pyserini_repbert.models.precision import used_precision
 
     used = used_precision(precision(options), options.device)

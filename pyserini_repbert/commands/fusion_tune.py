@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser, positive_int, whole_number, zero_or_more
 from pyserini_repbert.commands.output_files import parsed
 
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.studies.fusion_tuning import tune_fusion
     from pyserini_repbert.evaluate.tables import markdown
     from pyserini_repbert.formats.runs import write_run
+    from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.names.topics import load_qrels
 
     (measure,) = parse_measures([options.measure])
@@ -54,3 +56,4 @@ def main(arguments: Sequence[str]) -> None:
     print(f'\nAll topics choose: {found.whole}')
     if options.output:
         write_run(options.output, found.run)
+        recording.write(options, options.output, ('qrels',), inputs=[input_of('runs', path) for path in paths.values()])

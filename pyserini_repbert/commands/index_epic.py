@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import recording
-from pyserini_repbert.commands.command import positive_int, progress, zero_or_more
+from pyserini_repbert.commands.command import counted, positive_int, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_begun_arguments, add_encoding_arguments, check_flags, encode
 
 if TYPE_CHECKING:
@@ -71,5 +71,5 @@ def run_prune(options: argparse.Namespace) -> None:
             overwrite=options.overwrite,
         )
     recording.write(options, options.output, ('index',))
-    shards = f'{len(made.shards)} shards'
+    shards = counted(len(made.shards), 'shard')
     print(f'{options.output}: {len(made)} passages in {shards}, {made.bytes_per_passage():,.0f} bytes a passage')

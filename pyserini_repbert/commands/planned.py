@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command
+from pyserini_repbert import catalog
+from pyserini_repbert.commands import command, recording
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.plan import Plan
@@ -55,7 +57,7 @@ def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) 
     made = _made_plan(options, corpus, settings)
     last = len(made.shards) - 1
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
-    shards = f'{made.count} passages in {last + 1} shards{skipped}'
+    shards = f'{made.count} passages in {command.counted(last + 1, "shard")}{skipped}'
     print(f'{options.output}: planned, {shards}: encode them with --plan-shard 0-{last}, then --finish')
 
 
@@ -110,7 +112,9 @@ def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
     if plan.kind != kind:
         raise MismatchError(f"the plan of {folder} is of kind '{plan.kind}', this command makes '{kind}'")
     if options.finish:
-        return planned.finish_plan(folder, plan)
+        manifest = planned.finish_plan(folder, plan)
+        _record(options, plan)
+        return manifest
     numbers = planned.parse_shards(options.plan_shard)
     if numbers.stop > len(plan.shards):
         raise MismatchError(f'shard {numbers[-1]}: the plan of {folder} has shards 0 to {len(plan.shards) - 1}')
@@ -123,3 +127,24 @@ def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
     rest = f'{left} of {len(plan.shards)} are missing yet' if left else 'all are there: --finish'
     print(f'{folder}: shard {options.plan_shard} is done; {rest}')
     return None
+
+
+def _record(options: argparse.Namespace, plan: Plan[Any]) -> None:
+    """Write the record of a finished bundle: the plan's corpus and settings, its checkpoint if that can be opened."""
+    from pyserini_repbert.errors import PyseriniRepbertError
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.models.checkpoints.used import model_of
+
+    settings, corpus = plan.settings, plan.corpus
+    options.corpus, options.corpus_format, options.fields = corpus.source, corpus.format, list(corpus.fields)
+    options.store_text, options.shard_size = settings.texts, settings.shard_size
+    options.max_length, options.batch_tokens = settings.max_length, plan.batch_tokens
+    for name, own in (('vector_dtype', 'dtype'), ('prune', 'prune'), ('weights', 'weights')):
+        if hasattr(settings, own):
+            setattr(options, name, getattr(settings, own))
+    models = []
+    with contextlib.suppress(PyseriniRepbertError):
+        checkpoint = open_checkpoint(settings.encoder, catalog.checkpoint_kind(settings.encoder) or 'encoders')
+        if checkpoint.weights_sha256 == settings.weights_sha256:
+            models.append(model_of(checkpoint, settings.precision))
+    recording.write(options, options.output, ('corpus',), models)

@@ -98,6 +98,9 @@ def main(arguments: list[str]) -> int | None:
         return 0
     if not (options.run and options.topics and options.stages):
         raise command.usage('a reranking takes --run, --topics and at least one --reranker')
+    given = {word.partition('=')[0] for word in options.command}
+    if replaying := sorted(given & {'--k0', '--k1', '--method', '--samples', '--seed'}):
+        raise command.usage(f'{replaying[0]} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1')
     if options.ray is not None and options.devices:
         raise command.usage('--devices does not go with --ray, whose workers have a device each: give --device')
     _rerank(options, tag)

@@ -108,8 +108,9 @@ def main(arguments: list[str]) -> int | None:
         raise command.usage('--output is for --topics: give both, or ask a --query')
     if options.topics_format != 'default' and options.topics is None:
         raise command.usage('--topics-format is for --topics')
-    if options.provenance and options.topics is None:
-        raise command.usage('--provenance is for --topics')
+    for flag in ('provenance', 'cost', 'pairs'):
+        if getattr(options, flag) and options.topics is None:
+            raise command.usage(f'--{flag} is for --topics')
     if options.explain and options.topics is not None:
         raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
     check_files(options)

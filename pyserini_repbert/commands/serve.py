@@ -62,6 +62,10 @@ def main(arguments: list[str]) -> int | None:
     options = make_parser().parse_args(arguments)
     if not options.index and not options.config:
         raise command.usage('there is nothing to serve: give --index demo, say, or --config')
+    if not options.index and (options.encoder or options.ann):
+        raise command.usage(
+            f'--{"encoder" if options.encoder else "ann"} is for --index: the file of --config has its own'
+        )
     if options.port > 65535:
         raise command.usage(f'--port {options.port}: expected at most 65535')
     from pyserini_repbert.download import forbid_downloads

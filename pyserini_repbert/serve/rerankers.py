@@ -117,7 +117,7 @@ class Rerankers:
             options = dict(spec.options)
             allowed = _OPTIONS.get(system, ())
             if others := [key for key in options if key not in allowed]:
-                only = f', only {",".join(allowed)}' if allowed else ''
+                only = f', only {", ".join(allowed)}' if allowed else ''
                 raise InputError(f"reranker '{spec.name}': option '{others[0]}' is not open to clients{only}")
             if system == 'duobert':
                 checked_method(options.get('method', 'sum'), options.get('samples'))

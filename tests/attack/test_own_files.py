@@ -15,6 +15,7 @@ from pyserini_repbert.commands.fusion import main as fusion
 from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.commands.serve import main as serve
 
 RUN = 'q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n'
 OTHER = 'q1 Q0 d2 1 2.0 y\nq2 Q0 d3 2 1.0 y\n'
@@ -67,6 +68,17 @@ def folder(tmp_path, monkeypatch):
         (evaluate, 'tradeoff scores.npz --qrels qrels.txt --csv scores.npz', '--csv and the saved scores'),
         (evaluate, 'join-folds --folds folds.json --runs a.txt b.txt --output b.txt', '--output and a run'),
         (evaluate, 'tune-cutoff --run a.txt --reranked b.txt --qrels qrels.txt --csv a.txt', '--csv and --run'),
+        (search, '--index demo --query x --rerank monobert-demo@2 --cost c.json', '--cost is for --topics'),
+        (search, '--index demo --query x --rerank monobert-demo@2 --pairs p.npz', '--pairs is for --topics'),
+        (rerank, f'{RERANK} --output o.txt --samples=3 --k0 1', '--k0 is for --from-pairs'),
+        (evaluate, 'layers --models cedr-knrm-demo --lengths 8 --csv a.csv', '--csv is for --run'),
+        (
+            evaluate,
+            'layers --models cedr-knrm-demo --run a.txt --plot-lengths a.png',
+            '--plot-lengths is for --lengths',
+        ),
+        (serve, '--config c.yaml --ann', '--ann is for --index'),
+        (serve, '--config c.yaml --encoder repbert-demo', '--encoder is for --index'),
         (explain, '--index index --query x --docid d1 --html index', 'output index is a folder'),
         (search, f'--index demo --topics topics.tsv --output {LONG}', 'its name has 216 bytes, at most 215'),
         (encode, f'--corpus topics.tsv --encoder repbert-demo --output {LONG}', 'its name has 216 bytes'),

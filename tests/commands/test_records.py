@@ -87,6 +87,32 @@ def test_passages_are_found_through_the_records(made):
     assert read_record('ours.txt').input('corpus').name == 'passages.jsonl'
 
 
+def test_a_finished_plan_has_the_record_of_an_encoding(made):
+    asked = '--corpus passages.jsonl --encoder tiny --store-text --output'
+    call(encode, f'{asked} dense2 --quiet')
+    call(encode, f'{asked} planned --plan --quiet')
+    call(encode, '--output planned --plan-shard 0 --quiet')
+    call(encode, '--output planned --finish --quiet')
+    planned, whole = read_record('planned'), read_record('dense2')
+    assert planned.models == whole.models and planned.output == whole.output
+    assert [(own.role, own.sha256) for own in planned.inputs] == [(own.role, own.sha256) for own in whole.inputs]
+    assert {**planned.settings, 'max_length': None, 'corpus_format': 'auto'} == whole.settings
+    assert recorded_passages('planned') == Passages(str(made / 'passages.jsonl'), None, 'jsonl', ())
+
+
+def test_a_tuned_fusion_has_a_record(made):
+    (made / 'qrels.txt').write_text(''.join(f'q{number} 0 d1 1\n' for number in range(9)))
+    (made / 'q.txt').write_text(''.join(f'q{n} Q0 d1 1 2.0 x\nq{n} Q0 d2 2 1.0 x\n' for n in range(9)))
+    call(fusion, 'tune --runs A=q.txt B=q.txt --qrels qrels.txt --folds 2 --output tuned.txt --quiet')
+    found = read_record('tuned.txt')
+    assert [(own.role, own.name) for own in found.inputs] == [
+        ('runs', 'q.txt'),
+        ('runs', 'q.txt'),
+        ('qrels', 'qrels.txt'),
+    ]
+    assert found.settings['folds'] == 2 and found.settings['measure'] == 'nDCG@10'
+
+
 def test_runs_that_were_made_of_each_other_say_nothing_of_passages(made, capsys):
     for name in ('a.txt', 'b.txt'):
         (made / name).write_text((made / 'first.txt').read_text())

@@ -108,7 +108,7 @@ def test_a_file_system_that_cannot_rename(planned, whole, made, call, monkeypatc
     for step in (['--plan-shard', '0-2'], ['--finish']):
         assert call('--output', planned, *step)[0] == 0
     files = ['docids.txt', 'texts.jsonl', 'texts.offsets.npy', 'vectors.npy', 'shard.json']
-    assert written == [*['shard.json', *files] * 3, 'encoding.json', 'manifest.json']
+    assert written == [*['shard.json', *files] * 3, 'encoding.json', 'manifest.json', 'planned.record.json']
     assert tree(planned) == whole
 
 
