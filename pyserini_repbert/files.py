@@ -88,6 +88,14 @@ def decoded_line(raw: bytes) -> str:
     return line
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no hard links."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 @contextmanager
 def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Iterator[IO[Any]]:
     """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
-from pyserini_repbert.files import StrPath, atomic_folder, digest
+from pyserini_repbert.files import StrPath, atomic_folder, digest, link_or_copy
 from pyserini_repbert.pyserini_bridge.compat import add_index, encoder_maps, import_pyserini, prebuilt_tables
 
 logger = logging.getLogger(__name__)
@@ -126,18 +124,11 @@ def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
             documents = sum(1 for _ in lines)
         with atomic_folder(target) as temporary:
             for file in FAISS_FILES:
-                _link_or_copy(source / file, temporary / file)
+                link_or_copy(source / file, temporary / file)
             entry = {'name': name, 'md5': md5, 'documents': documents, 'texts': texts}
             (temporary / MARKER).write_text(json.dumps(entry) + '\n', encoding='utf-8')
     _register_indexes()
     return target
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def _register_indexes() -> None:

@@ -8,10 +8,10 @@ Transformer each; both have the same weights, and tokenizers that give them thei
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.files import link_or_copy
 from pyserini_repbert.models import repbert
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS
 
@@ -33,7 +33,7 @@ def write_sentence_transformers(folder: Path) -> None:
         limit = int(config['ranking'].get(key, usual)) + 2  # [CLS] and [SEP]
         _write(route / 'sentence_bert_config.json', {'max_seq_length': limit, 'do_lower_case': False})
         _write_tokenizer(folder, route, token_type, limit)
-        _link(folder / WEIGHTS, route / WEIGHTS)
+        link_or_copy(folder / WEIGHTS, route / WEIGHTS)
     kinds = {name: f'{_MODULE}Transformer' for name, *_ in _ROUTES.values()}
     structure = {task: [name] for task, (name, *_) in _ROUTES.items()}
     router = {'default_route': 'query', 'allow_empty_key': True}
@@ -63,11 +63,3 @@ def _write_tokenizer(folder: Path, route: Path, token_type: int, limit: int) -> 
 
 def _write(path: Path, values: Any) -> None:
     path.write_text(json.dumps(values, indent=2) + '\n', encoding='utf-8')
-
-
-def _link(source: Path, target: Path) -> None:
-    """The hub stores equal files once; so does this disk, where it can."""
-    try:
-        target.hardlink_to(source)
-    except OSError:
-        shutil.copyfile(source, target)
