@@ -1,1 +1,1 @@
-"""The service: search over HTTP with rerankers, explanations and comparisons; the page; the MCP tools."""
+"""The service: search over HTTP with rerankers, explanations and comparisons; its web page; MCP tools."""

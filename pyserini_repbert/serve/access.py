@@ -1,4 +1,4 @@
-"""What stands before every request: its id, its key, its size, its encoding; and behind it: headers, log, metrics."""
+"""The middleware of every request: checks of key, size and encoding; request id, headers, access log and metrics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECURITY = (
     (b'referrer-policy', b'no-referrer'),
     (b'cross-origin-opener-policy', b'same-origin'),
 )
-_GUARDED = ('/v1/', '/mcp', '/metrics')  # what takes a key, where there are any
+_GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
 _UPLOADS = ('/v1/fuse', '/v1/evaluate')
 _OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
 _BAD_PERCENT = re.compile(rb'%(?![0-9A-Fa-f]{2})')
@@ -52,7 +52,7 @@ Send = Callable[[Message], Awaitable[None]]
 def read_keys(path: str | Path) -> tuple[str, ...]:
     """The keys of a file, one a line; blank lines and those that begin with # do not count.
 
-    Raises InputError for a file without keys, or one that is no text.
+    Raises InputError for a file that is missing, not UTF-8 or without keys, and for a key that is not ASCII.
     """
     try:
         lines = existing_file(path, 'keys file').read_text(encoding='utf-8-sig').splitlines()
@@ -67,7 +67,7 @@ def read_keys(path: str | Path) -> tuple[str, ...]:
 
 
 class Gate:
-    """The outermost part of the application; everything but HTTP passes unchanged."""
+    """The outermost middleware of the application; everything but HTTP passes unchanged."""
 
     def __init__(self, app: Any, settings: ServeSettings, metrics: Metrics) -> None:
         self.app, self._settings, self._metrics = app, settings, metrics
@@ -99,7 +99,7 @@ class Gate:
             else:
                 await _answer(sending, *refused)
         except ClientDisconnect:
-            pass  # there is nobody to answer, and no fault: the access log says 499
+            pass  # no client to answer, and no failure: the access log says 499
         except Exception:
             logger.exception('request %s failed', request_id)
             if status:
@@ -121,7 +121,7 @@ class Gate:
         return None
 
     def _accepted(self, key: str | None) -> bool:
-        """Whether a key is accepted; that takes as long for a wrong one as for a right one."""
+        """Whether a key is accepted, in a time that does not depend on the key."""
         if key is None:
             return False
         digest = _digest(key)
@@ -132,7 +132,7 @@ class Gate:
         return limits.upload_bytes if scope['path'] in _UPLOADS else limits.body_bytes
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
-        """`receive` that refuses a body which is longer than it may be, whatever its headers say."""
+        """`receive`, which raises for a body above the limit, whatever the headers say."""
         most, seen = self._most(scope), 0
 
         async def receiving() -> Message:
@@ -192,7 +192,7 @@ def _encoding_problem(raw: bytes) -> str | None:
 
 
 async def _answer(send: Send, status: int, message: str) -> None:
-    """One JSON error."""
+    """Send one JSON error."""
     body = json.dumps({'error': message}).encode()
     headers = [(b'content-type', b'application/json'), (b'content-length', str(len(body)).encode())]
     if status == 401:

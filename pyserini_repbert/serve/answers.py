@@ -1,4 +1,4 @@
-"""A query through its systems, fusion and rerankers: each in its lane, with what every step cost and gave."""
+"""A query through systems, fusion and rerankers, each in its lane, with the cost and the ranking of every step."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Tell = Callable[[str, int, int], object]  # stage, inputs done, inputs in all
 
 
 class GoneError(Exception):
-    """Raised in work whose answer nobody waits for any more."""
+    """Ends work whose answer nobody waits for any more."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What a client asks of an index; `checked` says whether it may.
+    """What a client asks of an index; `checked` refuses what it may not ask for.
 
     Attributes
     ----------
     query : its text
     hits : candidates of the answer
-    systems : names of systems, fused in this order; none: the index's default
-    fusion, alpha, rrf_k : as in `fusion.fuse`
+    systems : names of systems, fused in this order; empty: the index's default
+    fusion, alpha, rrf_k : as `method`, `alpha` and `rrf_k` of `fusion.fuse`; None: its default
     stages : rerankers, applied in this order
-    weights : BM25's k1 and b
+    weights : BM25's k1 and b; None: the index's
     """
 
     query: str
@@ -58,12 +58,13 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    step : 'dense', 'bm25', the fusion's method, 'monobert-demo@50', 'documents'
-    ms : by wall clock, waiting included
+    step : a system ('dense', 'bm25'), a fusion method or a stage ('monobert-demo@50')
+    ms : milliseconds of wall clock, waiting included
     inferences : model inputs; 1 for a query that was encoded
-    candidates : that it gave, or reranked
-    tokens, truncated : of a reranker's inputs, where it counts them
-    precision : what its model ran in, None without one
+    candidates : hits found, or candidates reranked
+    tokens : tokens of a reranker's inputs; None if not counted
+    truncated : candidates whose text was cut; None if not counted
+    precision : what a reranker's model ran in; None for other steps
     """
 
     step: str
@@ -81,10 +82,10 @@ class Answer:
 
     Attributes
     ----------
-    ask : with its systems named
+    ask : as `checked` returns it
     ranking : the hits
-    rankings : (name, ranking) of each system, of their fusion where there are several, and of each stage
-    steps : what it took
+    rankings : (name, ranking) of each system, of their fusion if there are several, and of each stage
+    steps : what each step took
     """
 
     ask: Ask
@@ -94,7 +95,7 @@ class Answer:
 
 
 def bm25_weights(k1: float | None, b: float | None) -> tuple[float, float] | None:
-    """What an `Ask` has as `weights`. Raises InputError for one without the other."""
+    """The `weights` of an `Ask`. Raises InputError for k1 without b, or b without k1."""
     if k1 is None and b is None:
         return None
     if k1 is None or b is None:
@@ -103,14 +104,14 @@ def bm25_weights(k1: float | None, b: float | None) -> tuple[float, float] | Non
 
 
 def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
-    """The same with its systems named.
+    """The ask with the names of its systems in place of a default or 'hybrid'.
 
     Raises
     ------
     UnknownNameError
-        for a system or reranker that is not there, with the nearest
+        for an unknown system, fusion method or reranker, with the nearest name
     InputError
-        for what is empty, too long, too deep, or does not go together
+        for a query that is empty or too long, limits that are exceeded, and settings that do not go together
     """
     if not ask.query.strip():
         raise InputError('the query is empty: give a question')
@@ -145,11 +146,11 @@ class Answerer:
         self._lanes, self._rerankers, self._on_step = lanes, rerankers, on_step
 
     async def answer(self, ask: Ask, index: ServedIndex, tell: Tell | None = None) -> Answer:
-        """The answer to a `checked` ask.
+        """The answer to a `checked` ask. Raises OverloadedError where too many jobs wait.
 
         Parameters
         ----------
-        tell : called from the lane that reranks with (stage, inputs done, inputs in all)
+        tell : called in the rerank lane's thread with (stage, inputs done, inputs in all)
         """
         steps: list[Step] = []
         depth = max(ask.hits, *(stage.k for stage in ask.stages[:1]), 0)
@@ -180,7 +181,7 @@ class Answerer:
     async def reranked(
         self, ask: Ask, ranking: Ranking, rankings: list[tuple[str, Ranking]], steps: list[Step], tell: Tell | None
     ) -> Ranking:
-        """A ranking with texts through the stages of an ask; each adds to `rankings` and `steps`."""
+        """Rerank a ranking with texts by the stages of an ask; each stage adds to `rankings` and `steps`."""
         gone = [False]
         for spec in ask.stages:
             start = time.perf_counter()
@@ -196,7 +197,7 @@ class Answerer:
     def _apply(
         self, spec: StageSpec, query: str, ranking: Ranking, gone: Sequence[bool], start: float, tell: Tell | None
     ) -> tuple[Ranking, Step]:
-        """One stage, in the lane that reranks; it ends early if nobody waits for it."""
+        """Apply one stage, in the rerank lane; it ends early, with GoneError, if nobody waits for it."""
         stage: Stage = self._rerankers.stage(spec)
         total = stage.reranker.inferences(min(spec.k, len(ranking)))
         update = stopping(gone, str(spec), total, tell)
@@ -213,7 +214,7 @@ class Answerer:
 
 
 def stopping(gone: Sequence[bool], name: str, total: int, tell: Tell | None) -> Callable[[int], None]:
-    """A progress callback for a stage of `total` inputs, which ends the work if nobody waits for it."""
+    """A progress callback for a stage of `total` inputs; it raises GoneError once `gone[0]` is true."""
     done = 0
 
     def update(n: int) -> None:

@@ -1,4 +1,4 @@
-"""The application: routes, errors as one JSON object each, health, metrics, the OpenAPI document and the page."""
+"""The ASGI application: routes, errors as JSON objects, health, metrics, the OpenAPI document and the page."""
 
 from __future__ import annotations
 
@@ -56,13 +56,20 @@ _STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
 )
 _PROBED = ['GET', 'HEAD']  # load balancers ask by HEAD
 _TRY_AGAIN = (OverloadedError, NotReadyError)
-_CUT = 300  # characters of what a client sent that go back into an error
+_CUT = 300  # characters of a refused value that its error repeats
 
 
 def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
-    """The ASGI application of a service; it opens its indexes when it is started.
+    """The ASGI application of a service; it opens its indexes in the background once it is started.
 
     `app.state.service` is the service, `app.state.metrics` its counters. `with_mcp` adds MCP tools at /mcp.
+
+    Raises
+    ------
+    UnknownNameError
+        for a reranker of the settings that is neither in the catalog nor a folder
+    MissingDependencyError
+        for `with_mcp` without fastmcp
     """
     metrics = Metrics()
     service = Service(settings, metrics.batch, metrics.step)
@@ -108,7 +115,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
 
 
 def _described(openapi: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The API's document with the ways to send a key, which a service without keys does not need."""
+    """The OpenAPI document, with the two headers for a key; a service without keys asks for none."""
     document = openapi()
     document['components']['securitySchemes'] = {
         'key': {'type': 'apiKey', 'in': 'header', 'name': 'X-API-Key'},
@@ -119,7 +126,7 @@ def _described(openapi: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 async def _opened(service: Service, app: FastAPI) -> None:
-    """Open the indexes; where that fails, the server that runs the application is asked to stop."""
+    """Open the indexes; if that fails, ask the server that runs the application to stop."""
     try:
         await service.open()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The settings file of a service: Pyserini's form (`indexes`, `api_keys`), with additions."""
+"""The settings file of a service: the form of Pyserini's server (`indexes`, `api_keys`), with additions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.formats.yaml_files import YamlFile, read_yaml
 from pyserini_repbert.serve.settings import IndexSettings, Limits
 
-RESERVED = ('indexes', 'fuse', 'evaluate', 'progress')  # addresses of their own below /v1
+RESERVED = ('indexes', 'fuse', 'evaluate', 'progress')  # parts of addresses below /v1 that name no index
 
 
 class _Index(BaseModel):
@@ -33,13 +33,13 @@ class _Index(BaseModel):
 
 
 class ServeFile(BaseModel):
-    """What a settings file says.
+    """The contents of a settings file.
 
     Attributes
     ----------
-    indexes : alias -> its entry; a path alone is a Lucene index's, or whatever lies there
+    indexes : alias -> settings of an index; a string alone is its path
     api_keys : accepted keys
-    rerankers : names and folders; None: those that come with the package
+    rerankers : catalog names and checkpoint folders; None: those that come with the package
     limits : of requests
     """
 
@@ -58,7 +58,7 @@ class ServeFile(BaseModel):
         return {alias: {'path': own} if isinstance(own, str) else own for alias, own in value.items()}
 
     def index_settings(self, folder: Path) -> tuple[IndexSettings, ...]:
-        """The indexes; paths are relative to `folder`."""
+        """The settings of each index; paths are relative to `folder`, the settings file's."""
         found = []
         for alias, own in self.indexes.items():
             values = own.model_dump(exclude={'path', 'name'})
@@ -72,19 +72,21 @@ class ServeFile(BaseModel):
         return tuple(found)
 
     def reranker_names(self, folder: Path) -> tuple[str, ...] | None:
-        """The rerankers, or None for those that come with the package; folders are relative to `folder`."""
+        """Names and folders of rerankers, None for those that come with the package; relative to `folder`."""
         if self.rerankers is None:
             return None
         return tuple(name if catalog.find('rerankers', name) else _file(folder, name) for name in self.rerankers)
 
 
 def read_config(path: StrPath) -> ServeFile:
-    """A settings file.
+    """Read a settings file.
 
     Raises
     ------
     InputError
-        naming file and line: what is no YAML, an unknown key, a value of another type, an index without a path
+        for a file that is missing; naming file and line, for one that is not YAML, an unknown key, a value of another
+        type, an index without a path or name or with both, a folder that is not there, an alias that `check_alias`
+        refuses, or an API key that is empty, not ASCII, or has blanks around it
     """
     file = read_yaml(path, 'settings file')
     try:
@@ -108,7 +110,7 @@ def read_config(path: StrPath) -> ServeFile:
 
 
 def check_alias(alias: str) -> None:
-    """Raises InputError for what cannot be a part of an address, or is one of the service's own."""
+    """Raises InputError for an alias that cannot be a part of an address, or is one of `RESERVED`."""
     if not alias or '/' in alias or '%' in alias or alias != alias.strip() or alias in RESERVED:
         raise InputError(f"'{alias}' cannot be the name of an index: no slash, no % and none of {', '.join(RESERVED)}")
 

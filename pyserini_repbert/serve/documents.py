@@ -1,4 +1,4 @@
-"""Passages for clients: stored documents as Pyserini's server gives them, and passage text mended for reading."""
+"""Passages for clients: stored documents in the form of Pyserini's server, and passage text mended for reading."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 _IDENTIFIERS = frozenset({'id', '_id', 'docid'})
 _CUT = frozenset({'body', 'content', 'contents', 'text'})
 
-# Tokenised text, as in the demo's passages, to text as it is written; in this order.
+# Undo tokenisation, such as that of the demo's passages; applied in this order.
 _MENDED = (
     (re.compile(r"``\s*|\s*''(?=\W|$)"), '"'),
     (re.compile(r'-LRB-\s*'), '('),
@@ -33,9 +33,9 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
 
     Parameters
     ----------
-    raw : as stored; None where nothing is
-    parse : an object without its identifier, or the value of its only other field; otherwise `raw` itself
-    most : characters of a text that are kept, where it is parsed; None: all
+    raw : as stored; None if there is none
+    parse : whether to parse JSON: an object loses its identifier, and gives way to its value if one field is left
+    most : characters kept of a parsed text; None: all
     """
     if raw is None or not parse:
         return raw
@@ -63,16 +63,16 @@ def raw_document(docid: str, text: str) -> str:
 
 
 def mended(text: str) -> str:
-    """Tokenised text as it is written: quotes for `` and '', no spaces before commas. Other text stays as it is."""
+    """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas. Other text is not changed."""
     for pattern, replacement in _MENDED:
         text = pattern.sub(replacement, text)
     return text
 
 
 def marked(query: str, text: str) -> list[tuple[str, bool]]:
-    """A text in parts, each with whether it is a word of the query; joined they are the text.
+    """(part, whether it is a word of the query) of a text; the parts, joined, are the text.
 
-    Words agree up to case and a plural's s; frequent words do not count.
+    Words match regardless of case and a plural ending; frequent words do not count.
     """
     wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
     parts: list[tuple[str, bool]] = []

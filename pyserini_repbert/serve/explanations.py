@@ -1,4 +1,4 @@
-"""Why a hit is where it is, as data for a page: term contributions, similarity maps, pair matrices, scores."""
+"""Why a hit is where it is, as JSON values: term contributions, similarity maps, pair matrices, scores."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ def explanation(
     options: Mapping[str, Any],
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """How a reranker explains these hits, which have texts. Only in the lane that reranks.
+    """How a reranker explains hits with texts. Only in the rerank lane.
 
     Parameters
     ----------
-    options : 'top' expansions of EPIC; 'layers' of CEDR's maps; 'samples' and 'seed' of the method 'sample'
+    options : 'top' expansions of EPIC; 'layers' of CEDR's maps; 'samples' and 'seed' of duoBERT's method 'sample'
 
     Returns
     -------
-    an object with 'model' and 'system', and for 'epic' and 'cedr' a 'passages' list, one entry a hit
+    an object with 'model', 'system' and 'query'; for 'epic' and 'cedr' also 'passages', one entry a hit; for 'duobert'
+    and 'monobert' also 'docids', 'probabilities' and 'inferences', the model inputs that it took, with 'methods' and
+    'samples' or 'scores' and 'histogram'
     """
     system = rerankers.system(name)
     head: dict[str, Any] = {'model': name, 'system': system, 'query': query}
@@ -120,7 +122,7 @@ def _rounded(values: Any) -> list[float]:
 
 
 def layers(text: str) -> Sequence[int]:
-    """Layers from '12' or '0,6,12'. Raises InputError for anything else."""
+    """The layers in '12' or '0,6,12'. Raises InputError for another form."""
     parts = [part.strip() for part in text.split(',')]
     if not all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts):
         raise InputError(f"layers '{text[:40]}': whole numbers with commas were expected, '0,6' say")

@@ -1,4 +1,4 @@
-"""The types of index that a service knows, under the names that Pyserini's server has for them."""
+"""The types of index that a service knows: those of Pyserini's server under its names, and 'dense', a bundle."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ def type_of(settings: IndexSettings) -> str:
 
     Raises
     ------
-    UnknownNameError, InputError, MismatchError
-        where nothing lies there, or the settings name a type that is not served, or not what lies there
+    UnknownNameError
+        for a place that is neither a folder nor an index of the catalog
+    InputError
+        for a type that is not served, and for `ray` with another index than a dense bundle
+    MismatchError
+        where the settings name another type
     """
     place = settings.place
     folder = Path(place)

@@ -1,4 +1,4 @@
-"""The indexes of a service: which systems search one, and where its passages are."""
+"""The indexes of a service: the systems that search each, its passages, topics and judgments."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ class ServedIndex:
 
     Attributes
     ----------
-    alias : its name
+    alias : its name in addresses
     systems : the names that `ranking` takes, the default first
     passages : how many it holds
-    encoder : of its dense vectors, None without any
+    encoder : name of the encoder of its dense vectors; None without any
+    index_type : one of `index_types.TYPES`
+    topics, qrels : its topics by qid, its judgments; empty if none are known
     """
 
     def __init__(self, settings: IndexSettings, service: ServeSettings, lanes: Lanes) -> None:
@@ -56,12 +58,16 @@ class ServedIndex:
         self._by_text: dict[str, str] = {}
 
     async def open(self, base: ServedIndex | None = None) -> None:
-        """Open what lies there; `base` is the opened index that its settings name as `base_index`.
+        """Open the searchers; `base` is the opened index that its settings name as `base_index`.
 
         Raises
         ------
-        UnknownNameError, MissingResourceError, DamagedFileError, MismatchError, InputError
-            where there is no such index, or not such an index
+        UnknownNameError, MissingResourceError, InputError
+            where there is no index of the settings' type, nothing to search, or no passages
+        DamagedFileError, MismatchError
+            for damaged files, or an encoder or approximate index that does not belong to the index
+        ClusterError
+            where the Ray cluster does not answer
         """
         self.index_type = await self._lanes.files.call(type_of, self.settings)
         if self.index_type not in ('tf', 'impact'):
@@ -116,7 +122,7 @@ class ServedIndex:
             )
 
     def _on_ray(self) -> Callable[[DenseBundle], Search]:
-        """What gives the search on the cluster of the settings, whose workers stay until `close`."""
+        """A factory of the search on the settings' Ray cluster, whose workers run until `close`."""
         from pyserini_repbert.cluster.ray_fleet import connected
         from pyserini_repbert.cluster.searching import ClusterSearch
 
@@ -125,7 +131,7 @@ class ServedIndex:
         return lambda bundle: ClusterSearch(fleet, bundle, device)
 
     def close(self) -> None:
-        """Let the workers of a cluster go."""
+        """Release the workers of a Ray cluster."""
         self._cluster.close()
 
     def _read_judgments(self) -> None:
@@ -147,9 +153,9 @@ class ServedIndex:
         Raises
         ------
         UnknownNameError
-            for one that this index does not have, with the nearest
+            for a system that this index lacks, with the nearest name
         InputError
-            for one that is named twice
+            for a system named twice
         """
         wanted: list[str] = []
         for name in names or self.systems[:1]:
@@ -173,7 +179,12 @@ class ServedIndex:
 
         Parameters
         ----------
-        weights : BM25's k1 and b, of system 'bm25' only
+        weights : BM25's k1 and b, for system 'bm25' only; None: the index's
+
+        Raises
+        ------
+        OverloadedError
+            where too many jobs wait
         """
         given = (query, k)
         if system in self._dense:
@@ -189,11 +200,11 @@ class ServedIndex:
         )
 
     async def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts; None for a docid that is not there."""
+        """Passage texts, one for each docid, None where the index lacks it. Raises OverloadedError."""
         return await self._read('texts', docids)
 
     async def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """Documents as they are stored; None for a docid that is not there."""
+        """Documents as they are stored, one for each docid, None where the index lacks it. Raises OverloadedError."""
         if hasattr(self._store, 'raws'):
             return await self._read('raws', docids)
         texts = await self.texts(docids)
@@ -214,13 +225,13 @@ class ServedIndex:
         return await lane.together_with_others((self.alias, what), together, docids)
 
     def grades(self, qid: str) -> dict[str, int]:
-        """The judgments of a topic: docid -> grade. Raises NotFoundError for a topic without any."""
+        """The judgments of a topic: docid -> grade. Raises NotFoundError for a topic without judgments."""
         if qid not in self.qrels:
             raise NotFoundError(f"index '{self.alias}' has no judgments for topic '{qid[:200]}'")
         return self.qrels[qid]
 
     def judged(self, query: str) -> str | None:
-        """The qid of the judged topic that this query is, by its words; None where it is none."""
+        """The qid of the judged topic with the same text, apart from case, spaces and a final '?'; None without one."""
         qid = self._by_text.get(_folded(query))
         return qid if qid in self.qrels else None
 
@@ -230,7 +241,7 @@ def _folded(text: str) -> str:
 
 
 def _searched(searcher: Any, asked: Sequence[tuple[str, int]], threads: int) -> list[Ranking]:
-    """The rankings of (query, k) pairs, each as long as it was asked for: a shorter one begins as a longer one does."""
+    """The k best hits of each (query, k): all are searched to the greatest k, and each ranking is cut to its own."""
     qids = [str(number) for number in range(len(asked))]
     deepest = max(k for _, k in asked)
     run = searcher.rankings([query for query, _ in asked], qids, deepest, threads)

@@ -1,8 +1,8 @@
-"""Lanes: each is one thread that works off a bounded queue, so that what one lane does never blocks another.
+"""Lanes: each is one thread that works off a bounded queue, so that no lane blocks another.
 
-Jobs of one kind that wait at the same time are done together: many queries cost little more than one to encode and to
-multiply. A job that comes alone starts at once; only while there are several does a lane wait, for a few milliseconds,
-until as many have come as were done together the last time.
+Jobs of one kind that wait at the same time are done as a batch: many queries cost little more than one to encode and to
+multiply. A job that comes alone starts at once; after a batch of several, a lane waits a few milliseconds until as many
+have come again.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class _Job:
 
 
 class Lane:
-    """One thread and its queue. Its methods are called in the event loop that `start` was called in.
+    """One thread and its queue. Call its methods in the event loop that `start` was called in.
 
     Parameters
     ----------
     name : for messages and metrics
     waiting : jobs that may wait; further ones are refused
-    window : seconds that a lane waits for more jobs of a kind, while there are several
-    together : how many jobs of a kind are done together at most
-    on_batch : called with the number of jobs of each batch
+    window : seconds to wait for more jobs after a batch of several
+    together : the most jobs in a batch, which are all of one kind
+    on_batch : called with the number of jobs in each batch
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class Lane:
         self._come = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f'lane-{name}')
         self._worker: asyncio.Task[None] | None = None
-        self._before = 1  # how many were done together the last time
+        self._before = 1  # jobs in the last batch
         self._busy = False
 
     def start(self) -> None:
-        """Begin to work off the queue."""
+        """Start to work off the queue."""
         self._worker = asyncio.create_task(self._work(), name=f'lane-{self.name}')
 
     async def stop(self) -> None:
-        """Finish what waits, and end the thread."""
+        """Finish the waiting jobs, then end the thread."""
         while self._jobs or self._busy:
             await asyncio.sleep(0.005)
         if self._worker is not None:
@@ -76,11 +76,11 @@ class Lane:
 
     @property
     def length(self) -> int:
-        """How many jobs wait."""
+        """The number of waiting jobs."""
         return len(self._jobs)
 
     async def call(self, run: Callable[..., _Result], *arguments: Any) -> _Result:
-        """`run(*arguments)` in the lane's thread, alone.
+        """The result of `run(*arguments)`, run in the lane's thread as a job of its own.
 
         Raises OverloadedError where too many jobs wait, and what `run` raises.
         """
@@ -90,10 +90,11 @@ class Lane:
     async def together_with_others(
         self, kind: Hashable, run: Callable[[list[_Given]], Sequence[_Result]], given: _Given
     ) -> _Result:
-        """`run([given, …])` with what else waits of the same kind: the result for `given`.
+        """The result for `given` of one `run([given, …])` over all waiting jobs of the same kind.
 
-        Where `run` fails for several, it is called for each alone, so that an error is its own query's.
-        Raises OverloadedError where too many jobs wait, and what `run` raises.
+        If `run` fails for a batch, it is called for each job alone, so that an error reaches only the job that caused
+        it. Raises OverloadedError where too many jobs wait, what `run` raises, and RuntimeError if `run` does not
+        return one result for each job.
         """
         answer: _Result = await self._queued(_Job(kind, run, given))
         return answer
@@ -105,7 +106,7 @@ class Lane:
         self._come.set()
         try:
             return await job.answer
-        except asyncio.CancelledError:  # nobody waits for it: its place in the queue is free again
+        except asyncio.CancelledError:  # its caller has gone: free its place in the queue
             with contextlib.suppress(ValueError):
                 self._jobs.remove(job)
             raise
@@ -123,7 +124,7 @@ class Lane:
             self._come.clear()
 
     async def _gathered(self) -> None:
-        """Wait for as many as were done together the last time, but not longer than the window."""
+        """Wait until as many jobs wait as the last batch had, but no longer than `window`."""
         wanted = min(self._before, self.together)
         if self.window <= 0 or self._jobs[0].kind is None:
             return
@@ -134,7 +135,7 @@ class Lane:
                     await self._come.wait()
 
     def _taken(self) -> list[_Job]:
-        """The first job, and what else waits of its kind, without those whose callers have gone."""
+        """Take the first job and those of its kind from the queue, which also loses jobs whose callers have gone."""
         taken: list[_Job] = []
         left: deque[_Job] = deque()
         for job in self._jobs:
@@ -167,7 +168,7 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of a service: `dense`, `java`, `rerank`, and `files` for passages and uploads."""
+    """The lanes of a service: `dense`, `java`, `rerank`, and `files` for stored passages and uploads."""
 
     def __init__(self, settings: ServeSettings, on_batch: Callable[[str, int], object]) -> None:
         def lane(name: str, window: float, together: int) -> Lane:
@@ -181,10 +182,10 @@ class Lanes:
 
 
 def _results(run: Callable[[list[Any]], Sequence[Any]], given: list[Any]) -> Sequence[Any]:
-    """The results of `run(given)`, one for each; raises RuntimeError for another number of them."""
+    """The results of `run(given)`. Raises RuntimeError unless there is one for each."""
     try:
         results = run(given)
-    except StopIteration as error:  # no future takes one: the lane would wait for it for ever
+    except StopIteration as error:  # a future refuses it, and the lane would wait for ever
         raise RuntimeError('a job ended with StopIteration') from error
     if len(results) != len(given):
         raise RuntimeError(f'{len(given)} jobs of one kind had {len(results)} results')

@@ -1,4 +1,4 @@
-"""The service as MCP tools: Pyserini's names and parameters, with additions, and `rerank` and `explain`."""
+"""The service as MCP tools: names and parameters as Pyserini's, with additions; `rerank` and `explain` are ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with needs('fastmcp', __name__, 'serve'):
     from fastmcp import FastMCP
     from fastmcp.exceptions import ToolError
 
-METRICS = {'ndcg': 'nDCG@{}', 'recall': 'R@{}', 'map': 'AP@{}', 'recip_rank': 'RR@{}'}  # Pyserini's names for ours
+METRICS = {'ndcg': 'nDCG@{}', 'recall': 'R@{}', 'map': 'AP@{}', 'recip_rank': 'RR@{}'}  # Pyserini's name -> ours
 _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
@@ -35,11 +35,11 @@ _Scores = Annotated[dict[str, float], Field(description='{docid: score}')]
 
 
 def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
-    """An MCP server with the tools of a service; `lifespan` is FastMCP's."""
+    """An MCP server with the tools of a service; `lifespan` is that of FastMCP."""
     mcp = FastMCP('pyserini_repbert', version=__version__, lifespan=lifespan)
 
     def tool(answer: Callable[..., Awaitable[Any]]) -> None:
-        """Register a tool, whose errors on purpose are shown to its client as they are."""
+        """Register a tool; errors of this package reach its client with their messages."""
 
         @mcp.tool
         @wraps(answer)
@@ -118,7 +118,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         hits: _Scores,
         cutoff: Annotated[int, Field(ge=1)] = 10,
     ) -> float:
-        """How good hits are for a judged topic."""
+        """The value of a metric for the hits of a judged topic."""
         if metric not in METRICS:
             near = did_you_mean(metric, METRICS)
             raise UnknownNameError(f"metric '{metric}' is unknown{near}: there are {', '.join(METRICS)}")

@@ -15,7 +15,7 @@ _METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
 
 
 class Metrics:
-    """Counters in a registry of their own: several services may run in one process."""
+    """Counters in a registry of their own, so that several services can run in one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -33,7 +33,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count a request; status 0, of a client that went away before an answer, counts as 499."""
         known = method if method in _METHODS else 'other'  # a client may send any word
         self._requests.labels(route, known, str(status or 499)).inc()
         self._seconds.labels(route).observe(seconds)

@@ -15,18 +15,19 @@ from pyserini_repbert.serve.service import Service
 
 API = 'v1'
 MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
-_LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries', 'upload_bytes'}  # that are told
+# Those that clients are told.
+_LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries', 'upload_bytes'}
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 
 
 class Shown(NamedTuple):
-    """What a client wants of each hit.
+    """What an answer shows of each hit.
 
     Attributes
     ----------
-    parse, most : of documents, see `documents.document`
-    provenance : the hit's rank and score in every ranking, and its grade where the query is judged
-    display : the passage mended for reading, in parts, with the query's words marked
+    parse, most : as in `documents.document`
+    provenance : also the hit's rank and score in every ranking, and its grade if the query is judged
+    display : also the passage mended for reading, in parts, the query's words marked
     """
 
     parse: bool = True
@@ -36,7 +37,7 @@ class Shown(NamedTuple):
 
 
 async def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> dict[str, Any]:
-    """The response to a search."""
+    """The body of the answer to a search. Raises OverloadedError where too many jobs wait."""
     docids = answer.ranking.docids
     raws = await index.raws(docids)
     candidates: list[dict[str, Any]] = []
@@ -59,7 +60,7 @@ async def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> di
 
 
 def display_payload(query: str, text: str | None) -> list[dict[str, Any]]:
-    """A passage mended for reading, in parts, with the query's words marked."""
+    """A passage mended for reading, in parts, the query's words marked."""
     return [{'text': part, 'match': match} for part, match in marked(query, mended(text or ''))]
 
 
@@ -85,7 +86,7 @@ def _add_provenance(index: ServedIndex, answer: Answer, payload: dict[str, Any])
 
 
 def judged_payload(index: ServedIndex, qid: str, rankings: Mapping[str, Ranking]) -> dict[str, Any]:
-    """A judged topic, and each ranking's measures on it; a ranking's name may be '', for the only one."""
+    """A judged topic and its measures for each ranking, by the ranking's name; the name '' is for a single ranking."""
     grades = index.qrels[qid]
     measures = parse_measures(MEASURES)
     means = {name: evaluate({qid: own}, {qid: grades}, measures).means for name, own in rankings.items()}
@@ -97,7 +98,7 @@ def judged_payload(index: ServedIndex, qid: str, rankings: Mapping[str, Ranking]
 
 
 async def comparison_payload(index: ServedIndex, first: Answer, second: Answer, shown: Shown) -> dict[str, Any]:
-    """Two answers to one question side by side."""
+    """The body of the answer to a comparison: two answers to one question. Raises as `search_payload`."""
     own, other = first.ranking.docids, second.ranking.docids
     depth = max(len(own), len(other), 1)
     ranks = [{docid: place for place, docid in enumerate(docids, 1)} for docids in (own, other)]
@@ -136,7 +137,7 @@ def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
 
 
 def topics_payload(index: ServedIndex, like: str, most: int) -> dict[str, Any]:
-    """Example questions: topics of the index, those that contain `like` where it is given."""
+    """The first `most` topics of the index whose text contains `like`, regardless of case."""
     found = [query for query in index.topics.values() if like.casefold() in query.text.casefold()]
     topics = [{'qid': query.qid, 'text': query.text, 'judged': query.qid in index.qrels} for query in found[:most]]
     return {'api': API, 'index': index.alias, 'topics': topics}

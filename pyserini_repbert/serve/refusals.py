@@ -1,4 +1,4 @@
-"""Why a request is not answered: the errors of a service that the library below it does not know."""
+"""Why a request is not answered: the errors that only a service raises."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pyserini_repbert.errors import PyseriniRepbertError
 
 
 class OverloadedError(PyseriniRepbertError):
-    """Too many requests wait already; `retry_after` says in how many seconds it is worth trying again."""
+    """Too many jobs wait already; `retry_after` is the seconds after which to try again."""
 
     retry_after = 1
 
 
 class NotReadyError(PyseriniRepbertError):
-    """The indexes are being opened; `retry_after` as above."""
+    """The indexes are not open yet; `retry_after` is the seconds after which to try again."""
 
     retry_after = 1
 
@@ -22,4 +22,4 @@ class TooLateError(PyseriniRepbertError):
 
 
 class NotFoundError(PyseriniRepbertError):
-    """There is no such passage, topic or address."""
+    """There is no such document, topic, request or address, or no judgments."""

@@ -1,4 +1,4 @@
-"""What a route does around its answer: refuse parameters, tell progress, end with its client."""
+"""What routes share: JSON responses, refused parameters, progress, and an end when the client goes away."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.settings import Limits
 
-Progress = dict[str, list[tuple[str, int, int]]]  # by request: stage, inputs done, inputs in all
+Progress = dict[str, list[tuple[str, int, int]]]  # request id -> [(stage, inputs done, inputs in all)] or []
 _Result = TypeVar('_Result')
-_ASKED_AGAIN = 0.25  # seconds between looks whether a client is still there
+_ASKED_AGAIN = 0.25  # seconds between checks that a client is still connected
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON answer; lone surrogates are escaped."""
+    """A JSON response in UTF-8, in ASCII with escapes where a string holds lone surrogates."""
     try:
         body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode()
     except UnicodeEncodeError:
@@ -30,7 +30,7 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 async def known_parameters(request: Request) -> None:
-    """Refuse a parameter that the address does not have, or of which one is given twice: it would go unnoticed."""
+    """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
     lists = {own.alias: get_origin(own.field_info.annotation) is list for own in _query_parameters(request)}
     known = list(lists)
     for name in request.query_params:
@@ -48,7 +48,7 @@ def _query_parameters(request: Request) -> Sequence[Any]:
 
 
 def teller(progress: Progress, request: Request) -> Callable[[str, int, int], None]:
-    """The callback for a request's stages; what it is told once the request has ended is forgotten."""
+    """A progress callback for the stages of a request; calls after the request's end have no effect."""
 
     now = progress[request.state.request_id] = []
 
@@ -59,7 +59,7 @@ def teller(progress: Progress, request: Request) -> Callable[[str, int, int], No
 
 
 async def while_there(request: Request, work: Awaitable[_Result], progress: Progress) -> _Result:
-    """The result of the work. Raises ClientDisconnect, and gives the work up, when the client goes away."""
+    """The result of `work`, which is cancelled when the client goes away: then raises ClientDisconnect."""
     task = asyncio.ensure_future(work)
     try:
         while True:
@@ -76,6 +76,6 @@ async def while_there(request: Request, work: Awaitable[_Result], progress: Prog
 
 
 def hits_of(body: Any, limits: Limits) -> int:
-    """The hits that a body asks for; where it does not say, its default, or the service's limit if that is less."""
+    """The hits that a body asks for; if it does not say, its default or the service's limit, whichever is less."""
     asked: int = body.hits
     return asked if 'hits' in body.model_fields_set else min(asked, limits.hits)

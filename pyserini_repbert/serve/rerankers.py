@@ -1,4 +1,4 @@
-"""The rerankers that clients may name, opened when they are first asked for, in the lane that reranks."""
+"""The rerankers that clients may name; each is opened when it is first used, in the rerank lane."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ from pyserini_repbert.serve.settings import Limits, ServeSettings
 if TYPE_CHECKING:
     from pyserini_repbert.rerank.duobert import DuoBertReranker, Matrix
 
-_OPTIONS = {'duobert': ('method', 'samples', 'seed')}  # what a client may set; nothing that names a file
-_MATRICES = 64  # of compared pairs that are kept
+_OPTIONS = {'duobert': ('method', 'samples', 'seed')}  # options that clients may set; none that names a file
+_MATRICES = 64  # pair matrices kept for each duoBERT
 
 
 class RememberingDuoBert(Reranker):
-    """duoBERT that compares a pair of a query only once: another aggregation, or a look at one, takes no inference.
+    """duoBERT that keeps its last pair matrices: another aggregation of the same candidates takes no inference.
+
+    If an aggregation needs a pair that a matrix lacks, all pairs that it needs are compared anew.
 
     Parameters
     ----------
-    matrices : of the last queries, by a digest of what was compared
+    matrices : the kept ones, by a digest of query and passages; shared and changed
     """
 
     def __init__(self, reranker: DuoBertReranker, matrices: OrderedDict[str, Matrix]) -> None:
@@ -43,31 +45,31 @@ class RememberingDuoBert(Reranker):
 
     @property
     def work(self) -> Work:  # type: ignore[override]
-        """The work really done: remembered pairs are not counted."""
+        """The work of the model; pairs of a kept matrix are not counted."""
         return self.reranker.work
 
     def with_options(self, options: Mapping[str, Any]) -> RememberingDuoBert:
-        """The same model with another way to aggregate."""
+        """The same model and matrices with another aggregation; `options` as of `StageSpec`, which are not checked."""
         other = copy.copy(self.reranker)
         other.method = checked_method(options.get('method', 'sum'), options.get('samples'))
         other.samples, other.seed = options.get('samples'), options.get('seed', 0)
         return RememberingDuoBert(other, self.matrices)
 
     def inferences(self, n: int) -> int:
-        """The model inputs of a new list of `n` candidates."""
+        """How many model inputs a list of `n` candidates takes that has no matrix yet."""
         return self.reranker.inferences(n)
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """The aggregated score of each candidate, float64 (n,) a query."""
+        """The aggregated scores of each query's candidates, float64 (n,) each."""
         return [
             self.reranker.aggregated(query, self.differences(query, own, on_progress))
             for query, own in zip(queries, lists, strict=True)
         ]
 
     def differences(self, query: str, candidates: Ranking, on_progress: Progress | None = None) -> Matrix:
-        """The logit differences of the pairs that the method needs, float64 (n, n), kept or computed now."""
+        """The logit differences of at least the pairs that the method needs, float64 (n, n), NaN where not compared."""
         from pyserini_repbert.rerank.aggregation import sampled_pairs
         from pyserini_repbert.rerank.duobert import sample_seed
 
@@ -88,8 +90,13 @@ class Rerankers:
 
     Attributes
     ----------
-    systems : name -> 'monobert', 'duobert', 'epic' or 'cedr', for clients to see
-    rates : name -> model inputs a second, as measured lately
+    systems : name -> 'monobert', 'duobert', 'epic' or 'cedr'
+    rates : name -> model inputs a second, as measured lately; without rerankers that have not been used
+
+    Raises
+    ------
+    UnknownNameError
+        for a reranker of the settings that is neither in the catalog nor a folder
     """
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -102,14 +109,15 @@ class Rerankers:
         self._maps: dict[str, Any] = {}
 
     def check(self, stages: Sequence[StageSpec], limits: Limits) -> None:
-        """Refuse what a client may not ask for, before anything is computed.
+        """Refuse stages that a client may not ask for, before anything is computed.
 
         Raises
         ------
         UnknownNameError
-            for a reranker that the service does not have
+            for a reranker that the service lacks
         InputError
-            for an option, a depth or a number of inferences beyond what is allowed
+            for an option that clients may not set or with a wrong value, or a depth or number of inferences above the
+            limits
         """
         total = 0
         for spec in stages:
@@ -131,7 +139,7 @@ class Rerankers:
             )
 
     def system(self, name: str) -> str:
-        """What a reranker is. Raises UnknownNameError for one that the service does not have."""
+        """The system of a reranker. Raises UnknownNameError for a name that the service lacks."""
         if name not in self.systems:
             known = ', '.join(self.systems) or 'none'
             near = catalog.did_you_mean(name, self.systems)
@@ -139,7 +147,7 @@ class Rerankers:
         return self.systems[name]
 
     def named(self, model: str) -> str:
-        """The reranker of a name, or the first of a system. Raises UnknownNameError where there is neither."""
+        """The name of a reranker, given that or a system, whose first it is. Raises UnknownNameError for neither."""
         name = model
         if model not in self.systems:
             name = next((name for name, system in self.systems.items() if system == model), model)
@@ -147,7 +155,7 @@ class Rerankers:
         return name
 
     def opened(self, name: str) -> Reranker:
-        """The reranker; opened now where it is not yet. Only in the lane that reranks."""
+        """The reranker, opened if it is not yet. Only in the rerank lane. Raises what `open_reranker` raises."""
         self.system(name)
         if name not in self._opened:
             settings = self._settings
@@ -159,20 +167,23 @@ class Rerankers:
         return self._opened[name]
 
     def stage(self, spec: StageSpec) -> Stage:
-        """An opened stage. Only in the lane that reranks."""
+        """A stage with its opened reranker. Only in the rerank lane. Raises what `opened` raises."""
         reranker = self.opened(spec.name)
         if isinstance(reranker, RememberingDuoBert):
             reranker = reranker.with_options(dict(spec.options))
         return Stage(reranker, spec.k, str(spec))
 
     def note_speed(self, name: str, inferences: int, seconds: float) -> None:
-        """Note how fast a reranker was; older measurements count less."""
+        """Note that a reranker took `seconds` for so many model inputs; older measurements count less."""
         inputs, time = self._speeds.get(name, (0.0, 0.0))
         inputs, time = inputs / 2 + inferences, time / 2 + seconds
         self._speeds[name], self.rates[name] = (inputs, time), inputs / time
 
     def similarity_model(self, name: str) -> Any:
-        """The model for the similarity maps of a CEDR checkpoint. Only in the lane that reranks."""
+        """The model for the similarity maps of a CEDR checkpoint. Only in the rerank lane.
+
+        Raises MismatchError for a reranker of another system, UnknownNameError for a name that the service lacks.
+        """
         from pyserini_repbert.explain.similarity import SimilarityModel
 
         if self.system(name) != 'cedr':
@@ -185,7 +196,7 @@ class Rerankers:
 
 
 def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
-    """How many model inputs a stage takes for `n` candidates: n, or n(n - 1) for duoBERT, less with samples."""
+    """The model inputs of a stage for `n` candidates: n, or for duoBERT n(n - 1), or n times the samples if fewer."""
     if system != 'duobert':
         return n
     competitors = max(n - 1, 0)
@@ -193,7 +204,7 @@ def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
 
 
 def shipped() -> tuple[str, ...]:
-    """The catalog's rerankers that come with this package."""
+    """The names of the catalog's rerankers that come with this package."""
     return tuple(name for name, entry in catalog.entries('rerankers').items() if 'resource' in entry.values)
 
 

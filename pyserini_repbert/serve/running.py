@@ -1,4 +1,4 @@
-"""Running a service with uvicorn: it answers what it took, and refuses what is no HTTP with one JSON error."""
+"""Running a service with uvicorn: it finishes its requests before it stops, and answers bad HTTP with a JSON error."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.settings import ServeSettings
 
-_LONGEST_HEAD = 256 << 10  # bytes of a request's line and headers: longer ones are refused before they are understood
+_LONGEST_HEAD = 256 << 10  # bytes of a request's line and headers; longer ones are refused before they are parsed
 _FIRST_BYTES = 30.0  # seconds that a new connection may be silent
 _IDLE = 15  # seconds that a connection is kept between requests
 _BACKLOG = 2048
 
 
 class JsonH11Protocol(H11Protocol):
-    """uvicorn's protocol, whose own refusals are JSON too; a connection that never asks is closed."""
+    """uvicorn's protocol with refusals in JSON; it closes a connection that sends no request."""
 
     def connection_made(self, transport: Any) -> None:
-        """Close the connection later unless it asks for something."""
+        """Accept a connection, to be closed later unless it sends a request."""
         super().connection_made(transport)
         self._silent = self.loop.call_later(_FIRST_BYTES, self._close_if_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the closing."""
+        """Forget the connection, which need not be closed any more."""
         self._silent.cancel()
         super().connection_lost(exc)
 
@@ -40,7 +40,7 @@ class JsonH11Protocol(H11Protocol):
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what cannot be read as HTTP."""
+        """Answer bytes that cannot be parsed as HTTP, and close the connection."""
         body = json.dumps({'error': f'{msg.rstrip(".")}: not HTTP, or an address or headers that are too long'})
         headers = [(b'content-type', b'application/json'), (b'connection', b'close')]
         for event in (
@@ -53,7 +53,7 @@ class JsonH11Protocol(H11Protocol):
 
 
 def log_config(file: str | None) -> dict[str, Any]:
-    """Python's logging settings: requests as JSON lines into `file`, or to stderr; everything else to stderr."""
+    """Settings for `logging.config`: requests as JSON lines to `file`, or to stderr; everything else to stderr."""
     to_stderr = {'class': 'logging.StreamHandler', 'stream': sys.stderr}
     requests: dict[str, Any] = {**to_stderr, 'formatter': 'bare'}
     if file is not None:
@@ -71,9 +71,9 @@ def log_config(file: str | None) -> dict[str, Any]:
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
-    """Listening sockets, before anything is loaded. Raises InputError for an address that is taken or invalid."""
+    """A listening socket, opened before anything is loaded. Raises InputError for an address that cannot be had."""
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
-    # asyncio sends answers without Nagle's delay, 40 ms for one by one, only on sockets that say they are TCP's
+    # asyncio sets TCP_NODELAY only on sockets with this protocol; without it, answers one by one take 40 ms more
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -89,16 +89,20 @@ def listening(host: str, port: int) -> list[socket.socket]:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open files to the highest allowed: each connection is one, and 1024 are soon used."""
+    """Raise the limit of open files to the highest allowed: each connection takes one, and 1024 are soon used up."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_file: str | None = None) -> None:
-    """Serve until SIGTERM or Ctrl-C, then finish what was taken, within the limit for it.
+    """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within `limits.stop_seconds`.
 
-    It ends at once where the indexes cannot be opened: `app.state.service.failure` says why.
+    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why.
+
+    Parameters
+    ----------
+    log_file : where requests are logged; default: stderr
     """
     raise_file_limit()
     server = uvicorn.Server(

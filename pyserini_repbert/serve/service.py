@@ -1,4 +1,4 @@
-"""A service: its indexes, rerankers and lanes, and what it does for a client, whatever the way in (HTTP or MCP)."""
+"""A service: its indexes, rerankers and lanes, and its operations, which HTTP routes and MCP tools call."""
 
 from __future__ import annotations
 
@@ -25,18 +25,23 @@ _PROBED = 6  # candidates that a reranker's speed is first measured on
 
 
 class Service:
-    """What answers; `open` it first, in the event loop that it answers in.
+    """Answers requests; `open` it first, in the event loop that it answers in.
 
     Parameters
     ----------
     settings : its indexes, rerankers and limits
-    on_batch : called with a lane's name and the number of jobs that it does together
+    on_batch : called with a lane's name and the size of each batch
     on_step : called with each step of each answer
 
     Attributes
     ----------
-    indexes : by alias, once it is open
-    failure : why it could not be opened, None where it could
+    indexes : by alias; empty until the service is open
+    failure : why it could not be opened; None if nothing failed
+
+    Raises
+    ------
+    UnknownNameError
+        for a reranker that is neither in the catalog nor a folder
     """
 
     def __init__(
@@ -55,8 +60,13 @@ class Service:
     async def open(self) -> None:
         """Start the lanes and open the indexes.
 
-        Raises, and notes in `failure`, UnknownNameError or InputError for a base_index that is not there, or is not a
-        Lucene index; and what `ServedIndex.open` raises.
+        What is raised is noted in `failure`.
+
+        Raises
+        ------
+        UnknownNameError, InputError
+            for a base_index that is not there or not a Lucene index, a second index on Ray, and what
+            `ServedIndex.open` raises
         """
         for lane in self.lanes.all:
             lane.start()
@@ -67,20 +77,20 @@ class Service:
             raise
 
     async def close(self) -> None:
-        """Finish what was taken, and end the lanes."""
+        """Finish the waiting jobs, then stop the lanes and close the indexes."""
         await asyncio.gather(*(lane.stop() for lane in self.lanes.all))
         for index in self.indexes.values():
             index.close()
 
     @property
     def served(self) -> Mapping[str, ServedIndex]:
-        """The indexes by their names, at least one. Raises NotReadyError while they are being opened."""
+        """The indexes by alias, at least one. Raises NotReadyError until all are open."""
         if not self.indexes:
             raise NotReadyError(self.failure or 'the indexes are being opened: ask again')
         return self.indexes
 
     def index(self, alias: str) -> ServedIndex:
-        """The index of a name. Raises UnknownNameError with the nearest names, and what `served` raises."""
+        """The index with an alias. Raises UnknownNameError, with the nearest alias, and NotReadyError."""
         served = self.served
         if alias not in served:
             near = catalog.did_you_mean(alias, served)
@@ -90,7 +100,12 @@ class Service:
     async def search(self, alias: str, ask: Ask, tell: Tell | None = None) -> Answer:
         """The answer to a question.
 
-        Raises what `answers.checked` raises, OverloadedError where too much waits, TooLateError.
+        Raises
+        ------
+        UnknownNameError, InputError
+            as `index` and `answers.checked` do
+        NotReadyError, OverloadedError, TooLateError
+            before the indexes are open, where too many jobs wait, and beyond the time limit
         """
         index = self.index(alias)
         ask = checked(ask, index, self.rerankers, self.settings.limits)
@@ -98,7 +113,7 @@ class Service:
             return await self._answerer.answer(ask, index, tell)
 
     async def raw(self, alias: str, docid: str) -> str:
-        """A document as it is stored. Raises NotFoundError for a docid that the index lacks."""
+        """A document as it is stored. Raises NotFoundError for a docid that the index lacks; else as `search`."""
         index = self.index(alias)
         async with self._in_time(False):
             (found,) = await index.raws([docid])
@@ -109,7 +124,7 @@ class Service:
     async def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec) -> Ranking:
         """Documents of an index in a reranker's order.
 
-        Raises what `checked` raises, and NotFoundError for a docid that the index lacks.
+        Raises NotFoundError for a docid that the index lacks, InputError for one given twice; else as `search`.
         """
         index, limits = self.index(alias), self.settings.limits
         ask = checked(Ask(query, min(Ask.hits, limits.hits), stages=(spec,)), index, self.rerankers, limits)
@@ -135,14 +150,18 @@ class Service:
         options: Mapping[str, Any],
         tell: Tell | None = None,
     ) -> dict[str, Any]:
-        """How a reranker, or the first of a system, explains some passages; see `explanations.explanation`.
+        """Explain passages by a reranker, or by the first one of a system; the form is `explanations.explanation`'s.
 
         Raises
         ------
-        UnknownNameError, InputError
-            for a model that is not here, too many passages, or one that is named twice
+        UnknownNameError
+            for a model that is not here
+        InputError
+            for a query that is empty or too long, and for docids that are none, too many, or given twice
         NotFoundError
             for a docid that the index lacks
+        NotReadyError, OverloadedError, TooLateError
+            as in `search`
         """
         index, limits = self.index(alias), self.settings.limits
         name = self.rerankers.named(model)
@@ -166,9 +185,9 @@ class Service:
                 raise
 
     async def price(self, alias: str, ask: Ask) -> list[dict[str, Any]]:
-        """What each stage of an ask would take: model inputs, and seconds by the speed that was last measured here.
+        """What each stage would take: model inputs, and seconds at the rate measured here lately. Raises as `search`.
 
-        A model that has not been used yet is measured on a few hits of the query first.
+        A model that has not been used yet is first timed on a few hits of the query.
         """
         index = self.index(alias)
         ask = checked(ask, index, self.rerankers, self.settings.limits)
@@ -210,10 +229,10 @@ class Service:
 
 
 async def _opened(settings: ServeSettings, lanes: Lanes) -> dict[str, ServedIndex]:
-    """The indexes of a service by alias, all opened; those that others name as their base first."""
+    """Open the indexes of a service, those without a base_index first: alias -> index, in the order of the settings."""
     known = {own.alias: own for own in settings.indexes}
     spread = [own.alias for own in settings.indexes if own.ray]
-    if len(spread) > 1:  # workers hold their machines, and each keeps one thing open
+    if len(spread) > 1:  # workers occupy their machines, and each holds one index
         raise InputError(f"indexes '{spread[0]}' and '{spread[1]}' name a Ray cluster: a service searches one on Ray")
     found: dict[str, ServedIndex] = {}
     for own in sorted(settings.indexes, key=lambda own: own.base_index is not None):

@@ -1,4 +1,4 @@
-"""The settings of a service: its indexes and rerankers, and the limits within which it answers."""
+"""The settings of a service: its indexes, its rerankers and its limits."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Limits(BaseModel):
-    """What a request may ask for, and what waits before requests are refused.
+    """The most that a request may ask for and take, and how much may wait. Each query of a batch counts on its own.
 
     Attributes
     ----------
-    query_characters : of a query
-    hits : of a search, and of each list that is fused
-    rerank_depth : candidates of a reranking stage
-    inferences : model inputs of a request, in all its stages
+    query_characters : characters of a query
+    hits : hits of a search, and of each list that is fused
+    rerank_depth : candidates of a reranking stage, and passages of an explanation
+    inferences : model inputs of a search, in all its stages, or of an explanation
     batch_queries : queries of a batch
-    body_bytes : of a request's body; `upload_bytes` where run files are sent
-    waiting : requests that wait for one lane; more are answered with 429
-    search_seconds, rerank_seconds : until a request is given up, without and with reranking or explanations
-    stop_seconds : that a stopping service has for what it took
+    body_bytes : bytes of a request's body; `upload_bytes` where run files are sent
+    waiting : jobs that wait for one lane; further requests are answered with 429
+    search_seconds : seconds until a search without reranking is given up
+    rerank_seconds : seconds until a search with reranking, an explanation or a price is given up
+    stop_seconds : seconds that a stopping service has to finish its requests, rounded down
     """
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
@@ -51,15 +52,15 @@ class IndexSettings:
     alias : its name in addresses
     place : folder or catalog name
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact' (EPIC's impacts),
-        'lucene_hnsw' or 'lucene_flat' (Lucene with vectors beside its texts; flat: all of them are looked at); None:
-        what lies there says it
+        'lucene_hnsw' or 'lucene_flat' (Lucene with vectors beside its texts; flat: all of them are compared); None:
+        recognised by the files in the folder
     encoder : of dense indexes; None: the one that the index names
     base_index : the alias of the Lucene index that holds its passages, and which sparse systems search
-    ef_search : passages that the search of a Lucene graph keeps in view; None: see `LuceneVectors`
+    ef_search : candidates that the search of an HNSW graph keeps; None: the default of `LuceneVectors`
     ann : whether its approximate index is a system too
     ray : the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside it, as `NAME` or `NAME@FOLDER`; None: those that fit its Lucene index
-    topics, qrels : judged queries on it, by name or file; None: the catalog's, for an index of the catalog
+    topics, qrels : queries and judgments for it, by name or file; None: the catalog's, for an index of the catalog
     """
 
     alias: str
@@ -77,17 +78,19 @@ class IndexSettings:
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """A service.
+    """The settings of a service.
 
     Attributes
     ----------
     indexes : at least one
     rerankers : catalog names and checkpoint folders that clients may name; folders by their last part
+    limits : of requests
     device, precision : of all models
-    threads : of Lucene's batches
-    window : seconds that dense queries wait for each other while there are several, and `together`, how many at most
-    api_keys : accepted keys; none: everybody is answered
-    log_queries : whether the access log holds the text of queries
+    threads : queries of a batch that Lucene answers at a time
+    window : seconds that dense queries wait for each other while several come
+    together : the most jobs that a lane does as one batch
+    api_keys : accepted keys; empty: none is needed
+    log_queries : whether the access log holds the query strings of addresses; bodies are never logged
     """
 
     indexes: tuple[IndexSettings, ...]

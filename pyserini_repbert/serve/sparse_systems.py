@@ -1,4 +1,4 @@
-"""The sparse systems of a served index: by name, opened when they are first asked for, unless settings name them."""
+"""The sparse systems of a served index, by name; each is opened when it is first used, or ahead by `open_all`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SETTINGS_KEPT = 4  # opened Lucene searchers with k1 and b of a client's choice
 
 
 class SparseSystems:
-    """Searchers of Lucene indexes, to be opened and used in the lane of Java."""
+    """Searchers of Lucene indexes, to be opened and used in the Java lane."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -25,19 +25,20 @@ class SparseSystems:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names, in the order in which they were added."""
+        """The systems' names, in the order in which they were added."""
         return tuple(self._specs)
 
     def add_epic(self, place: str) -> None:
-        """An index of EPIC's impacts."""
+        """Add the system 'epic': an index of EPIC's impacts."""
         self._specs['epic'] = (place, None)
 
     def add(self, settings: IndexSettings, wanted: Sequence[str] | None, lucene: bool) -> None:
-        """Add those that are wanted or, for None, those that fit the Lucene index.
+        """Add systems to search an index with.
 
         Parameters
         ----------
-        lucene : whether the settings' place is itself the Lucene index; else it lies beside that index
+        wanted : as `IndexSettings.sparse`; None: the catalog's techniques that fit the Lucene index
+        lucene : whether the settings' place is the Lucene index itself, not a dense index that has one beside it
         """
         place = settings.place
         beside = None if lucene else place
@@ -52,7 +53,7 @@ class SparseSystems:
                 self._specs[name] = (f'{name}@{place}' if lucene else name, beside)
 
     def searcher(self, name: str) -> Any:
-        """The searcher of a system."""
+        """The searcher of a system, opened if it is not yet. Raises what `open_sparse` raises."""
         if name not in self._opened:
             from pyserini_repbert.search.first_stage import open_sparse
 
@@ -61,12 +62,12 @@ class SparseSystems:
         return self._opened[name]
 
     def open_all(self) -> None:
-        """Open every system, so that one that cannot be had is refused before there is a question."""
+        """Open every system, so that one that cannot be opened fails at the start, not at the first query."""
         for name in self._specs:
             self.searcher(name)
 
     def weighted(self, weights: tuple[float, float]) -> Any:
-        """BM25 with a client's k1 and b; the searchers of the last few are kept."""
+        """A searcher with a client's (k1, b) of BM25; the last few stay open."""
         from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
 
         if weights not in self._weighted:

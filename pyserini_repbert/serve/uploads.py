@@ -1,4 +1,4 @@
-"""Runs and judgments that clients send, as text of a run file or as JSON: fused and evaluated."""
+"""Runs and judgments that clients send, as the text of a file or as JSON: read, fused and evaluated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _Read = TypeVar('_Read')
 
 
 def named_runs(sent: Sequence[SentRun], limits: Limits) -> dict[str, Run]:
-    """Runs by name. Raises InputError for a malformed line or hit, or two runs of a name."""
+    """Runs by name; one without a name is 'run N', N from 1.
+
+    Raises InputError for a malformed line or hit, a docid twice in a ranking, too many hits for a query, two runs with
+    one name, and a run with both text and rankings or with neither.
+    """
     found: dict[str, Run] = {}
     for number, own in enumerate(sent, 1):
         name = own.name or f'run {number}'
@@ -40,7 +44,7 @@ def named_runs(sent: Sequence[SentRun], limits: Limits) -> dict[str, Run]:
 
 
 def _read(text: str, name: str, read: Callable[[Path], _Read]) -> _Read:
-    """A text read by a reader of files; its errors name `name` instead of a file."""
+    """Read a text with a reader of files, whose errors then name `name` instead of the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / 'sent'
         path.write_bytes(text.encode('utf-8', 'surrogatepass'))
@@ -66,7 +70,10 @@ def _from_hits(name: str, rankings: Mapping[str, Sequence[SentHit]]) -> Run:
 def fused(
     runs: Mapping[str, Run], method: str, hits: int, alpha: float | None, rrf_k: float | None, with_provenance: bool
 ) -> dict[str, Any]:
-    """The rankings of the fused run, hits by qid, each with its rank and score in every run where that is asked for."""
+    """The body of the answer to a fusion: hits by qid.
+
+    `with_provenance` adds each hit's rank and score in every run. Raises what `fusion.fuse` raises.
+    """
     inputs = list(runs.values())
     run = fuse(inputs, method, hits, ALPHA if alpha is None else alpha, RRF_K if rrf_k is None else rrf_k)
     rankings: dict[str, list[dict[str, Any]]] = {}
@@ -93,12 +100,19 @@ def judgments(text: str) -> Qrels:
 def evaluated(
     runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], texts: Mapping[str, str], show: int
 ) -> dict[str, Any]:
-    """The runs' measures, the tests of each against the first, and topics, those with the largest differences first.
+    """The body of the answer to an evaluation: means, paired tests against the first run, and topics.
+
+    Topics come by the difference of the first measure, the largest first.
 
     Parameters
     ----------
-    texts : of topics by qid, where they are known
+    texts : text of topics by qid, where it is known
     show : how many hits of each ranking go with a topic
+
+    Raises
+    ------
+    UnknownNameError, InputError
+        for a measure that `parse_measures` refuses
     """
     chosen = parse_measures(measures)
     found = {name: evaluate(run, qrels, chosen) for name, run in runs.items()}
@@ -145,5 +159,5 @@ def _shown(ranking: Ranking, grades: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: a difference that is the same in all topics has no t."""
+    """The values, None for NaN and infinity, which JSON lacks: t is infinite if all topics differ by the same."""
     return {key: None if isinstance(own, float) and not math.isfinite(own) else own for key, own in values.items()}

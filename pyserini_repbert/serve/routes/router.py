@@ -1,4 +1,4 @@
-"""The addresses below /v1. Limits are part of the OpenAPI document, so the routes are made for a service's settings."""
+"""The addresses below /v1. The OpenAPI document states limits, so the routes are made for a service's settings."""
 
 from __future__ import annotations
 

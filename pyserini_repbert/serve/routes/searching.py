@@ -35,12 +35,12 @@ def _ask(query: str, hits: int, pipeline: Pipeline, k1: float | None = None, b: 
 
 
 def _listed(values: list[str]) -> list[str]:
-    """Values of a parameter, given several times or with commas."""
+    """The values of a parameter that was given several times or with commas."""
     return [part.strip() for value in values for part in value.split(',') if part.strip()]
 
 
 def add_searching(router: APIRouter, service: Service, progress: Progress) -> None:
-    """Add the addresses to a router; `progress` is told how far the stages of a request are."""
+    """Add the addresses to a router; they note in `progress` how far the stages of a request are."""
     limits = service.settings.limits
     index_of = Path(description='name of an index, see /v1/indexes')
     query_of = Query(min_length=1, max_length=limits.query_characters, description='a question')

@@ -1,4 +1,4 @@
-"""What the bodies of requests and answers have in common, and what each status says, for the OpenAPI document."""
+"""What the bodies of requests and answers have in common, and the meaning of each status, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from pyserini_repbert.formats.identifiers import has_surrogates
 
 _ERRORS = {
-    400: 'a parameter is missing, malformed or outside its limits',
+    400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
     401: 'no key, or one that is not accepted',
-    404: 'no such index, system, reranker, document or address',
+    404: 'no such index, system, reranker, document, topic or address',
     405: 'the address does not take this method',
     413: 'the body is too long',
-    422: 'the body is JSON, but not of the form expected',
+    422: 'the body is not of the form expected, or not sent as application/json',
     429: 'too many requests wait: try again after Retry-After seconds',
     500: 'the service failed',
-    503: 'the service is not ready',
+    503: 'the service is not ready, or a cluster does not answer',
     504: 'no answer within the time limit',
 }
 
@@ -33,7 +33,7 @@ Fusion = Literal['interleave', 'rrf', 'interpolation']
 
 
 class Sent(BaseModel):
-    """A part of a body; fields that it does not have are refused."""
+    """A part of a body; unknown fields are refused."""
 
     model_config = ConfigDict(extra='forbid')
 

@@ -1,4 +1,4 @@
-"""The forms of runs that are sent, to be fused or evaluated."""
+"""The forms of requests to fuse or evaluate runs, and of their answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyserini_repbert.serve.schemas.common import Answered, Fusion, Sent, Text
 
 
 class SentHit(Sent):
-    """A hit of a run that is sent."""
+    """A hit of a run."""
 
     docid: Text
     score: float = Field(allow_inf_nan=False)
@@ -48,7 +48,7 @@ class EvaluateRequest(Sent):
 
     runs: list[SentRun] = Field(min_length=1, max_length=10)
     index: Text | None = Field(None, description="an index of this service, for its judgments and topics' texts")
-    qrels: Text | None = Field(None, description='the text of a qrels file, instead')
+    qrels: Text | None = Field(None, description='instead of index: the text of a qrels file')
     measures: list[Text] = Field(['nDCG@10', 'MRR@10', 'R@1000'], min_length=1, max_length=20)
     show: int = Field(0, ge=0, le=100, description='hits of each ranking that go with a topic')
 

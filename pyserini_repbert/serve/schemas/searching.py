@@ -1,4 +1,4 @@
-"""The forms of searches, their explanations and their prices."""
+"""The forms of searches, comparisons, explanations and prices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyserini_repbert.serve.schemas.common import Answered, Fusion, OfIndex, Sen
 
 
 class Pipeline(Sent):
-    """What searches: systems, their fusion, and rerankers."""
+    """Systems, their fusion, and rerankers."""
 
     system: list[Text] = Field([], max_length=8)
     fusion: Fusion = 'interleave'
@@ -20,10 +20,10 @@ class Pipeline(Sent):
 
 
 class Step(BaseModel):
-    """What a step of an answer took."""
+    """The cost of a step of an answer."""
 
     step: str
-    ms: float = Field(description='wall clock, waiting included')
+    ms: float = Field(description='milliseconds of wall clock, waiting included')
     inferences: int = Field(description='model inputs')
     candidates: int
     tokens: int | None
@@ -32,7 +32,7 @@ class Step(BaseModel):
 
 
 class Place(BaseModel):
-    """Where a hit stands in one of the rankings; nulls where it is not in it."""
+    """A hit's rank and score in a ranking; null if the ranking lacks the hit."""
 
     ranking: str
     rank: int | None
@@ -40,7 +40,7 @@ class Place(BaseModel):
 
 
 class Part(BaseModel):
-    """A part of a passage; joined the parts are its text."""
+    """A part of a passage; the parts, joined, are its text."""
 
     text: str
     match: bool
@@ -65,7 +65,7 @@ class QueryText(BaseModel):
 
 
 class Judged(BaseModel):
-    """The judged topic that a query is."""
+    """The judged topic whose text the query is."""
 
     qid: str
     relevant: dict[str, int]
@@ -73,7 +73,7 @@ class Judged(BaseModel):
 
 
 class SearchResponse(OfIndex):
-    """Hits, in the shape of Pyserini's server with additions."""
+    """Hits, in the form of Pyserini's server with additions."""
 
     query: QueryText
     candidates: list[CandidateResponse]
@@ -81,7 +81,7 @@ class SearchResponse(OfIndex):
     fusion: str | None
     rerank: list[str]
     steps: list[Step]
-    rankings: list[str] | None = Field(None, description="with provenance=true: the rankings' names, in their order")
+    rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
     judged: Judged | None = None
     explanations: list[dict[str, Any]] | None = Field(None, description='with explain=MODEL')
 
@@ -146,15 +146,15 @@ class CompareResponse(OfIndex):
 
 
 class ProgressResponse(Answered):
-    """How far a stage of a request is."""
+    """The progress of a stage of a request."""
 
     stage: str
-    done: int = Field(description='model inputs')
+    done: int = Field(description='model inputs so far')
     total: int | None
 
 
 class Price(BaseModel):
-    """What a stage would take; nulls for speeds that are not known yet."""
+    """What a stage would take; null for a rate that is not known yet."""
 
     stage: str
     system: str
