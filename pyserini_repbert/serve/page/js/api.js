@@ -1,9 +1,9 @@
-// Requests to the service: one way in for all of them, one kind of error out.
+// All requests to the service; whatever fails becomes a Refusal.
 
 import { keep, stored } from './dom.js';
 
-const LOOK_AFTER = 600; // ms until the first look at the progress, and between two
-const KEPT = 60;
+const LOOK_AFTER = 600; // ms before the first request for progress, and between two
+const KEPT = 60; // answers
 
 /** Why there is no answer: `kind` is offline, busy, key, starting, late, failed or refused. */
 export class Refusal extends Error {
@@ -64,8 +64,8 @@ async function lookAt(id, tell, signal) {
 /**
  * The JSON answer of a route.
  *
- * body: sent as JSON; tell: called with {stage, done, total} while stages run; signal: gives the request up.
- * An answer to a GET is kept, so that going back asks nothing again. Throws Refusal, or AbortError.
+ * body: sent by POST, as JSON; tell: called with {stage, done, total} while stages run; signal: aborts the request.
+ * The last answers are kept, so that going back asks nothing again. Throws Refusal, or AbortError.
  */
 export async function ask(url, { body, tell, signal } = {}) {
   const key = body === undefined ? url : `${url} ${JSON.stringify(body)}`;
@@ -91,7 +91,7 @@ export async function ask(url, { body, tell, signal } = {}) {
   }
 }
 
-/** Whether an answer is there already. */
+/** Whether the answer of a route is kept. */
 export function isKept(url, body) {
   return answers.has(body === undefined ? url : `${url} ${JSON.stringify(body)}`);
 }

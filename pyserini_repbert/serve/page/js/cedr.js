@@ -4,7 +4,7 @@ import { freshId, h, svg } from './dom.js';
 import { score } from './words.js';
 
 const WIDE = 15, HIGH = 22, HEAD = 74;
-const BEST = 3; // passage words that are named for a word of the question
+const BEST = 3; // passage words listed for each word of the question
 
 function map(found) {
   const { query_tokens: rows, passage_tokens: columns } = found;
@@ -43,7 +43,7 @@ function strongest(found) {
   }));
 }
 
-/** The elements of a CEDR model's similarity map of one passage, with a choice of model and layer. */
+/** Show the similarity map of one passage, with a choice of CEDR model and layer. */
 export function cedrView({ hit, models, explain, load }) {
   let model = models.find((own) => own.includes('knrm')) ?? models[0];
   let layer = null;

@@ -9,7 +9,7 @@ import { measure, percent, pipelineName, score, signed } from './words.js';
 const ROW = 92; // px, as in compare.css
 const WIDE = 72;
 
-/** How a hit of B stands against A; of A only that B lacks it. */
+/** The mark of a hit: its move from A to B, or that the other side lacks it; null for a hit of A that B has. */
 function moveMark(rank, other, side) {
   if (other === undefined) return { text: `only in ${'AB'[side]}`, kind: 'alone' };
   if (!side) return null;
@@ -26,7 +26,7 @@ function row(hit, rank, mark, side, onopen) {
       h('span', { class: 'extract' }, extract(partsOf(hit)))));
 }
 
-/** A passage from shortly before the first word of the question, since a row has little room. */
+/** The parts of a passage from shortly before its first word of the question, as a row has little room. */
 function extract(parts) {
   const first = parts.findIndex((own) => own.match);
   if (first < 1) return parts.map((own) => (own.match ? h('mark', null, own.text) : own.text));
@@ -35,7 +35,7 @@ function extract(parts) {
   return [short, ...parts.slice(first).map((own) => (own.match ? h('mark', null, own.text) : own.text))];
 }
 
-/** The rankings as two lists with lines between; hits are {docid, display or doc, grade, provenance}. */
+/** Two rankings as lists with lines between them; hits are {docid, display or doc, grade, provenance}. */
 export function sideBySide(left, right, names, onopen) {
   const ranks = [left, right].map((hits) => new Map(hits.map((own, place) => [own.docid, place + 1])));
   const lists = [left, right].map((hits, side) => h('ol', { class: 'pair-list', 'aria-label': names[side] }, hits.length
@@ -67,7 +67,7 @@ export function sideBySide(left, right, names, onopen) {
   return box;
 }
 
-/** Show a hit's whole passage in the page's dialog; places: [label, hit] of the sides that have it. */
+/** Show a hit's whole passage in the dialog; places: [label, hit] of each side, without a hit where it lacks it. */
 export function openPassage(dialog, hit, places, fusions) {
   const origins = places.filter(([, own]) => own?.provenance).flatMap(([label, own]) => [h('h3', null, label),
     h('div', { class: 'journey-place' }, journey(own.provenance, fusions,

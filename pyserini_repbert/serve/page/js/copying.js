@@ -1,16 +1,16 @@
-// The state of the page as a command to copy: curl, Python, and this package's own command line.
+// The search on the page as a command to copy: for curl, for Python, and for this package's command line.
 
 import { address } from './api.js';
 import { h } from './dom.js';
 import { button } from './messages.js';
 import { pipelineParameters } from './state.js';
 
-/** A word of a shell command. */
+/** A text as one word of a shell command, quoted if it has to be. */
 export function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A string of Python: JSON's escapes are Python's. */
+/** A text as a string literal of Python, which has JSON's escapes. */
 function literal(text) {
   return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }
@@ -28,12 +28,12 @@ function side(pipeline) {
   return own;
 }
 
-/** The body of a comparison. */
+/** The body of a request for a comparison. */
 export function comparisonBody(state) {
   return { query: state.q, hits: state.hits, a: side(state.a), b: side(state.b), display: true };
 }
 
-/** For curl. */
+/** The command for curl. */
 export function asCurl(state) {
   if (state.view === 'compare') {
     return `curl -H 'Content-Type: application/json' ${quoted(address([state.index, 'compare']))} \\\n  -d ${quoted(JSON.stringify(comparisonBody(state)))}`;
@@ -42,7 +42,7 @@ export function asCurl(state) {
   return [`curl -G ${quoted(address([state.index, 'search']))}`, ...parameters].join(' \\\n  ');
 }
 
-/** For Python, with nothing but its standard library. */
+/** A script for Python, with its standard library only. */
 export function asPython(state) {
   if (state.view === 'compare') {
     return ['import json', 'import urllib.request', '', `asked = json.loads(${literal(JSON.stringify(comparisonBody(state)))})`,
@@ -57,7 +57,7 @@ export function asPython(state) {
     "        print(hit['rank'], hit['docid'], hit['score'])"].join('\n');
 }
 
-/** For this package's own command; null where no command line says the same. */
+/** The command of this package; null if its flags cannot give the order of the systems. */
 export function asCommand(state, about, pipeline = state.a) {
   const systems = (pipeline.system.length ? pipeline.system : about.systems.slice(0, 1))
     .flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
@@ -93,7 +93,7 @@ function block(title, text) {
   return h('section', { class: 'copy' }, h('h3', null, title), copy, code);
 }
 
-/** Show the commands of a state in the dialog. */
+/** Show the commands for a state in the dialog. */
 export function openCommands(dialog, state, about) {
   const commands = state.view === 'compare' ? ['a', 'b'].map((own) => asCommand(state, about, state[own])) : [asCommand(state, about)];
   const line = commands.every(Boolean) ? commands.join('\n\n') : null;

@@ -1,4 +1,4 @@
-// Elements. Texts go in as text nodes only: no passage, docid or message is ever read as markup.
+// Elements. Texts become text nodes: no passage, docid or message is ever parsed as markup.
 
 const AS_PROPERTY = new Set(['hidden', 'disabled', 'checked', 'value', 'selected', 'open', 'htmlFor', 'multiple']);
 const FORBIDDEN = /^(?:style|srcdoc|on.*)$/i;
@@ -18,7 +18,7 @@ function filled(element, properties, children) {
   return element;
 }
 
-/** An HTML element; properties named on… are listeners, children are elements or texts. */
+/** An HTML element; functions named on… are listeners, children are elements or texts, empty ones are left out. */
 export function h(name, properties, ...children) {
   return filled(document.createElement(name), properties, children);
 }
@@ -28,17 +28,17 @@ export function svg(name, properties, ...children) {
   return filled(document.createElementNS(SVG, name), properties, children);
 }
 
-/** The element of the page with this id. */
+/** The page's element with an id. */
 export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A passage from parts {text, match}, the words of the question marked. */
+/** A paragraph with a passage's parts {text, match}, matches marked. */
 export function passage(parts, properties) {
   return h('p', properties, parts.map((part) => (part.match ? h('mark', null, part.text) : part.text)));
 }
 
-/** Tell those who hear the page what happened. */
+/** Announce a text to screen readers. */
 export function say(text) {
   byId('status').textContent = text;
 }
@@ -51,7 +51,7 @@ export function freshId(stem) {
   return `${stem}-${ids}`;
 }
 
-/** What `storage` holds under a name, null where it is forbidden or empty. */
+/** The value that `storage` holds under a name; null without one, or where storage is forbidden. */
 export function stored(storage, name) {
   try {
     return window[storage].getItem(name);
@@ -60,12 +60,12 @@ export function stored(storage, name) {
   }
 }
 
-/** Keep a value, or forget it for null; where storage is forbidden, nothing is kept. */
+/** Store a value, or remove it for null; does nothing where storage is forbidden. */
 export function keep(storage, name, value) {
   try {
     if (value === null) window[storage].removeItem(name);
     else window[storage].setItem(name, value);
   } catch {
-    // The page works without.
+    // The page works without storage.
   }
 }

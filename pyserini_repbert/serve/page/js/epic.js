@@ -1,4 +1,4 @@
-// EPIC: the terms that make a passage's score, and the terms that the passage does not have but is expanded by.
+// EPIC: the terms that make a passage's score, and the terms that it lacks but is expanded by.
 
 import { h } from './dom.js';
 import { score } from './words.js';
@@ -11,7 +11,7 @@ function bar(value, most, kind) {
   return h('span', { class: 'bar-place', 'aria-hidden': 'true' }, inner);
 }
 
-/** Wordpieces joined to words, each with the greatest weight of its pieces. */
+/** Words joined from wordpieces, each with the greatest weight of its pieces. */
 function words(terms) {
   const found = [];
   for (const { term, weight } of terms) {
@@ -31,7 +31,7 @@ function shaded(terms) {
   }));
 }
 
-/** The elements of EPIC's explanation of one passage. */
+/** Show EPIC's explanation of one passage. */
 export function epicView({ hit, models, explain, load }) {
   load('EPIC reads the passage', async (how) => {
     const found = (await explain(models[0], [hit.docid], [['top', EXPANSIONS]], { signal: how.signal })).passages[0];

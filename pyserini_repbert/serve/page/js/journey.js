@@ -1,27 +1,27 @@
-// Where a hit comes from: a small slope line through its ranks in every ranking, from the first to the last.
+// Where a hit comes from: a small slope chart of its ranks, from the first ranking to the last.
 
 import { svg } from './dom.js';
 
-const STEP = { wide: 86, narrow: 68 }; // between two rankings, in px
+const STEP = { wide: 86, narrow: 68 }; // px between two rankings
 const TOP = 16, HEIGHT = 28, BELOW = 16;
-const BOW = 28; // how far a line bends that passes by another ranking
+const BOW = 28; // px that a line bends upwards to pass another ranking
 const DOT = 10;
 const LABEL = { wide: 14, narrow: 11 }; // characters of a ranking's name
 
-/** What a ranking is: 'dense', 'sparse', 'fused' or 'rerank'. */
+/** The kind of a ranking: 'dense', 'sparse', 'fused' or 'rerank'. */
 export function kindOf(name, fusions) {
   if (name.includes('@')) return 'rerank';
   if (fusions.includes(name)) return 'fused';
   return name === 'dense' || name === 'ann' ? 'dense' : 'sparse';
 }
 
-/** A ranking's name without what the price list says already. */
+/** A ranking's name without options and '-demo', cut to `most` characters. */
 export function shortName(name, most) {
   const short = name.replace(/:.*$/, '').replace(/-demo@/, '@');
   return short.length > most ? `${short.slice(0, most - 1)}…` : short;
 }
 
-/** Pairs of rankings that a line joins: each system with the fusion, and then one after the other. */
+/** Pairs of rankings that a line joins: each system and the ranking after them, then each and the next. */
 function edges(kinds) {
   const firsts = kinds.flatMap((kind, place) => (kind === 'dense' || kind === 'sparse' ? [place] : []));
   const next = firsts.length;
@@ -30,13 +30,13 @@ function edges(kinds) {
   return joined;
 }
 
-/** In words: 'dense 3, bm25 1, interleave 2, monobert-demo@20 1'. */
+/** The ranks in words: 'dense 3, bm25 1, interleave 2, monobert-demo@20 1'. */
 export function inWords(places) {
   return places.map((own) => `${own.ranking} ${own.rank ?? 'not in it'}`).join(', ');
 }
 
 /**
- * The slope line of a hit.
+ * The slope chart of a hit.
  *
  * places: [{ranking, rank, score}] in the order of the rankings; fusions: names of fusion methods; deepest: the greatest
  * rank that any hit has, so that the lines of all hits have one scale.

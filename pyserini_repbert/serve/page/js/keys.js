@@ -1,4 +1,4 @@
-// Keys: / to the question, j and k through the hits, Enter why. They can be switched off, as WCAG 2.1.4 asks for.
+// Keys: / to the question, j and k through the hits, ? for a list of them. They can be switched off, as WCAG 2.1.4 demands.
 
 import { byId, h, keep, stored } from './dom.js';
 import { button } from './messages.js';
@@ -29,7 +29,7 @@ function move(step) {
   next.scrollIntoView({ block: 'nearest' });
 }
 
-/** Listen. */
+/** Handle the keys, on the whole page. */
 export function listen(dialog) {
   document.addEventListener('keydown', (event) => {
     const typing = /^(?:input|textarea|select)$/i.test(event.target.tagName) && !/^(?:checkbox|radio|range|button)$/.test(event.target.type);

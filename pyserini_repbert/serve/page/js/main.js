@@ -1,4 +1,4 @@
-// The page: its address is its state, and what is shown is drawn from that.
+// The page: its address holds its state, from which everything is drawn.
 
 import { address, ask, isKept } from './api.js';
 import { comparison } from './compare.js';
@@ -24,20 +24,25 @@ let about = null;
 let state = stateOf(location.search);
 let giveUp = () => {};
 
-/** The systems of a search that names none: meaning and words together, where the index has both. */
+/** The systems of a search that names none: dense and BM25, or the index's first without them. */
 function defaultSystems() {
   const both = ['dense', 'bm25'].filter((name) => about.systems.includes(name));
   return both.length ? both : about.systems.slice(0, 1);
 }
 
-/** Another pipeline than this one, for a comparison that names none. */
+/** Another pipeline to compare this one with, for a comparison that names none. */
 function rival(pipeline) {
   const own = pipeline.system;
   const other = own.length > 1 ? own.at(-1) : [...defaultSystems(), ...about.systems].find((name) => name !== own[0]);
   return { system: [other ?? own[0]], fusion: 'interleave', alpha: null, rrf_k: null, rerank: [] };
 }
 
-/** Take a state: into the address, and onto the page. quiet: only into the address. */
+/**
+ * Make a state the page's: put it into the address, and draw it.
+ *
+ * replace: replace the history's last entry; quiet: do not draw results; controls: draw the controls, too;
+ * pressed: duoBERT's pairs were agreed to.
+ */
 function go(next, { replace = false, quiet = false, controls = true, pressed = false } = {}) {
   state = next;
   history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
@@ -149,7 +154,7 @@ function tooLong(text) {
   return long;
 }
 
-/** What is shown before a question is asked. */
+/** Show the introduction and examples, before a question is asked. */
 function start() {
   const list = h('ul', { class: 'examples' });
   const sentences = state.view === 'compare'

@@ -1,11 +1,11 @@
-// What is said instead of results: waiting, no hits, and each way in which a request can fail, with what to do about it.
+// Messages in place of results: progress, and each way in which a request can fail, with what to do about it.
 
 import { Refusal, useKey } from './api.js';
 import { freshId, h, say } from './dom.js';
 import { duration, whole } from './words.js';
 
-const SHOWN_AFTER = 300; // ms; what is faster needs no sign
-const TIMED_AFTER = 1000;
+const SHOWN_AFTER = 300; // ms before progress is shown
+const TIMED_AFTER = 1000; // ms before its time is shown
 
 /** A box with a heading, paragraphs and buttons. */
 export function message(kind, title, paragraphs = [], ...more) {
@@ -18,10 +18,10 @@ export function button(text, onclick, properties) {
 }
 
 /**
- * Do some work behind a sign of progress in `place`, which the work's result replaces.
+ * Do some work, with progress shown in `place` until the result or an error replaces it.
  *
- * work({tell, signal}) -> elements; retry() does it again; total: how many model inputs it takes, where that is known.
- * Returns a function that gives it up.
+ * work({tell, signal}) -> a promise of elements; total: its model inputs, if known; retry() does it again;
+ * announce() -> what screen readers are told at the end. Returns a function that gives the work up.
  */
 export function during(place, label, work, { total = null, retry = null, announce = null } = {}) {
   const stop = new AbortController();
@@ -66,7 +66,7 @@ export function during(place, label, work, { total = null, retry = null, announc
   };
 }
 
-/** What is shown for an error. `retry` does the work again. */
+/** The message for an error; `retry` does the work again. */
 export function failure(error, retry) {
   const again = retry ? button('Try again', retry) : null;
   if (error.name === 'AbortError') return message('info', 'Stopped', [], again);
@@ -75,7 +75,7 @@ export function failure(error, retry) {
     return message('bad', 'The page failed', [String(error.message ?? error)], again);
   }
   say(error.message);
-  const sentence = `${error.message.replace(/^[a-z](?=[a-z]* )/, (own) => own.toUpperCase())}.`; // a file's name stays as it is
+  const sentence = `${error.message.replace(/^[a-z](?=[a-z]* )/, (own) => own.toUpperCase())}.`; // not the first letter of a file's name
   switch (error.kind) {
     case 'offline':
       return whenBack(retry, message('bad', 'The service cannot be reached',
@@ -95,7 +95,7 @@ export function failure(error, retry) {
   }
 }
 
-/** Ask every few seconds whether the service answers, as long as the box is shown, then try again. */
+/** Ask every two seconds, while the box is shown, whether the service is ready; then try again. */
 function whenBack(retry, box) {
   if (!retry) return box;
   const look = async () => {
@@ -107,7 +107,7 @@ function whenBack(retry, box) {
         return;
       }
     } catch {
-      // Not yet.
+      // The service cannot be reached yet.
     }
     setTimeout(look, 2000);
   };
@@ -115,7 +115,7 @@ function whenBack(retry, box) {
   return box;
 }
 
-/** Try again after as many seconds as the service asked for. */
+/** A message that counts the seconds down, then tries again. */
 function countdown(seconds, retry) {
   let left = seconds;
   const told = h('p', null, `Trying again in ${left} s.`);
@@ -130,13 +130,13 @@ function countdown(seconds, retry) {
   return box;
 }
 
-/** A field for the key of the service. */
+/** A form that asks for a key of the service. */
 function keyForm(sentence, retry) {
   const id = freshId('key');
   const field = h('input', { id, type: 'password', autocomplete: 'off' });
   const take = (event) => {
     event.preventDefault();
-    if (!/^[!-~]+$/.test(field.value.trim())) { // what no header can hold
+    if (!/^[!-~]+$/.test(field.value.trim())) { // a header cannot hold it
       field.setAttribute('aria-invalid', 'true');
       return;
     }

@@ -14,7 +14,7 @@ const MEANING = {
   sample: 'adds up a few comparisons, drawn by chance',
 };
 const OFFERED = [3, 5, 8, 12];
-const NUMBERED = 12; // passages up to which cells have room for numbers
+const NUMBERED = 12; // with more passages, cells have no room for numbers
 
 /** The docids that are compared: the best n, and the hit itself. */
 function compared(answer, hit, n) {
@@ -51,7 +51,7 @@ function ranking(found, method, hit, ranks) {
   }));
 }
 
-/** The pair matrix around a hit; its price is told before it is computed. */
+/** Show the pair matrix of the best hits and this one; its cost is shown before it is computed. */
 export function pairsView({ about, answer, hit, models, explain, load, panel }) {
   const model = models[0];
   const ranks = new Map(answer.candidates.map((own) => [own.docid, own.rank]));

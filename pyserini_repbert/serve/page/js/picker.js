@@ -1,4 +1,4 @@
-// The controls of a pipeline: systems, fusion, rerankers, and what the rerankers will take.
+// The controls of a pipeline: systems, fusion, rerankers, and the cost of the rerankers.
 
 import { address, ask } from './api.js';
 import { freshId, h } from './dom.js';
@@ -10,7 +10,7 @@ import { count, duration, systemName, whole } from './words.js';
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
 const DEPTHS = { duobert: 5 };
 const DEPTH = 20;
-const PRICED_AFTER = 400; // ms without another change
+const PRICED_AFTER = 400; // ms without a change
 
 function field(label, control, properties) {
   const id = freshId('field');
@@ -30,8 +30,8 @@ function number(value, { min, max, step = 1 }, onchange) {
 /**
  * The controls of one pipeline.
  *
- * about: the index; pipeline: what is chosen; query(): the question, for prices; onchange(pipeline) is called with each
- * change. Returns an element.
+ * about: the index; pipeline: the choice at first; query() -> the question, for prices; onchange(pipeline) is called at
+ * each change; label: a heading, or null. Returns an element.
  */
 export function picker({ about, pipeline, query, onchange, label }) {
   let now = { ...pipeline, system: [...pipeline.system], rerank: [...pipeline.rerank] };
@@ -145,7 +145,7 @@ export function picker({ about, pipeline, query, onchange, label }) {
   return box;
 }
 
-/** The price of a pipeline's pairs in a few words, '' where none are compared. */
+/** How many pairs the pipelines compare, in words; '' for none. */
 export function pairsPrice(about, ...pipelines) {
   const pairs = pipelines.flatMap((own) => own.rerank).map(parseStage)
     .filter((own) => systemOf(about, own.name) === 'duobert')

@@ -6,9 +6,9 @@ import { button, message } from './messages.js';
 import { whyPanel } from './why.js';
 import { count, duration, measure, score } from './words.js';
 
-const LONG = { wide: 620, narrow: 300 }; // characters of a passage that are shown at once
+const LONG = { wide: 620, narrow: 300 }; // characters of a passage; longer ones are cut
 
-/** The steps of an answer with their time, and a bar that is divided as the time was; answer: with its system and steps. */
+/** The steps of an answer {system, steps} with their times, and a bar divided in proportion. */
 export function stepsStrip(answer, fusions) {
   const place = (own) => (answer.system.includes(own.step) ? answer.system.indexOf(own.step) : answer.system.length);
   const steps = [...answer.steps].sort((one, other) => place(one) - place(other));
@@ -25,7 +25,7 @@ export function stepsStrip(answer, fusions) {
   return h('div', { class: 'steps' }, bar, h('ol', { 'aria-label': 'What each step took' }, items));
 }
 
-/** What the measures say, where the question is a judged topic. */
+/** The measures of an answer; null unless the question is a judged topic. */
 export function judgedNote(judged) {
   if (!judged) return null;
   const values = Object.entries(judged.measures).map(([name, value]) => `${name} ${measure(value)}`).join(', ');
@@ -33,14 +33,14 @@ export function judgedNote(judged) {
     `${count(Object.keys(judged.relevant).length, 'passage')} judged relevant.`);
 }
 
-/** Whether a passage was judged. */
+/** A badge with the grade of a passage; null if it was not judged. */
 export function gradeBadge(grade) {
   if (grade === null || grade === undefined) return null;
   return grade > 0 ? h('span', { class: 'badge good', title: `grade ${grade}` }, `✓ relevant${grade > 1 ? ` (${grade})` : ''}`)
     : h('span', { class: 'badge', title: `grade ${grade}` }, '✗ judged, not relevant');
 }
 
-/** A passage's parts, whether or not the service mended it for reading. */
+/** A passage's parts, one if the service did not mend it for reading. */
 export function partsOf(hit) {
   if (hit.display) return hit.display;
   return [{ text: typeof hit.doc === 'string' ? hit.doc : JSON.stringify(hit.doc), match: false }];
@@ -89,7 +89,7 @@ function card(hit, context) {
   return article;
 }
 
-/** The elements of an answer; onopen(docid, why) is called when a hit is opened or closed. */
+/** The elements of an answer; onopen(docid, why) is called when a panel opens, with '' for both when it closes. */
 export function results({ about, answer, state, onopen, onsystem }) {
   const strip = stepsStrip(answer, about.fusions);
   if (!answer.candidates.length) return [strip, noHits(about, answer, onsystem)];

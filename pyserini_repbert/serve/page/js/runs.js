@@ -8,8 +8,8 @@ import { count, measure, signed, whole } from './words.js';
 
 const MEASURES = ['nDCG@10', 'MRR@10', 'R@100', 'R@1000', 'AP'];
 const SHOWN = 10; // hits of a topic's rankings
-const LISTED = 10; // topics of a list, until more are asked for
-const AT_ONCE = 6; // passages that are fetched together
+const LISTED = 10; // topics of a list at first
+const AT_ONCE = 6; // passages fetched at a time
 
 const kept = { a: null, b: null, qrels: null, from: 'index' };
 
@@ -24,12 +24,12 @@ function chooser(label, name, about) {
   const told = h('span', { class: 'soft' }, kept[name] ? kept[name].name : about);
   const field = h('input', { id, type: 'file', onchange: (event) => {
     kept[name] = event.target.files[0] ?? kept[name];
-    told.textContent = ''; // the field itself tells its name
+    told.textContent = ''; // the field shows the file's name
   } });
   return h('div', { class: 'field file' }, h('label', { htmlFor: id }, label), field, told);
 }
 
-/** The form, and what it found. context: {about, state, go, dialog}. */
+/** The elements of the view: a form, and the place of its results. */
 export function runsView({ about, state, go, dialog }) {
   const place = h('div', { class: 'runs-found' });
   const [ofMeasure, ofQrels] = [freshId('measure'), freshId('qrels')];
@@ -140,7 +140,7 @@ function evaluated({ found, names, about, state, go, dialog }) {
     h('div', { class: 'lists' }, topicList('Largest wins of B', wins, state, choose), topicList('Largest losses of B', losses, state, choose)), place];
 }
 
-/** Fill in the passages of hits, a few at a time; a docid that the index lacks is said so. */
+/** Fill in the passages of hits, a few at a time, or in place of one why it cannot be fetched. */
 async function fetchPassages(about, hits, query) {
   const waiting = [...new Set(hits.map((own) => own.docid))];
   const found = new Map();

@@ -25,7 +25,7 @@ function histogram(found, own) {
   svg('text', { class: 'end right', x: WIDE - 8, y: HIGH + 27 }, score(high)));
 }
 
-/** The distribution of monoBERT's scores over the hits that are shown. */
+/** Show the distribution of monoBERT's scores over the best hits and this one. */
 export function scoresView({ about, answer, hit, models, explain, load }) {
   const best = answer.candidates.slice(0, Math.min(MOST, about.limits.rerank_depth)).map((own) => own.docid);
   const docids = best.includes(hit.docid) ? best : [...best.slice(0, -1), hit.docid];

@@ -1,9 +1,9 @@
-// Reranking stages, NAME@K or NAME@K:METHOD, and what they take.
+// Reranking stages, NAME@K or NAME@K:METHOD, and their cost in model inputs.
 
 export const METHODS = ['sum', 'binary', 'min', 'max', 'sample'];
 const SAMPLES = 3;
 
-/** {name, k, method, samples} from 'duobert-demo@5:sample=2'; a malformed part is left for the service to refuse. */
+/** {name, k, method, samples} of a stage such as 'duobert-demo@5:sample=2'; a malformed part is left to the service. */
 export function parseStage(text) {
   const [head, options = ''] = text.split(/:(.*)/s, 2);
   const at = head.lastIndexOf('@');
@@ -24,7 +24,7 @@ export function stageText(stage) {
   return `${stage.name}@${stage.k}${option ? `:${option}` : ''}`;
 }
 
-/** Model inputs of a stage: k, or for duoBERT k(k - 1), or k times the samples. */
+/** The model inputs of a stage: k, or for duoBERT k(k - 1), or k times the samples if fewer. */
 export function inferences(stage, system) {
   const k = Math.max(0, stage.k);
   if (system !== 'duobert') return k;
@@ -32,12 +32,12 @@ export function inferences(stage, system) {
   return k * (stage.method === 'sample' ? Math.min(others, stage.samples ?? SAMPLES) : others);
 }
 
-/** The system of a stage's reranker, undefined for one that the index does not offer. */
+/** The system of a reranker; undefined for one that the service lacks. */
 export function systemOf(about, name) {
   return about.rerankers.find((own) => own.name === name)?.system;
 }
 
-/** Whether a pipeline compares pairs, whose price is told before. */
+/** Whether a pipeline compares pairs: their cost is shown before they are compared. */
 export function comparesPairs(about, pipeline) {
   return pipeline.rerank.some((text) => systemOf(about, parseStage(text).name) === 'duobert');
 }

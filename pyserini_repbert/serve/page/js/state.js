@@ -1,4 +1,4 @@
-// What the page shows, as its address: every state has one, and the page is drawn from it alone.
+// The state of the page, to its address and back.
 
 const SIDES = { a: '', b: 'b.' };
 export const VIEWS = ['search', 'compare', 'runs'];
@@ -19,7 +19,7 @@ function pipelineOf(parameters, prefix) {
   };
 }
 
-/** The state of an address. */
+/** The state in an address's query string. */
 export function stateOf(search) {
   const parameters = new URLSearchParams(search);
   const view = parameters.get('view');
@@ -38,7 +38,7 @@ export function stateOf(search) {
   };
 }
 
-/** What of a pipeline differs from the defaults, as [name, value] pairs. */
+/** A pipeline as [name, value] pairs, without settings that have no effect. */
 export function pipelineParameters(pipeline, prefix = '') {
   const pairs = pipeline.system.map((own) => [`${prefix}system`, own]);
   if (pipeline.system.length > 1) {

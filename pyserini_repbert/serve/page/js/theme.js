@@ -1,11 +1,11 @@
-// Before anything is drawn: the theme that was chosen here earlier. Not a module, so that it does not wait.
+// Sets the theme that was chosen earlier before anything is drawn; a module would run too late.
 'use strict';
 (() => {
   let theme = null;
   try {
     theme = localStorage.getItem('theme');
   } catch {
-    // Storage may be forbidden; the system's theme is taken then.
+    // Storage is forbidden: the system's theme stays.
   }
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
 })();

@@ -1,4 +1,4 @@
-// Why a hit is where it is: one tab a kind of reranker, each loaded when it is chosen.
+// Why a hit is where it is: a tab for each kind of reranker, loaded when it is chosen.
 
 import { address, ask } from './api.js';
 import { freshId, h } from './dom.js';
@@ -16,7 +16,7 @@ const VIEWS = {
   monobert: { title: 'Scores', view: scoresView },
 };
 
-/** Asks the service to explain passages of an answer. */
+/** A function that asks the service to explain passages of an answer. */
 export function explainer(about, query) {
   return (model, docids, more, how) => {
     const parameters = [['query', query], ['model', model], ...docids.map((own) => ['docid', own]), ...more];
@@ -27,7 +27,7 @@ export function explainer(about, query) {
 /**
  * The panel of a hit.
  *
- * chosen: the tab that is open at first; onchoose(name) is called when another is.
+ * chosen: the tab that is open at first; onchoose(name) is called when another is chosen.
  */
 export function whyPanel({ about, answer, hit, chosen, onchoose }) {
   const offered = Object.keys(VIEWS).filter((system) => about.rerankers.some((own) => own.system === system));

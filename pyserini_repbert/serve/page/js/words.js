@@ -1,19 +1,19 @@
-// Numbers and names as people read them.
+// Numbers and names for people to read.
 
 const SIGNIFICANT = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const WHOLE = new Intl.NumberFormat('en');
 
-/** 1,583 */
+/** A whole number with separators: '1,583'. */
 export function whole(number) {
   return WHOLE.format(number);
 }
 
-/** '1 passage', '2 passages' */
+/** A number of things: '1 passage', '2 passages'. */
 export function count(number, noun) {
   return `${whole(number)} ${noun}${number === 1 ? '' : noun.endsWith('s') ? 'es' : 's'}`;
 }
 
-/** '12 ms', '1.4 s', '3 min' */
+/** A duration of so many milliseconds: '12 ms', '1.4 s', '3 min'. */
 export function duration(ms) {
   if (ms < 1) return '<1 ms';
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -21,37 +21,37 @@ export function duration(ms) {
   return `${Math.round(ms / 60_000)} min`;
 }
 
-/** A score with four significant digits, without a needless exponent. */
+/** A score with four significant digits; below 1e-4 with three and an exponent. */
 export function score(value) {
   if (value === null || value === undefined) return '–';
   const size = Math.abs(value);
   return size !== 0 && size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
-/** A measure's value with four digits. */
+/** A measure's value with four decimals. */
 export function measure(value) {
   return value === null || value === undefined ? '–' : value.toFixed(4);
 }
 
-/** '+0.1250', '−0.5000', '±0' */
+/** A difference with its sign: '+0.1250', '−0.5000', '±0'. */
 export function signed(value, digits = 4) {
   if (Math.abs(value) < 10 ** -digits / 2) return '±0';
   return (value > 0 ? '+' : '−') + Math.abs(value).toFixed(digits);
 }
 
-/** '74 %' */
+/** A share of 1 in percent: '74 %'. */
 export function percent(share) {
   return `${Math.round(100 * share)} %`;
 }
 
 const NAMES = { epic: 'EPIC', cedr: 'CEDR', monobert: 'monoBERT', duobert: 'duoBERT' };
 
-/** A reranking system as its paper writes it. */
+/** The name of a reranking system, spelt as in its paper. */
 export function systemName(system) {
   return NAMES[system] ?? system;
 }
 
-/** A pipeline in words: 'dense + bm25, interleave, then monobert-demo@20'. */
+/** A pipeline in words: 'dense + bm25, interleave → monobert-demo@20'. */
 export function pipelineName(pipeline) {
   const systems = pipeline.system.join(' + ') || 'the default system';
   const fused = pipeline.system.length > 1 ? `${systems}, ${pipeline.fusion}` : systems;
