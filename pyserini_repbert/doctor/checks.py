@@ -1,4 +1,4 @@
-"""The checks of the doctor, in the order of their dependence: each yields findings, with the fix where one is due."""
+"""The checks of the doctor: each yields findings, with a fix where one is due, and comes after those it depends on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIBRARY = re.compile(r'\S*/(lib(?:gomp|iomp5|omp)[^/\s]*)$')
 
 
 class Status(StrEnum):
-    """`fail`: a required part does not work; `warn`: something works less well, or only a part of the package does."""
+    """`fail`: a required part does not work; `warn`: something works less well, or an optional part does not work."""
 
     OK = 'ok'
     WARN = 'warn'
@@ -82,7 +82,7 @@ def _pyserini() -> Iterator[Finding]:
 
 
 def _pyserini_import() -> Iterator[Finding]:
-    """Pyserini may be installed and not work: with other versions of its packages, or, 2.x, without its tables."""
+    """Pyserini may be installed but fail: with other versions of its packages or, 2.x, without its tables."""
     from pyserini_repbert.pyserini_bridge.compat import import_pyserini
     from pyserini_repbert.pyserini_bridge.tables import tables_folder
 
@@ -139,7 +139,7 @@ def _faiss() -> Iterator[Finding]:
 
 
 def _openmp() -> Iterator[Finding]:
-    """Run after torch and FAISS were imported: only libraries that are loaded count."""
+    """Runs after `_torch` and `_faiss`, which load the libraries: only loaded ones count."""
     paths = loaded_openmp()
     if paths is None:
         yield Finding('openmp', Status.OK, 'not checked: this system does not list loaded libraries')
@@ -149,14 +149,14 @@ def _openmp() -> Iterator[Finding]:
     if len(families) > 1 or (len(paths) > 1 and families != ['libgomp']):
         fix = 'install torch and faiss from one source (both pip, or both conda); else set KMP_DUPLICATE_LIB_OK=TRUE'
         yield Finding('openmp', Status.WARN, f'{len(paths)} runtimes: {found}', fix)
-    elif len(paths) > 1:  # copies of GNU's runtime live side by side, each with threads of its own
+    elif len(paths) > 1:  # copies of GNU's runtime do not disturb each other: each has its own threads
         yield Finding('openmp', Status.OK, f'{len(paths)} copies of libgomp, which get along: {found}')
     else:
         yield Finding('openmp', Status.OK, found)
 
 
 def loaded_openmp() -> list[Path] | None:
-    """The OpenMP runtimes loaded into this process, by path; None where the system does not tell."""
+    """The paths of the OpenMP runtimes loaded into this process; None where the system does not list them."""
     try:
         lines = Path('/proc/self/maps').read_text(encoding='utf-8', errors='replace').splitlines()
     except OSError:

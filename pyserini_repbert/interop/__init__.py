@@ -1,1 +1,1 @@
-"""Our systems through other projects' own interfaces, one thin file each."""
+"""Our systems behind the interfaces of other projects, a module or package for each project."""

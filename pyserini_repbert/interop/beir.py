@@ -18,7 +18,7 @@ with needs('beir', __name__, 'beir'):
 
 
 class DenseSearch(BaseSearch):  # type: ignore[misc]
-    """For `EvaluateRetrieval(DenseSearch('repbert-demo'), score_function='dot')`.
+    """RepBERT's exact search, for `EvaluateRetrieval(DenseSearch('repbert-demo'), score_function='dot')`.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DenseSearch(BaseSearch):  # type: ignore[misc]
     def search(
         self, corpus: Mapping[str, Mapping[str, str]], queries: Mapping[str, str], top_k: int, *_: Any, **__: Any
     ) -> dict[str, dict[str, float]]:
-        """Scores by qid and docid, the `top_k` best; as BEIR's own searches, a query does not find itself."""
+        """{qid: {docid: score}}, the `top_k` best; as in BEIR's own searches, without the document of the same id."""
         passages = [Passage(key, f'{own.get("title", "")} {own["text"]}'.strip()) for key, own in corpus.items()]
         with TemporaryDirectory() as folder:
             encode_corpus(passages, self.passages, Path(folder) / 'index')
@@ -44,7 +44,7 @@ class DenseSearch(BaseSearch):  # type: ignore[misc]
         return {qid: dict(hits[:top_k]) for qid, hits in found.items()}
 
     def encode(self, *_: Any, **__: Any) -> None:
-        """Refused: an index folder is this package's form of stored vectors."""
+        """Raises InputError: this package stores vectors in index folders, not in BEIR's files."""
         raise InputError('BEIR stores vectors with encode: use the command encode, and search its index folder')
 
     search_from_files = encode

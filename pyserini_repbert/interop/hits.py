@@ -1,4 +1,4 @@
-"""What the wrappers of searchers and of rerankers share: hits with their texts, and texts reranked by place."""
+"""What the wrappers of searchers and rerankers share: hits with their texts, and texts reranked by position."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 
 
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:
-    """What `searcher.search(query, k=k)` finds, each hit with its passage.
+    """The hits of `searcher.search(query, k=k)`, each with its passage.
 
     Parameters
     ----------
     searcher : any of ours or Pyserini's, or a `Pipeline`
-    k : hits
-    texts : gives passage text by docid; default: what the searcher or the pipeline itself stores
+    k : how many hits
+    texts : gives passage text by docid; default: the searcher's or the pipeline's own
 
     Raises
     ------
     InputError
-        for a hit whose text is not to be found
+        for a hit without text
     """
     hits = searcher.search(query, k=k)
     ranking = Ranking(
@@ -31,7 +31,7 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
     )
     lacking = [hit.docid for hit in ranking if hit.text is None]
     source: Any = getattr(searcher, 'texts', None) if texts is None else texts
-    read = getattr(source, 'texts', source)  # a method of a searcher itself; of a pipeline, what was given to it
+    read = getattr(source, 'texts', source)  # a searcher's `texts` is a method, a pipeline's an object that has it
     if lacking and read is not None:
         ranking = ranking.with_texts(dict(zip(lacking, read(lacking), strict=True)))
     for hit in ranking:
@@ -43,16 +43,17 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
 def reranked(
     reranker: Reranker, query: str, texts: Sequence[str], docids: Sequence[str | None], k: int | None = None
 ) -> list[tuple[int, float]]:
-    """(place among `texts`, score), best first, the k best where k is given; equal scores keep their order.
+    """(index in `texts`, score) of each text, best first; equal scores keep their order.
 
     Parameters
     ----------
-    docids : by which a reranker with an index finds its vectors; where one is None, places serve as docids
+    docids : one for each text, by which a reranker with an index finds its vectors; if any is None, none is used
+    k : how many to return; None: all
 
     Raises
     ------
     InputError
-        for a docid that comes twice
+        for a docid given twice, and what `reranker.rerank` raises
     """
     places = [str(place) for place in range(len(texts))]
     names = places if None in docids else [str(docid) for docid in docids]

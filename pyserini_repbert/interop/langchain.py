@@ -1,4 +1,4 @@
-"""Our searchers as LangChain's retriever, our rerankers as its document compressor.
+"""Our searchers as retrievers of LangChain, our rerankers as its document compressors.
 
 Tested with langchain-core 1.7.2.
 """
@@ -28,12 +28,12 @@ class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
 
     Parameters
     ----------
-    searcher, k, texts : what gives hits and their passages, see `interop.hits.hits_with_text`
+    searcher, k, texts : as in `interop.hits.hits_with_text`
 
     Raises
     ------
     InputError
-        by `invoke`, for a hit whose text is not to be found
+        by `invoke`, for a hit without text
     """
 
     searcher: Any
@@ -55,7 +55,7 @@ class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
     Parameters
     ----------
     reranker : monoBERT, duoBERT, EPIC or CEDR
-    k : how many documents are left; default: all
+    k : how many documents to return; default: all
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -68,12 +68,12 @@ class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
     ) -> list[Document]:
         """New documents, best first; those given are not changed.
 
-        A document's docid is in its metadata, or else its id.
+        A document's docid is `docid` of its metadata, or else its id.
 
         Raises
         ------
         InputError
-            for a docid that comes twice
+            for a docid given twice, and what `reranker.rerank` raises
         """
         texts = [document.page_content for document in documents]
         docids = [document.metadata.get(DOCID, document.id) for document in documents]

@@ -1,4 +1,4 @@
-"""Our searchers as LlamaIndex's retriever, our rerankers as its node postprocessor.
+"""Our searchers as retrievers of LlamaIndex, our rerankers as its node postprocessors.
 
 A node's id is its docid. Tested with llama-index-core 0.14.25.
 """
@@ -25,13 +25,13 @@ class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
 
     Parameters
     ----------
-    searcher, k, texts : what gives hits and their passages, see `interop.hits.hits_with_text`
+    searcher, k, texts : as in `interop.hits.hits_with_text`
     settings : of the base class
 
     Raises
     ------
     InputError
-        by `retrieve`, for a hit whose text is not to be found
+        by `retrieve`, for a hit without text
     """
 
     def __init__(self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any) -> None:
@@ -52,12 +52,12 @@ class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
     Parameters
     ----------
     reranker : monoBERT, duoBERT, EPIC or CEDR
-    k : how many nodes are left; default: all
+    k : how many nodes to return; default: all
 
     Raises
     ------
     InputError
-        by `postprocess_nodes`, where no query is given, or a node comes twice
+        by `postprocess_nodes`, without a query, for a node given twice, and what `reranker.rerank` raises
     """
 
     reranker: Reranker = Field(exclude=True)
@@ -65,7 +65,7 @@ class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
 
     @classmethod
     def class_name(cls) -> str:
-        """The name that LlamaIndex shows."""
+        """The name under which LlamaIndex serialises it."""
         return 'RerankerPostprocessor'
 
     def _postprocess_nodes(

@@ -1,8 +1,8 @@
 """Our systems as models that `mteb.evaluate` takes. Tested with mteb 2.26.24.
 
-A search model indexes a task's corpus into a temporary folder, and searches that; on a task with candidates (a
-reranking task) it ranks those alone. Texts are as mteb joins them: a title leads its passage. Results are kept by mteb
-under a model's name and revision: the revision is a digest of everything that decides the scores.
+A search model indexes a task's corpus in a temporary folder and searches that; on a task with candidates (a reranking
+task) it ranks only those. Texts are as mteb joins them: title, then passage. mteb keeps results under a model's name
+and revision: the revision is a digest of everything that decides the scores.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta
 
 
 def _column(loader: Any, name: str) -> list[str]:
-    """A column of a data loader's batches; [] where they lack it."""
+    """A column of a data loader's batches; empty if they lack it."""
     return [value for batch in loader for value in batch.get(name, ())]
 
 
@@ -76,8 +76,8 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
     Parameters
     ----------
     model_name : catalog name or checkpoint folder
-    revision : not used, since checkpoints are known by their checksums
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    revision : ignored: a checkpoint is identified by the checksum of its weights
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'; None: 'cpu'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     """
 
@@ -106,7 +106,7 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
         )
 
     def encode(self, inputs: Any, *, prompt_type: PromptType | None = None, **_: Any) -> NDArray[np.float32]:
-        """Vectors of all texts of a data loader, float32 (n, d), in their order."""
+        """The vectors of a data loader's texts, float32 (n, d), in their order."""
         encoder = self.queries if prompt_type == PromptType.query else self.passages
         return encoder.embed(_column(inputs, 'text'))
 
@@ -123,7 +123,7 @@ class _Search(ABC):
         """Index a corpus into a new folder, and open it."""
 
     def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
-        """Index a task's corpus in place of the one before. Raises InputError for a docid with white space."""
+        """Index a task's corpus, which replaces an earlier one. Raises InputError for a docid with white space."""
         texts = _texts(corpus, task_metadata, PromptType.document, num_proc)
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
@@ -140,7 +140,7 @@ class _Search(ABC):
         num_proc: int | None = None,
         **_: Any,
     ) -> dict[str, dict[str, float]]:
-        """{qid: {docid: score}}, best first, at most `top_k`; of `top_ranked[qid]` only, where that is given."""
+        """{qid: {docid: score}}, best first, at most `top_k`, and only docids of `top_ranked[qid]` if that is given."""
         qids, texts = list(queries['id']), _texts(queries, task_metadata, PromptType.query, num_proc)
         if top_ranked is None:
             run = run_of(self._searcher, texts, qids, top_k)
@@ -150,7 +150,7 @@ class _Search(ABC):
         return {qid: dict(zip(ranking.docids, ranking.scores, strict=True)) for qid, ranking in run.items()}
 
     def _among(self, query: str, docids: Collection[str]) -> Ranking:
-        """The ranking of these passages."""
+        """The ranking of the passages with these docids."""
         return _only(run_of(self._searcher, [query], [query], self._size)[query], docids)
 
 
@@ -161,7 +161,7 @@ def _only(ranking: Ranking, docids: Collection[str]) -> Ranking:
 
 
 class DenseSearch(_Search):
-    """mteb's `SearchProtocol`: RepBERT's exact search. Parameters are those of `RepBertEncoder`."""
+    """mteb's `SearchProtocol`: RepBERT's exact search. The parameters are as of `RepBertEncoder`."""
 
     def __init__(
         self, model_name: str | Path, device: str = 'cpu', precision: Precision | str = Precision.FLOAT32
@@ -170,20 +170,20 @@ class DenseSearch(_Search):
         super().__init__(self.encoder.queries.name, self.encoder.settings)
 
     def searcher(self, corpus: Corpus, folder: Path) -> RepBertSearcher:
-        """A searcher of a dense bundle."""
+        """Encode a corpus into a dense bundle, and open it."""
         encode_corpus(corpus, self.encoder.passages, folder)
         return RepBertSearcher(folder, self.encoder.queries, self.encoder.device, verify=False)
 
 
 class SparseSearch(_Search):
-    """mteb's `SearchProtocol`: Lucene's BM25, query likelihood, RM3 or SDM, by the settings; default: BM25."""
+    """mteb's `SearchProtocol`: Lucene's BM25, query likelihood, RM3 or SDM, as the settings say; default: BM25."""
 
     def __init__(self, settings: SparseSettings | None = None) -> None:
         self.sparse_settings = settings or SparseSettings()
         super().__init__(self.sparse_settings.model, asdict(self.sparse_settings))
 
     def searcher(self, corpus: Corpus, folder: Path) -> LuceneSparseSearcher:
-        """A searcher of a Lucene index."""
+        """Build a Lucene index of a corpus, and open it."""
         build_lucene_index(corpus, folder)
         return LuceneSparseSearcher(folder, self.sparse_settings)
 
@@ -193,7 +193,7 @@ class HybridSearch(_Search):
 
     Parameters
     ----------
-    dense, sparse : what is fused
+    dense, sparse : the searches to fuse, in this order
     method, settings : as of `search.HybridSearcher`
     """
 
@@ -207,7 +207,7 @@ class HybridSearch(_Search):
         )
 
     def searcher(self, corpus: Corpus, folder: Path) -> HybridSearcher:
-        """A searcher of both indexes."""
+        """Build both indexes of a corpus, and open them."""
         dense = self.dense.searcher(corpus, folder / 'dense')
         return HybridSearcher(dense, self.sparse.searcher(corpus, folder / 'sparse'), **self.fusion)
 
@@ -226,9 +226,9 @@ class RerankerCrossEncoder:
         self.mteb_model_meta = _meta(str(identity.get('name', identity['reranker'])), identity)
 
     def predict(self, inputs1: Any, inputs2: Any, **_: Any) -> NDArray[np.floating]:
-        """Scores (n,) of pairs of a query (of `inputs1`) and a passage; a query's pairs follow one another.
+        """Scores of pairs of a query (`inputs1`) and a passage (`inputs2`), float (n,).
 
-        duoBERT compares the passages of a query with each other.
+        The pairs of a query have to be adjacent: duoBERT compares their passages with each other.
         """
         texts, passages = _column(inputs1, 'text'), _column(inputs2, 'text')
         qids, docids = _column(inputs1, 'id') or texts, _column(inputs2, 'id') or [*map(str, range(len(passages)))]

@@ -1,1 +1,1 @@
-"""This package inside Pyserini: its encoders and indexes in Pyserini's tables, and behind Pyserini's server."""
+"""This package inside Pyserini: encoders and indexes in Pyserini's tables, and searchers for Pyserini's server."""

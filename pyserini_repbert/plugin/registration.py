@@ -26,7 +26,7 @@ FAISS_FILES = ('index', 'docid')  # Pyserini's FAISS layout
 def register() -> None:
     """Make RepBERT's encoders and installed indexes known to Pyserini; further calls change nothing.
 
-    Pyserini takes the first keyword that is part of the encoder's name, so that ours goes to the front: a folder
+    Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front: a folder
     'ance/repbert' is RepBERT's.
 
     Raises
@@ -39,11 +39,11 @@ def register() -> None:
 
 
 def claim(encoder: str) -> None:
-    """Let Pyserini choose by what `encoder` is, not by how it is called; call it after `register`.
+    """Make Pyserini choose a class by what `encoder` is, not by its name; call this after `register`.
 
-    A folder whose config.json names the system 'repbert', or an encoder of our catalog, gets RepBERT's classes although
-    its name may not contain the keyword; any other checkpoint folder keeps the class that Pyserini has for it although
-    its path may contain it.
+    A folder whose config.json names the system 'repbert', or an encoder of our catalog, gets RepBERT's classes even if
+    its name lacks the keyword. For any other folder the keyword is taken out of Pyserini's tables, so that it gets
+    Pyserini's class even if its path has the keyword.
     """
     if is_ours(encoder):
         _put_first(encoder.lower())
@@ -53,7 +53,7 @@ def claim(encoder: str) -> None:
 
 
 def is_ours(encoder: str) -> bool:
-    """Whether an encoder name means RepBERT: a folder by its config.json, else a catalog name or the keyword."""
+    """Whether an encoder name means RepBERT: a folder by its config.json, else by the catalog or the keyword."""
     if Path(encoder).is_dir():
         return system_of(encoder) == KEYWORD
     return catalog.find('encoders', encoder) is not None or KEYWORD in encoder.lower()
@@ -81,20 +81,20 @@ def _put_first(keyword: str) -> None:
 
 
 def indexes_folder() -> Path:
-    """Where Pyserini unpacks prebuilt indexes."""
+    """The folder where Pyserini unpacks prebuilt indexes."""
     return Path(import_pyserini('pyserini.util').get_cache_home()) / 'indexes'
 
 
 def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
-    """Give an exported index a name in Pyserini: `FaissSearcher.from_prebuilt_index(name, encoder)` finds it.
+    """Give an exported index a name in Pyserini, for `FaissSearcher.from_prebuilt_index(name, encoder)`.
 
-    The files are linked into Pyserini's index cache (copied where links cannot be made).
+    The files are linked into Pyserini's index cache, or copied where they cannot be linked.
 
     Parameters
     ----------
     folder : an index in Pyserini's FAISS layout (`index` and `docid`)
     name : the new name ('demo.repbert')
-    texts : the prebuilt Lucene index that holds the passages, if there is one
+    texts : name of the prebuilt Lucene index that holds the passages, if there is one
 
     Returns
     -------
@@ -107,6 +107,8 @@ def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
         when `folder` is not such an index, or `name` cannot be a file name
     MismatchError
         when Pyserini has another index of that name
+    MissingDependencyError, JavaError
+        when Pyserini cannot be imported
     """
     source = Path(folder)
     missing = [file for file in FAISS_FILES if not (source / file).is_file()]
@@ -132,9 +134,9 @@ def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
 
 
 def _register_indexes() -> None:
-    """Add the indexes that `install_index` put into Pyserini's cache to its table; Pyserini's own names win.
+    """Add the indexes that `install_index` put into Pyserini's cache to Pyserini's table, whose own names win.
 
-    What cannot be added is said and passed over: Pyserini works without it.
+    An index that cannot be added is skipped with a warning: Pyserini works without it.
     """
     for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
         try:
@@ -154,11 +156,11 @@ def _register_indexes() -> None:
 
 
 def _entry(marker: Path, name: str, md5: str, values: dict[str, Any]) -> dict[str, Any]:
-    """An installed index as Pyserini's table of FAISS indexes describes one."""
+    """The entry of an installed index for Pyserini's table of FAISS indexes."""
     return {
         'description': f'{name}, exported by pyserini_repbert',
         'filename': f'{name}.tar.gz',
-        'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # Pyserini 1.6 takes the folder's name from it
+        'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # Pyserini 1.6 derives the folder's name from it
         'md5': md5,
         'documents': values.get('documents'),
         'downloaded': True,

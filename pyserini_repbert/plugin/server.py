@@ -1,4 +1,4 @@
-"""RepBERT behind Pyserini 2.x's server: dense indexes are searched with our encoder where a setting names it."""
+"""RepBERT behind the server of Pyserini 2.x: dense indexes whose settings name our encoder are searched with it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LUCENE = ('lucene_hnsw', 'lucene_flat')
 
 
 def register_with_server() -> None:
-    """Let the server open dense indexes with RepBERT; further calls change nothing, and so does any with Pyserini 1.6.
+    """Let the server open dense indexes with RepBERT. Further calls change nothing, nor does any with Pyserini 1.6.
 
-    The server hands the name of an encoder to the searcher, which looks into no table of Pyserini's; FaissSearcher gets
-    the encoder instead. Anserini encodes with its own models only, so that a Lucene folder gets a searcher of ours.
-    1.6's server opens nothing but prebuilt indexes, with encoders of its own.
+    The server gives a searcher the name of an encoder, which is not looked up in Pyserini's tables: FaissSearcher gets
+    the encoder itself instead. Anserini encodes with its own models only: a Lucene folder gets our searcher. The server
+    of 1.6 opens only prebuilt indexes, with its own encoders.
     """
     factories = server_factories()
     if factories is None:
@@ -35,7 +35,7 @@ def register_with_server() -> None:
 
 
 class _WithRepBert:
-    """The arguments of a searcher for an index of the server, with RepBERT's encoder for its name."""
+    """Gives the arguments of a searcher for an index of the server, RepBERT's encoder in place of its name."""
 
     def __init__(self, arguments_of: Callable[[Any], dict[str, Any]], kind: str) -> None:
         self.arguments_of, self.kind = arguments_of, kind
@@ -52,7 +52,7 @@ class _WithRepBert:
 
 
 class _Opener:
-    """Opens a Lucene folder: with an encoder of ours by our searcher, else by Pyserini's."""
+    """Opens a Lucene folder: with our searcher if the encoder is ours, else with Pyserini's."""
 
     def __init__(self, theirs: Callable[..., Any], kind: str) -> None:
         self.theirs, self.kind = theirs, kind
@@ -64,7 +64,7 @@ class _Opener:
 
 
 class _VectorSearcher:
-    """What the server asks of a searcher."""
+    """The methods that the server calls of a searcher, over a Lucene index's vectors."""
 
     def __init__(self, folder: str, encoder: RepBertQueryEncoder, ef: int | None) -> None:
         from pyserini_repbert.pyserini_bridge.vector_search import LuceneVectors
@@ -79,10 +79,10 @@ class _VectorSearcher:
 
 
 def _make_known(index: Any, kind: str) -> None:
-    """Put a folder of the server's settings into the table of such indexes.
+    """Put an index of the server's settings into Pyserini's table of prebuilt indexes of its kind.
 
-    Unless it is started with --no-prebuilt-indexes, the server of 2.4 asks that table for the passages of every dense
-    index, its own folders included, which fails with a KeyError.
+    Unless started with --no-prebuilt-indexes, the server of 2.4 looks there for the passages of every dense index, and
+    fails with a KeyError for a folder of its settings.
     """
     entry = {'filename': index.name, 'urls': [Path(index.path).as_uri()], 'md5': '', 'texts': index.base_index}
     add_index(server_table(kind), index.name, entry)

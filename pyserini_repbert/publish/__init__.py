@@ -1,1 +1,1 @@
-"""Checkpoints as repositories of the Hugging Face hub: plain weights, a card, and folders that other packages open."""
+"""Checkpoints as repositories for the Hugging Face hub: plain weights, a card, and files that other packages open."""

@@ -1,4 +1,4 @@
-"""The card of a hub repository: licence, tags, and results in the form that the hub shows (`model-index`)."""
+"""The card of a hub repository: licence, tags, and results as the hub shows them (`model-index`)."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ scores = model.similarity(model.encode_query(['a question']), model.encode_docum
 
 @dataclass(frozen=True)
 class Card:
-    """What a card says beyond the checkpoint itself.
+    """What a card says that the checkpoint itself does not.
 
     Attributes
     ----------
     name : of the model
-    licence : in the hub's spelling; None: what the checkpoint's own card says
-    results : measure -> value, by data set
+    licence : in the hub's spelling; None: as in the checkpoint's own card
+    results : data set -> measure -> value
     """
 
     name: str
@@ -57,7 +57,11 @@ class Card:
     results: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def text(self, checkpoint: Checkpoint, system: str) -> str:
-        """The card's Markdown. Raises InputError where nobody names a licence."""
+        """The card's Markdown.
+
+        Raises InputError if neither this nor the checkpoint's own card names a licence, or if the latter's head is not
+        YAML.
+        """
         from huggingface_hub import EvalResult, ModelCardData
 
         head, body = _existing(checkpoint.folder / 'README.md')
@@ -85,7 +89,10 @@ class Card:
 
 
 def read_results(path: StrPath) -> dict[str, float]:
-    """measure -> value from what `evaluate --json` printed for one run. Raises InputError for anything else."""
+    """Read measure -> value from the output of `evaluate --json` for one run.
+
+    Raises InputError for another content, OSError for a file that cannot be read.
+    """
     try:
         runs = json.loads(Path(path).read_text(encoding='utf-8'))['runs']
         measures = {str(name): float(value) for name, value in runs[0]['measures'].items()}
@@ -98,7 +105,7 @@ def read_results(path: StrPath) -> dict[str, float]:
 
 
 def _existing(path: Path) -> tuple[dict[str, Any], str]:
-    """The head and the body of a card that is there."""
+    """The head and the body of an existing card; both are empty if there is none."""
     if not path.is_file():
         return {}, ''
     text = path.read_text(encoding='utf-8')
@@ -113,7 +120,7 @@ def _existing(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _on_the_hub(base: object) -> str | None:
-    """A base's name where it can be a repository's: no catalog name, no path."""
+    """A base's name if it has the form OWNER/NAME of a hub repository; else None."""
     known = isinstance(base, str) and re.fullmatch(r'[\w.-]+/[\w.-]+', base)
     return base if known else None  # type: ignore[return-value]
 

@@ -1,4 +1,4 @@
-"""A checkpoint to the files of a hub repository, which plain transformers opens too."""
+"""A checkpoint as the files of a hub repository, which transformers opens by itself."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _LABELS = {1: ['relevant'], 2: ['not relevant', 'relevant']}
 
 
 def prepare(checkpoint: Checkpoint, output: StrPath, card: Card) -> list[str]:
-    """Write a checkpoint, an adapter merged into its base, as a repository; the names of its files.
+    """Write a checkpoint as a repository, an adapter merged into its base. Returns the names of the files, sorted.
 
-    RepBERT's repository is also a model of sentence-transformers.
+    Weights are float32. RepBERT's repository is also a model of sentence-transformers.
 
     Raises
     ------
     InputError
-        where `output` exists, or the checkpoint is none of this package's systems
+        where `output` exists, the checkpoint is of no system of this package, or no licence is known
     """
     target = Path(output)
     if target.exists():
@@ -59,7 +59,7 @@ def prepare(checkpoint: Checkpoint, output: StrPath, card: Card) -> list[str]:
 
 
 def push(folder: StrPath, repository: str, private: bool = False) -> str:
-    """Upload a prepared folder with the user's own token; the repository's address.
+    """Upload a prepared folder with the user's own token. Returns the repository's address.
 
     Raises MissingResourceError offline, without a token, or where the hub refuses.
     """
@@ -91,7 +91,7 @@ def _config(checkpoint: Checkpoint, system: str, labels: int) -> dict[str, Any]:
 
 
 def _complete_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
-    """tokenizer.json and its class, without which other packages guess."""
+    """Add tokenizer.json and the tokenizer's class, which other packages would have to guess."""
     if not (folder / 'tokenizer.json').is_file():
         checkpoint.tokenizer().backend.save(str(folder / 'tokenizer.json'))
     path = folder / 'tokenizer_config.json'

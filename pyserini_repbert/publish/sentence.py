@@ -1,8 +1,8 @@
 """RepBERT as a model of sentence-transformers, without remote code.
 
-Queries and passages differ in their token type (RepBERT footnote 2) and their length. Its Router sends them to one
-Transformer each; both have the same weights, and tokenizers that give them their types. `encode_query` and
-`encode_document` then give RepBERT's vectors; tested with its release 6.2.
+Queries and passages differ in their token type (RepBERT footnote 2) and their length. A Router of
+sentence-transformers sends each to a Transformer of its own; both have the same weights, and tokenizers that set the
+type. `encode_query` and `encode_document` then give RepBERT's vectors. Tested with sentence-transformers 6.2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROUTES = {
 
 
 def write_sentence_transformers(folder: Path) -> None:
-    """Add what sentence-transformers reads to a folder with config.json, weights and tokenizer of a RepBERT."""
+    """Add the files that sentence-transformers reads to a folder with RepBERT's config.json, weights and tokenizer."""
     config = json.loads((folder / 'config.json').read_text(encoding='utf-8'))
     for name, token_type, key, usual in _ROUTES.values():
         route = folder / name

@@ -1,7 +1,7 @@
-"""PyTerrier transformers for retrieval, fusion and reranking, and indexers; tested with python-terrier 1.0.
+"""PyTerrier transformers for retrieval, fusion and reranking, and indexers.
 
-That release is pyterrier 1.1.2, here with pandas 3.1.1 on Python 3.11. Scores are those of the searchers and rerankers
-that these classes wrap.
+Tested with python-terrier 1.0 (pyterrier 1.1.2) and pandas 3.1.1 on Python 3.11. Scores are those of the searchers and
+rerankers that these classes wrap.
 """
 
 from typing import TYPE_CHECKING

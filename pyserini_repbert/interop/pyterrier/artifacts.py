@@ -1,6 +1,6 @@
 """Index folders as PyTerrier's artifacts: `pt.Artifact.load(folder)` opens them, `to_hf` and `to_zenodo` share them.
 
-They are found by the entry points of this package; nothing is added to the folders.
+PyTerrier finds these classes by this package's entry points; nothing is added to the folders.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class DenseArtifact(pt.Artifact):  # type: ignore[misc]
     ARTIFACT_PACKAGE_HINT = PACKAGE
 
     def retriever(self, encoder: str | Path | None = None, num_results: int = HITS, **settings: Any) -> Any:
-        """A `RepBertRetriever` of it; the encoder is the one that it was built with, if none is given."""
+        """A `RepBertRetriever` of the bundle; default encoder: the one that it was built with."""
         return RepBertRetriever(self.path, encoder, num_results, **settings)
 
     def text(self) -> Any:
-        """The transformer that adds its passages."""
+        """A `PassageText` of the bundle. Raises InputError by `transform` if it stores no text."""
         return PassageText(self.path)
 
 
@@ -45,12 +45,12 @@ class EpicArtifact(pt.Artifact):  # type: ignore[misc]
     ARTIFACT_PACKAGE_HINT = PACKAGE
 
     def reranker(self, model: str | Path, **settings: Any) -> Any:
-        """An `Epic` that reads the passages' vectors here."""
+        """An `Epic` that reads the passages' vectors from the bundle."""
         return Epic(model, self.path, **settings)
 
 
 def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
-    """PyTerrier's metadata of a folder that is one of our bundles, by its manifest; None for any other."""
+    """PyTerrier's metadata of a dense or an EPIC bundle, which its manifest tells; None for any other folder."""
     if MANIFEST not in listing or not any(name.startswith('shard-') for name in listing):
         return None
     kind = EPIC if manifest_kind(path) == EpicBundle.settings_kind.kind else DENSE

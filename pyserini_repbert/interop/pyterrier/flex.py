@@ -36,7 +36,7 @@ def export_flex(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int
     Raises
     ------
     InputError
-        where `output` exists, or the bundle holds one passage, whose docno npids cannot write
+        where `output` exists, or the bundle holds fewer than two passages, whose docnos npids cannot write
     MissingDependencyError
         where npids, which writes docnos, is not installed
     """
@@ -44,7 +44,7 @@ def export_flex(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int
     target = Path(output)
     if target.exists():
         raise InputError(f'output {target} exists: remove it, or give another folder')
-    if len(bundle) < 2:  # its block of what docnos do not share would have items of no length
+    if len(bundle) < 2:  # npids stores what docnos do not share, and fails if that is empty
         raise InputError(f'index {bundle.folder} holds one passage: a FLEX index takes two at least')
     with atomic_folder(target) as folder:
         with open(folder / VECTORS, 'wb') as stream, Lookup.builder(folder / DOCNOS) as docnos:
@@ -71,12 +71,14 @@ def import_flex(
     dtype: str = 'float32',
     on_progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Write a FLEX index as a dense bundle, which holds its vectors and docnos as they are, and no texts.
+    """Write a FLEX index as a dense bundle with the same vectors and docnos, without texts.
 
     Parameters
     ----------
-    encoder : the one that made the vectors, by catalog name or folder: a FLEX index does not name it; queries are
-        encoded with it
+    folder : the FLEX index
+    output : the index folder to write
+    encoder : the encoder that made the vectors, and encodes queries: catalog name or folder; a FLEX index does not
+        name it
     dtype : 'float32' or 'float16', of the stored vectors
     on_progress : called with the number of vectors written since the last call
 
@@ -86,6 +88,8 @@ def import_flex(
         where `output` holds something, or `folder` is no FLEX index
     MismatchError
         where the encoder's vectors have another length
+    DamagedFileError
+        where the FLEX index has another number of docnos than of vectors
     MissingDependencyError
         where npids, which reads docnos, is not installed
     """
@@ -115,7 +119,7 @@ def import_flex(
 
 
 def _described(folder: Path) -> tuple[int, int]:
-    """How many vectors of what length a FLEX index has. Raises InputError for any other folder."""
+    """(number of vectors, their length) of a FLEX index. Raises InputError for any other folder."""
     try:
         meta = json.loads((folder / META).read_text(encoding='utf-8'))
         kind, count, size = (meta['type'], meta['format']), int(meta['doc_count']), int(meta['vec_size'])

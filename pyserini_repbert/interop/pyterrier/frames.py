@@ -1,4 +1,4 @@
-"""PyTerrier's frames made of rankings, and rankings of frames; the one place that imports PyTerrier."""
+"""PyTerrier's data frames from rankings, and rankings from frames; the one module that imports PyTerrier."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     'ranked_rows',
 ]
 
-_OF_HITS = ['docno', 'docid', 'score', 'rank']  # of an earlier retrieval: a query that comes again loses them
+_OF_HITS = ['docno', 'docid', 'score', 'rank']  # columns of an earlier retrieval, which a new one replaces
 
 
 class Candidates(NamedTuple):
@@ -35,8 +35,8 @@ class Candidates(NamedTuple):
 
     Attributes
     ----------
-    rows : of each candidate in the frame, counted from 0
-    ranking : in the order of the stage before; texts are None where the frame has none
+    rows : each candidate's row in the frame, from 0
+    ranking : in the order of the stage before; a text is None where the frame has none
     """
 
     query: str
@@ -56,7 +56,7 @@ def candidates_of(inp: Any) -> list[Candidates]:
 
 
 def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """(key, rows) of each group of a result frame, rows by rank where the frame has ranks; their index is the place.
+    """(key, rows) of each group of a result frame; rows are sorted by 'rank' if there is one, indexed by row number.
 
     Raises what `check_queries` raises.
     """
@@ -77,7 +77,7 @@ def check_queries(inp: Any, columns: Sequence[str]) -> None:
 
 
 def hits_frame(inp: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
-    """A result frame from a query frame and the ranking of each of its rows; `columns` has a value for each hit."""
+    """A result frame from a query frame and a ranking for each of its rows; `columns` have a value for each hit."""
     places = np.repeat(np.arange(len(inp)), np.array([len(ranking) for ranking in rankings], dtype=np.int64))
     out = inp.drop(columns=[*_OF_HITS, *columns], errors='ignore').iloc[places].reset_index(drop=True)
     out['docno'] = pd.Series([docid for ranking in rankings for docid in ranking.docids], dtype=str)
@@ -85,16 +85,17 @@ def hits_frame(inp: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]
 
 
 def ranked_frame(inp: Any, rows: Sequence[int], rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
-    """These rows of a frame, in this order, which is that of the rankings, with their scores and new `columns`."""
+    """The given rows of a frame, which are in the order of the rankings, with their scores and new `columns`."""
     out = inp.iloc[list(rows)].drop(columns=['score', 'rank', *columns], errors='ignore').reset_index(drop=True)
     return _scored(out, rankings, columns)
 
 
 def rank_columns(names: Sequence[str], inputs: Sequence[Sequence[Ranking]], fused: Sequence[Ranking]) -> dict[str, Any]:
-    """Where fused hits come from: for each input a column 'rank_NAME', Int64, in PyTerrier's ranks, from 0.
+    """The ranks of fused hits in each input: columns 'rank_NAME', Int64, from 0 as PyTerrier counts, NA where absent.
 
     Parameters
     ----------
+    names : of the inputs
     inputs : for each query its ranking in each input
     fused : for each query its fused ranking
     """

@@ -1,4 +1,4 @@
-"""Indexers: documents in PyTerrier's form to a dense or an EPIC bundle."""
+"""Indexers: documents as PyTerrier has them to a dense or an EPIC bundle."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Indexer(pt.Indexer, ABC):  # type: ignore[misc]
     fields : of a document that are its text, joined by a space
     precision : of the model: 'float32', 'bfloat16', 'float16', or 'auto'
     on_error : 'refuse' raises InputError at the first document that cannot be used, 'skip' warns
-    store_text : keep the passages, for `PassageText`
-    settings : of the encoding, see the function that does it
+    store_text : store the passages, for `PassageText`
+    settings : of the encoding function that the subclass names
 
     Raises
     ------
     InputError
-        for a document without 'docno' or a field, without text, or with a docno that was used before
+        by `index`, for a document without 'docno', a field or text, or with a docno that was used before
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Indexer(pt.Indexer, ABC):  # type: ignore[misc]
         return [['docno', *self.fields]]
 
     def index(self, iter: Documents, **_: object) -> Path:
-        """Index the documents; the index folder, for a retriever or a reranker."""
+        """Index the documents. Returns the index folder, for a retriever or a reranker."""
         self._encode(_Documents(iter, self.fields, self.on_error))
         return self.output
 

@@ -1,4 +1,4 @@
-"""Interleave fusion of whatever PyTerrier can run."""
+"""Interleave fusion of any PyTerrier transformers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 class Interleave(pt.Transformer):  # type: ignore[misc]
     """Alternates between the rankings of several systems (RepBERT eq. 6); the first one leads.
 
-    Scores are 1, 1/2, 1/3, …; columns that all systems give stay, as the first system that has the hit gives them; the
-    column 'rank_NAME' has a hit's rank in a system, from 0, missing where the system lacks the hit.
+    Scores are 1, 1/2, 1/3, …; columns that all systems give stay, with the values of the first system that has the hit.
+    The column 'rank_NAME' has a hit's rank in a system, from 0, missing where the system lacks the hit.
 
     Parameters
     ----------
-    systems : transformers that give result frames, two or more as a rule
+    systems : transformers that give result frames
     names : of the systems; default: those of this package's retrievers, else their numbers from 1
     num_results : hits of a query
 
@@ -41,7 +41,7 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
             )
 
     def transform(self, inp: Any) -> Any:
-        """The fused hits of each query. InputValidationError for a frame that a system refuses."""
+        """The fused hits of each query. Raises InputValidationError for a frame that a system refuses or returns."""
         frames = [system.transform(inp) for system in self.systems]
         for frame in frames:
             pt.validate.result_frame(frame, extra_columns=['rank'], context=self)
@@ -55,7 +55,7 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
         return ranked_frame(pool, rows, rankings, rank_columns(self.names, inputs, rankings))
 
     def fuse_rank_cutoff(self, k: int) -> Any:
-        """The same with k hits: PyTerrier's compiler asks for it. The systems still give all theirs, for the ranks."""
+        """This transformer with at most k hits, for PyTerrier's compiler; the systems still give all theirs."""
         if k >= self.num_results:
             return self
         return Interleave(*self.systems, names=self.names, num_results=k)
@@ -66,7 +66,7 @@ def _run(frame: Any) -> Run:
 
 
 def _common(frames: Sequence[Any], replaced: Sequence[str]) -> Any:
-    """Each (qid, docno) once, as the first frame that has it; the columns that all have."""
+    """Each (qid, docno) once, from the first frame that has it, with the columns that all frames have."""
     first = frames[0]
     columns = [name for name in first.columns if all(name in frame for frame in frames) and name not in replaced]
     filled = [frame[columns] for frame in frames if len(frame)] or [first[columns]]

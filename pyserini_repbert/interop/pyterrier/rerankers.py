@@ -27,8 +27,13 @@ PAIRS = 'duobert_p'
 class RerankTransformer(pt.Transformer):  # type: ignore[misc]
     """Base of the rerankers: a result frame in, the same rows with new scores out, best first.
 
-    Equal scores keep the order of the stage before: by 'rank', or of the rows where there are no ranks. Queries share
-    batches of the model. Other columns stay.
+    Equal scores keep the order of the stage before: by 'rank', or else of the rows. Queries share the model's batches.
+    Other columns stay.
+
+    Attributes
+    ----------
+    reads_text : whether the frame needs the column 'text'
+    added : columns that the transformer adds
     """
 
     reranker: Reranker
@@ -36,7 +41,11 @@ class RerankTransformer(pt.Transformer):  # type: ignore[misc]
     added: tuple[str, ...] = ()
 
     def transform(self, inp: Any) -> Any:
-        """The frame reranked. InputValidationError without a column that is needed, InputError without a text."""
+        """The frame reranked.
+
+        Raises InputValidationError for a frame without a needed column, InputError for a candidate without text, and
+        what the reranker raises.
+        """
         needed = ['query', 'text'] if self.reads_text else ['query']
         pt.validate.result_frame(inp, extra_columns=needed)
         asked = candidates_of(inp)
@@ -59,12 +68,12 @@ class RerankTransformer(pt.Transformer):  # type: ignore[misc]
 
 
 class TextRerankTransformer(RerankTransformer):
-    """Base of those whose reranker, of the type `kind`, takes a model, a device and settings, and needs 'text'.
+    """Base of the rerankers that always need 'text'; subclasses name the class of their reranker as `kind`.
 
     Parameters
     ----------
-    model : catalog name, checkpoint folder, or a reranker of that type
-    device, settings : as of that type, whose errors are raised
+    model : catalog name, checkpoint folder, or an open reranker of that class
+    device, settings : as of that class, whose errors are raised
     """
 
     kind: ClassVar[Callable[..., Reranker]]
@@ -85,11 +94,11 @@ class DuoBert(RerankTransformer):
 
     Parameters
     ----------
-    model : catalog name, checkpoint folder, or a DuoBertReranker
-    method : 'sum', 'binary', 'min', 'max', or 'sample' with `samples`; a DuoBertReranker has its own
+    model : catalog name, checkpoint folder, or a DuoBertReranker, which keeps its own method and settings
+    method : 'sum', 'binary', 'min', 'max', or 'sample' with `samples`
     device, settings : as of `DuoBertReranker`, whose errors are raised
-    matrix : add the column 'duobert_p': for each hit float64 (n,), p_ij against the query's hits in order of 'rank',
-        NaN for itself and for pairs that were not compared; stacked, a query's rows are the matrix
+    matrix : add the column 'duobert_p': for each hit i float64 (n,), the p_ij against the query's hits j by 'rank', NaN
+        for itself and for pairs that were not compared; stacked, a query's rows are the matrix
     """
 
     reranker: DuoBertReranker
@@ -124,7 +133,7 @@ class DuoBert(RerankTransformer):
 
 
 class Epic(RerankTransformer):
-    """EPIC; with an index the frame needs no text but for passages that the index lacks.
+    """EPIC; with an index, the frame needs text only for passages that the index lacks.
 
     Parameters
     ----------

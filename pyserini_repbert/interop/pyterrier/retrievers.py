@@ -26,7 +26,7 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
 
     Attributes
     ----------
-    stage : what is searched
+    stage : the searchers, and their fusion
     num_results : hits of a query
     threads : as of the searchers
     """
@@ -37,11 +37,15 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
-        """What fusion calls it: the encoder, or the sparse technique or index."""
+        """Its name in a fusion: that of the encoder, the sparse technique or the index."""
         return '+'.join(self.stage.names)
 
     def transform(self, inp: Any) -> Any:
-        """Hits by (-score, docno). InputValidationError for a frame without 'qid' and 'query', or with 'docno'."""
+        """The hits of each query, by (-score, docno).
+
+        Raises InputValidationError for a frame without 'qid' or 'query' or with 'docno', InputError for a row without a
+        qid or query, and for a qid with two queries.
+        """
         pt.validate.query_frame(inp, extra_columns=['query'])
         check_queries(inp, ['qid', 'query'])
         topics = [Query(str(place), str(query)) for place, query in enumerate(inp['query'])]
@@ -53,13 +57,13 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         return {}
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts where the index stores them, else None each."""
+        """Passage texts, one for each docid, None where the index stores none."""
         return self.stage.texts(docids)
 
     def fuse_rank_cutoff(self, k: int) -> Any:
-        """The retriever that looks for k hits only: PyTerrier's compiler asks for it.
+        """This retriever with at most k hits, for PyTerrier's compiler.
 
-        One that fuses does so as deeply as before: scores, and ranks in its retrievers, stay what they were.
+        A fused retriever fuses as deeply as before, so that scores and ranks do not change.
         """
         if k >= self.num_results:
             return self
@@ -79,7 +83,7 @@ class RepBertRetriever(Retriever):
     device : where queries are encoded and vectors multiplied
     threads : CPU threads; 1 leaves PyTorch's own setting
 
-    Raises what `RepBertSearcher` raises.
+    Raises what `RepBertSearcher` raises, and InputError for an encoder with an open searcher.
     """
 
     def __init__(
@@ -106,17 +110,17 @@ class RepBertRetriever(Retriever):
 class LuceneRetriever(Retriever):
     """Sparse search in a Lucene index: BM25, query likelihood, RM3, SDM, or EPIC's impacts.
 
-    Raises what `names.sparse.find_sparse` raises. It starts a Java virtual machine with Anserini's jars; a process has
-    only one, so that Terrier's own retrievers belong in another process.
+    Starts a Java virtual machine with Anserini's jars; a process has only one, so Terrier's own retrievers need another
+    process. Raises what `names.sparse.find_sparse` raises.
 
     Parameters
     ----------
     spec : 'TECHNIQUE' ('bm25', 'bm25+rm3', …), 'TECHNIQUE@INDEX', the folder of a Lucene index, or an open searcher
-    index : what a technique without INDEX searches: a catalog name, the folder of a Lucene index, or a prebuilt one
+    index : searched by a technique without INDEX: a catalog name, the folder of a Lucene index, or a prebuilt index
     num_results : hits of a query
     threads : queries that Lucene answers at a time
-    download : fetch a prebuilt index that is not here
-    device : where the queries of an index of EPIC's impacts are encoded
+    download : fetch a prebuilt index that is not on this machine
+    device : where queries are encoded, for an index of EPIC's impacts
     """
 
     def __init__(
@@ -139,22 +143,23 @@ class LuceneRetriever(Retriever):
 
 
 class HybridRetriever(Retriever):
-    """Several retrievers at the same time, their rankings fused: the query is encoded while Lucene works.
+    """Several retrievers run at the same time, their rankings fused: queries are encoded while Lucene searches.
 
     Parameters
     ----------
-    retrievers : in the order in which they are fused: of RepBERT or Lucene
-    method : 'interleave', 'rrf' or 'interpolation', see `fusion.fuse`
+    retrievers : of RepBERT or Lucene, in the order of fusion
+    method : 'interleave', 'rrf' or 'interpolation', as in `fusion.fuse`
     num_results : hits of the fused ranking
     alpha, rrf_k : as in `fusion.fuse`
-    depth : hits of each retriever that are fused; default: `num_results`, at least 1000 but for 'interleave'
+    depth : hits of each retriever that are fused; default: `num_results`, at least 1000 unless method is 'interleave'
     provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing where it lacks the hit
     threads : as of the retrievers
 
     Raises
     ------
     InputError
-        for settings that `fusion.fuse` refuses, or `provenance` of retrievers with one name
+        for settings that `fusion.fuse` refuses, a retriever that is fused itself, or `provenance` of retrievers with
+        equal names
     """
 
     def __init__(
@@ -168,7 +173,7 @@ class HybridRetriever(Retriever):
         provenance: bool = False,
         threads: int = 1,
     ) -> None:
-        combiner(len(retrievers), method, None, alpha, rrf_k)  # refuses settings before anything is searched
+        combiner(len(retrievers), method, None, alpha, rrf_k)  # refuses wrong settings before the first search
         self.retrievers, self.method = tuple(retrievers), FusionMethod(method)
         self.num_results, self.alpha, self.rrf_k, self.threads = num_results, alpha, rrf_k, threads
         least = 1 if self.method is FusionMethod.INTERLEAVE else DEPTH

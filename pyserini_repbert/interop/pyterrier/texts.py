@@ -12,15 +12,15 @@ from pyserini_repbert.names.texts import texts_opener
 
 
 class PassageText(pt.Transformer):  # type: ignore[misc]
-    """Adds the column 'text' by 'docno', None for a docno that is not there.
+    """Adds the column 'text' by 'docno', None for a docno that the index or corpus lacks.
 
     Parameters
     ----------
     index : a dense or EPIC bundle with text, a Lucene index, the name of one, or a retriever of this package
-    corpus : instead of an index: a file, folder, ir_datasets:ID, or a collection of the catalog; it is read once a
+    corpus : instead of an index: a file, a folder, ir_datasets:ID, or a collection of the catalog; read once for each
         frame
-    corpus_format, fields : of the corpus, see `names.corpora.open_corpus`
-    download : fetch a prebuilt Lucene index that is not here
+    corpus_format, fields : of the corpus, as in `names.corpora.open_corpus`
+    download : fetch a prebuilt Lucene index that is not on this machine
 
     Raises
     ------
@@ -45,7 +45,7 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
             self._opened = index
 
     def transform(self, inp: Any) -> Any:
-        """The frame with 'text'. InputValidationError for one without 'docno'."""
+        """The frame with 'text'. Raises InputValidationError for a frame without 'docno'."""
         pt.validate.columns(inp, includes=['docno'])
         docids = list(map(str, inp['docno']))
         distinct = list(dict.fromkeys(docids))

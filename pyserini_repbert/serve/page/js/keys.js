@@ -1,4 +1,4 @@
-// Keys: / to the question, j and k through the hits, ? for a list of them. They can be switched off, as WCAG 2.1.4 demands.
+// Keys: / to the question, j and k through the hits, ? for the list. They can be switched off, as WCAG 2.1.4 demands.
 
 import { byId, h, keep, stored } from './dom.js';
 import { button } from './messages.js';
