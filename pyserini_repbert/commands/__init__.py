@@ -1,4 +1,4 @@
-"""The commands: the only floor that knows flags and the terminal."""
+"""The commands: the only layer that knows flags and the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def start(main: Callable[[list[str]], int | None]) -> None:
-    """Run a command as this process: its exit status is the process's."""
+    """Run a command and exit with its status."""
     from pyserini_repbert.commands.command import run
 
     sys.exit(run(main))

@@ -1,4 +1,4 @@
-"""What a user is told while a model works: which flag would make it faster."""
+"""Advice while a model works: the flag that would make it faster."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 import time
 from collections.abc import Callable
 
-LONG = 10.0  # seconds of a model's work after which a user is told of what would be faster
+LONG = 10.0  # seconds of a model's work before the advice
 
 
 def model_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
-    """A progress callback for a model's work, which once says on stderr where bfloat16 would be faster than float32.
+    """A progress callback for a model's work that says once on stderr if bfloat16 would be faster than float32.
 
-    It does so when the work has taken `LONG`, with neither --quiet nor a precision of the user's choice.
+    It does so after `LONG` seconds, unless the user gave --quiet or a precision.
     """
     start = time.monotonic()
 

@@ -16,7 +16,7 @@ from pyserini_repbert.formats.json_values import checked, parse_json
 from pyserini_repbert.regression.blame.variants import FACTORS as TESTABLE
 from pyserini_repbert.regression.schema import FOLDER
 
-# What can move a score, the most telling first; other differences come after these.
+# What can change a score, the most likely cause first; other differences come after these.
 FACTORS = (
     'code, pyserini, anserini, anserini jar, tokenizers, transformers, precision, ties, torch, torch blas, bfloat16, '
     'gpu, blas, threads'
@@ -46,7 +46,7 @@ class _Report(TypedDict):
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the differing parts of the environments, then for each condition what differs, the largest move first."""
+    """Print how the environments differ, then for each condition its differences, the largest change first."""
     made = parser('regression blame', 'What differs between two reports: environments, checkpoints, scores.')
     made.add_argument('reports', nargs=2, metavar='REPORT.json', help='reports that regression --report wrote')
     made.add_argument('--probe', action='store_true', help='test what can be tested here, on conditions that moved')
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def read_report(path: StrPath) -> dict[str, Any]:
-    """A JSON report. Raises InputError for another file."""
+    """Read a report in JSON. Raises InputError for another file."""
     try:
         return dict(checked(_Report, parse_json(existing_file(path, 'report').read_bytes())))
     except ValueError as error:
@@ -99,15 +99,16 @@ def read_report(path: StrPath) -> dict[str, Any]:
 
 
 def differing(first: dict[str, str], second: dict[str, str]) -> list[tuple[str, str, str]]:
-    """(name, in the first, in the second) of all that differs, the most telling first."""
+    """(name, value in the first, value in the second) of each difference, the most likely cause first."""
     names = sorted({*first, *second}, key=lambda name: (FACTORS.index(name) if name in FACTORS else 99, name))
     pairs = [(name, first.get(name, 'absent'), second.get(name, 'absent')) for name in names]
     return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 def differences(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str, str, float | None]]:
-    """(what, in the first, in the second, by how much) for a condition of two reports that both ran it: scores, the
-    largest move first, then checkpoints and precisions, which have no distance.
+    """(what, in the first, in the second, change) of a condition in two reports; empty unless both measured it.
+
+    Scores come first, by the size of the change, then parts of the fingerprint, whose change is None.
     """
     before, after = measured(first), measured(second)
     if not (before and after):
@@ -120,7 +121,7 @@ def differences(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str
 
 
 def measured(condition: dict[str, Any]) -> dict[str, float]:
-    """Measure -> score of a report's condition, those that were measured."""
+    """measure -> score of a report's condition, without scores that were not measured."""
     scores = condition.get('scores', [])
     return {score['measure']: score['measured'] for score in scores if score['measured'] is not None}
 

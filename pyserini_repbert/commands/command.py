@@ -1,4 +1,4 @@
-"""What every command shares: errors as one line, flags with one meaning, progress that keeps quiet when it should."""
+"""What all commands share: errors as one line, flags with one meaning, progress bars that can be silenced."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pyserini_repbert.numerals import MAX_THREADS, decimal, integer
 
 EXIT_ERROR = 2
 
-_CONTROLS = re.compile('[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]')  # and those that turn text around
+_CONTROLS = re.compile('[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]')  # the last: text direction
 
 _ARENA_MAX = -8  # M_ARENA_MAX of <malloc.h>
 
-# What other tools call a flag, and ours.
+# Names of flags in other tools -> ours.
 _OTHER_NAMES = {
     '--k': '--hits',
     '--topk': '--hits',
@@ -41,8 +41,12 @@ _Value = TypeVar('_Value')
 
 
 def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
-    """Run a command; an error on purpose, or a file that cannot be opened, becomes one line on stderr and status 2."""
-    os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')  # read when PyTorch or FAISS is loaded, see docs/environment.md
+    """Run a command and return its exit status.
+
+    An error of this package, or of a file that cannot be opened, becomes one line on stderr and status 2; Ctrl-C gives
+    status 130.
+    """
+    os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')  # read when PyTorch or FAISS is loaded: docs/environment.md
     logging.basicConfig(format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr)
     try:
         return main(sys.argv[1:] if arguments is None else arguments) or 0
@@ -60,7 +64,7 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
 
 
 def _as_flags(parameters: Sequence[str]) -> str:
-    """Names of parameters as the flags that they are: ('replay_k0',) -> ' (--replay-k0)'."""
+    """The flags of parameters: ('replay_k0',) -> ' (--replay-k0)'."""
     flags = ', '.join('--' + name.replace('_', '-') for name in parameters)
     return f' ({flags})' if flags else ''
 
@@ -72,12 +76,12 @@ def _fail(message: str, status: int = EXIT_ERROR) -> int:
 
 
 def printable(text: str) -> str:
-    """A text in one line, whose control characters, which a terminal would obey, are shown as U+FFFD."""
+    """A text in one line, with U+FFFD for control characters, which a terminal would obey."""
     return _CONTROLS.sub('\ufffd', ' '.join(text.split()))
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints are one line, like those of every other error."""
+    """An argument parser that raises InputError, so that its errors are one line as all others."""
 
     _given: Sequence[str] = ()
 
@@ -96,7 +100,7 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f'{message}{self._hints()} (see {self.prog} --help)')
 
     def _hints(self) -> str:
-        """'; did you mean '--hits' instead of --k?' for flags that were given and are none."""
+        """For unknown flags: '; did you mean '--hits' instead of --k?'; empty if none is like one of ours."""
         known = {own for own in self._option_string_actions if own.startswith('--')}
         flags = dict.fromkeys(given.partition('=')[0] for given in self._given if given.startswith('--'))
         hints = []
@@ -110,7 +114,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_corpus_form(parser: argparse.ArgumentParser) -> None:
-    """The flags --corpus-format and --fields."""
+    """Add --corpus-format and --fields."""
     forms = 'auto, jsonl, tsv, trec, trec-disks, clueweb, cedr, html, ir_datasets or lucene'
     parser.add_argument('--corpus-format', default='auto', help=forms)
     parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
@@ -126,7 +130,7 @@ def parser(module: str, description: str) -> Parser:
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Defaults in the help, where there is one."""
+    """Help that shows defaults, except None, False and empty lists."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         if action.default in (None, False, []):
@@ -137,7 +141,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
-    """--precision, --fp16, --bf16 and --fp32, of which one can be given; `precision` gives what was."""
+    """Add --precision, --fp16, --bf16 and --fp32, which exclude each other; `precision` gives the choice."""
     precision = parser.add_mutually_exclusive_group()
     precision.add_argument(
         '--precision',
@@ -149,12 +153,12 @@ def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
 
 
 def precision(options: argparse.Namespace) -> str:
-    """What the flags of `add_precision_arguments` ask for: the same on every machine, unless it is 'auto'."""
+    """The precision that the flags of `add_precision_arguments` ask for; 'float32' by default, on every machine."""
     return options.precision or 'float32'
 
 
 def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """An argparse type: what `parse` gives; the message of its ValueError is the parser's complaint."""
+    """An argparse type that returns what `parse` returns; the message of a ValueError is the parser's."""
 
     def parsed(text: str) -> _Value:
         try:
@@ -173,7 +177,7 @@ finite_number = argument_type(decimal)
 
 @argument_type
 def utf8_text(text: str) -> str:
-    """A text in UTF-8 (Python hands over other bytes as halves of surrogate pairs)."""
+    """A text in UTF-8; Python passes other bytes as lone surrogates."""
     if has_surrogates(text):
         raise ValueError(f'{text[:60]!a} is not valid UTF-8: check the encoding of the terminal')
     return text
@@ -189,14 +193,14 @@ def threads(text: str) -> int:
 
 
 def add_threads(parser: argparse._ActionsContainer) -> None:
-    """--threads, for `use_threads`."""
+    """Add --threads, for `use_threads`."""
     parser.add_argument('--threads', type=threads, help='CPU threads at most; by default as OMP_NUM_THREADS says')
 
 
 def use_threads(number: int | None) -> None:
-    """Models, FAISS and tokenizers compute with so many threads from now on; None leaves it to the environment.
+    """Let models, FAISS and tokenizers use `number` threads from now on; None leaves this to the environment.
 
-    Libraries that are not loaded yet read it from the environment when they are, here and in processes started later.
+    Libraries that are loaded later, here or in processes started later, read the number from the environment.
     """
     if number is None:
         return
@@ -208,10 +212,10 @@ def use_threads(number: int | None) -> None:
 
 
 def keep_memory_flat() -> None:
-    """All threads of this process take memory from one arena, where the C library is GNU's.
+    """Make all threads of this process allocate from one arena of GNU's C library; does nothing elsewhere.
 
-    By itself it opens one for each thread, and what a batch leaves in one of them is not there for the next thread:
-    encoding grew by a tenth from 1,000 to 100,000 passages.
+    By default each thread has an arena, and memory freed in one is not reused by other threads: encoding grew by a
+    tenth from 1,000 to 100,000 passages.
     """
     import ctypes
 
@@ -221,7 +225,7 @@ def keep_memory_flat() -> None:
 
 
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
-    """A tqdm bar on stderr with rate and ETA; silent with `quiet` or when stderr is not a terminal."""
+    """A tqdm bar on stderr with rate and remaining time; silent if `quiet`, or if stderr is not a terminal."""
     from tqdm import tqdm
 
     return tqdm(total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr)

@@ -10,11 +10,11 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError, needs
 
-ASKED = '_ARGCOMPLETE'  # argcomplete's own variable: the words of the line before the parser's arguments
+ASKED = '_ARGCOMPLETE'  # argcomplete's variable: how many words of the line come before the parser's arguments
 SHELLS = ('bash', 'zsh', 'fish')
 _PROGRAM = 'pyserini-repbert'
 _under_way: list[argparse.ArgumentParser] = []
-_KINDS = {  # what the values of these flags are called in the catalog
+_KINDS = {  # destination of a flag -> the kind of its catalog names
     'encoder': 'encoders',
     'index': 'indexes',
     'topics': 'topics',
@@ -26,12 +26,12 @@ _KINDS = {  # what the values of these flags are called in the catalog
 
 
 def script(arguments: Sequence[str]) -> str:
-    """What `--completion SHELL` prints: a shell evaluates it once.
+    """The output of `--completion SHELL`, for the shell to evaluate.
 
     Raises
     ------
     InputError
-        for another shell
+        for an unknown shell
     MissingDependencyError
         without argcomplete
     """
@@ -43,9 +43,9 @@ def script(arguments: Sequence[str]) -> str:
 
 
 def complete_command(commands: Mapping[str, str]) -> list[str]:
-    """The words behind the program, where they say which command is to complete the last one.
+    """The words after the program's name if the first of them is a command, which then completes the last one.
 
-    Else the process ends, with the commands' names as completions.
+    Otherwise completes the names of the commands and ends the process.
     """
     import argcomplete
 
@@ -62,10 +62,10 @@ def complete_command(commands: Mapping[str, str]) -> list[str]:
 
 
 def complete_flags(parser: argparse.ArgumentParser) -> None:
-    """Complete what a parser knows, and end the process; nothing where that is under way."""
+    """Complete flags and values that a parser knows, then end the process; does nothing while that is under way."""
     import argcomplete
 
-    if _under_way:  # argcomplete parses the line, with this parser and those below it
+    if _under_way:  # argcomplete itself parses the line, with this parser and its subparsers
         return
     _under_way.append(parser)
     os.environ[ASKED] = str(len(parser.prog.split()) - 1)  # 'python -m package.command word' is 'program command word'
@@ -84,7 +84,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def _names(kind: str) -> Callable[..., list[str]]:
-    """A completer: the catalog's names, and files."""
+    """A completer that offers the catalog's names of a kind, and files."""
 
     def completer(prefix: str, **given: Any) -> list[str]:
         from argcomplete.completers import FilesCompleter

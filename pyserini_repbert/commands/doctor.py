@@ -11,7 +11,7 @@ from pyserini_repbert.doctor.checks import CHECKS, Finding, Status
 
 
 def findings() -> Iterator[Finding]:
-    """All checks, one after the other; a check that itself breaks is a failure, not the end of the report."""
+    """The findings of all checks, in order; a check that raises is reported as a failure."""
     for name, check in CHECKS.items():
         try:
             yield from check()
@@ -20,7 +20,7 @@ def findings() -> Iterator[Finding]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the report; 1 if something required fails."""
+    """Print the report; status 1 if a required part fails."""
     flags = parser('doctor', 'What this machine has and lacks, each with the fix.')
     flags.add_argument('--json', action='store_true', help='a JSON list instead of lines')
     options = flags.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.encode`: a corpus into a dense bundle; and what `index epic` shares with it."""
+"""`python -m pyserini_repbert.encode`: a corpus to a dense bundle; also what `index epic` shares with it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of a command that runs an encoder: device, precision, offline."""
+    """Add the flags of a command that runs an encoder: device, precision, offline."""
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
     command.add_precision_arguments(parser)
     parser.add_argument('--offline', action='store_true', help='never download')
 
 
 def add_begun_arguments(parser: argparse.ArgumentParser) -> None:
-    """--resume and --overwrite, of a command that writes a bundle."""
+    """Add --resume and --overwrite, for a command that writes a bundle."""
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
     begun.add_argument('--overwrite', action='store_true', help='remove an index that is there')
 
 
 def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_text: str) -> None:
-    """The flags of a command that encodes a corpus, with its help on --encoder and on --store-text."""
+    """Add the flags of a command that encodes a corpus; `encoder` and `store_text` are the help of these two flags."""
     parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     command.add_corpus_form(parser)
     parser.add_argument('--encoder', help=encoder)
@@ -42,7 +42,7 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     command.add_threads(parser)
-    parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='what an unusable line does')
+    parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='what to do with bad lines')
     planned.add_arguments(parser)
     add_begun_arguments(parser)
     add_model_arguments(parser)
@@ -61,14 +61,14 @@ def encode(
     encoding_of: Callable[..., Encoding[Any]],
     told: Callable[[Manifest[Any]], str],
 ) -> None:
-    """Encode what the flags of `add_encoding_arguments` say: a corpus, a part of it, or a plan.
+    """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or carry out a plan.
 
     Parameters
     ----------
-    kind : of the bundle
-    opened : gives the encoder: `document_encoder`, `EpicEncoder`
-    encoding_of : gives its encoding, the command's own settings put in: `dense_encoding`, `epic_encoding`
-    told : what the command says of a finished bundle
+    kind : of the bundle: 'dense' or 'epic'
+    opened : opens the encoder: `document_encoder` or `EpicEncoder`
+    encoding_of : makes an encoding of the encoder: `dense_encoding` or `epic_encoding` with the command's settings
+    told : describes a finished bundle to the user
     """
     command.use_threads(options.threads)
     command.keep_memory_flat()

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.evaluate`: measures of run files; with a word in front, one of the analyses."""
+"""`python -m pyserini_repbert.evaluate`: measures of run files, or the analysis that the first word names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBCOMMANDS = {  # the first word -> the module and the function of its command
 
 
 def main(arguments: list[str]) -> int | None:
-    """Hand over to the subcommand that the first argument names, or to `measures`."""
+    """Run the subcommand that the first argument names, or `measures`."""
     word = arguments[0] if arguments and arguments[0] in SUBCOMMANDS else ''
     module, function = SUBCOMMANDS[word or 'measures']
     command = getattr(importlib.import_module(f'pyserini_repbert.commands.{module}'), function)

@@ -1,6 +1,6 @@
 """The commands `evaluate fusion-table`, `consistency`, `recall-depth`, `rerank-depth` and `tune-cutoff`.
 
-Each prints, and writes a CSV file and a plot where they are asked for.
+Each prints its results, and writes a CSV file and a plot on request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyserini_repbert.names.topics import load_qrels
 
 
 def fusion_table_main(arguments: Sequence[str]) -> None:
-    """RepBERT Tables 3 and 4."""
+    """Print the measures of each pair of runs, fused (RepBERT Tables 3 and 4)."""
     made = _parser('fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.')
     _add_runs(made, qrels=True, measures=True)
     methods = ['interleave', 'rrf', 'interpolation']
@@ -56,7 +56,7 @@ def fusion_table_main(arguments: Sequence[str]) -> None:
 
 
 def consistency_main(arguments: Sequence[str]) -> None:
-    """RepBERT eq. (5) and Figure 2."""
+    """Print consistency factors by depth (RepBERT eq. 5 and Figure 2)."""
     made = _parser('consistency', "The share of each run's hits that are among the candidates of a reference run.")
     _add_runs(made)
     made.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
@@ -73,7 +73,7 @@ def consistency_main(arguments: Sequence[str]) -> None:
 
 
 def recall_depth_main(arguments: Sequence[str]) -> None:
-    """RepBERT Figure 1a."""
+    """Print recall by depth (RepBERT Figure 1a)."""
     made = _parser('recall-depth', 'Recall of each run at growing depths.')
     _add_runs(made, qrels=True)
     made.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
@@ -88,7 +88,7 @@ def recall_depth_main(arguments: Sequence[str]) -> None:
 
 
 def rerank_depth_main(arguments: Sequence[str]) -> None:
-    """RepBERT Table 2 and Figure 1b."""
+    """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
     made = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
     _add_runs(made, qrels=True, measures=True)
     made.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")

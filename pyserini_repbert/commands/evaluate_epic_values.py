@@ -9,7 +9,7 @@ from pyserini_repbert.commands.output_files import add_value_files, parsed
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Count, print, plot."""
+    """Count the values; print a table, write CSV and a plot on request."""
     made = parser('evaluate epic-values', "How often each value occurs in an EPIC index's vectors (EPIC Figure 2).")
     made.add_argument('--index', required=True, help='an EPIC index; one with --prune 0 has all values')
     add_value_files(made)

@@ -13,7 +13,7 @@ _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); 
 
 
 def split_main(arguments: Sequence[str]) -> None:
-    """Write the topics that each fold's model is trained, chosen and tested on."""
+    """Write the topics that each fold's model is trained, validated and tested on."""
     made = parser(
         'evaluate split-folds',
         'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv: it tests, the one before validates, the rest train.',

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """CEDR Figures 2a and 2b."""
+    """Print quality by layers and rates by length (CEDR Figures 2a and 2b)."""
     options = parsed(_parser(), arguments)
     if not (options.run or options.lengths):
         raise InputError('nothing was asked for: give --run (quality by layers), --lengths (rates by length), or both')

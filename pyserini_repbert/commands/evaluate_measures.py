@@ -52,7 +52,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
-    """Run files by the names they have in tables: 'BM25=runs/bm25.txt', or the file name without its suffixes."""
+    """name -> run file: 'BM25=runs/bm25.txt' names the run, else its name is the file's without suffixes.
+
+    Raises InputError for two runs with one name.
+    """
     from pathlib import Path
 
     from pyserini_repbert.formats.runs import default_tag
@@ -69,7 +72,7 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
 
 
 def read_named(paths: dict[str, str], quiet: bool, depth: int | None = None) -> Iterator[tuple[str, Run]]:
-    """(name, run) of each run file, its best `depth` hits of each query, with a progress bar."""
+    """(name, run) of each run file, with a progress bar; of each query the best `depth` hits, None: all."""
     from pyserini_repbert.formats.runs import read_run
 
     with progress(len(paths), 'runs', 'run', quiet) as bar:

@@ -1,4 +1,4 @@
-"""The command `evaluate tradeoff`: a table, CSV and a plot; and the best setting within a budget."""
+"""The command `evaluate tradeoff`: quality against inferences, and the best setting within a budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyserini_repbert.numerals import decimal
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.tradeoff import Point
 
-_K0 = [10, 20, 50, 100, 200, 500, 1000]  # Multi-Stage Figures 2 and 4, and shallower
+_K0 = [10, 20, 50, 100, 200, 500, 1000]  # of Multi-Stage Figures 2 and 4, and shallower ones
 _K1 = [0, 10, 20, 30, 40, 50]  # Multi-Stage Figure 3
 _M = [10, 20, 30, 40]
 
@@ -32,7 +32,7 @@ class _Report(TypedDict):
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Multi-Stage Figures 2 to 4."""
+    """Print quality and cost of each setting; CSV, a plot and the best one on request (Multi-Stage Figures 2 to 4)."""
     options = parsed(_parser(), arguments)
     budget = _budget(options.budget) if options.budget else None
     from pyserini_repbert.evaluate.measures import parse_measures
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _within(defaults: Sequence[int], most: int) -> list[int]:
-    """The defaults below what a file has, and what it has."""
+    """The defaults below `most`, and `most` itself."""
     return [*(value for value in defaults if value < most), most]
 
 
@@ -154,7 +154,7 @@ def _read_costs(path: str) -> list[_Cost]:
 
 
 def _budget(text: str) -> tuple[float, str]:
-    """(amount, unit): '500' inferences, '2.5s' seconds."""
+    """(amount, unit) a query: '500' means inferences, '2.5s' seconds. Raises InputError for another form."""
     unit = 'seconds' if text.endswith('s') else 'inferences'
     try:
         amount = decimal(text.removesuffix('s'))

@@ -13,7 +13,7 @@ SUBCOMMANDS = {'epic': 'explain_epic', 'similarity': 'explain_similarity'}
 
 
 def main(arguments: list[str]) -> int | None:
-    """Hand over to the subcommand that the first argument names; without one, explain a score of EPIC."""
+    """Run the subcommand that the first argument names, or `epic`."""
     word = arguments[0] if arguments and not arguments[0].startswith('-') else ''
     if word and word not in SUBCOMMANDS:
         near = did_you_mean(word, SUBCOMMANDS)

@@ -20,7 +20,7 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument('--model', help='an EPIC checkpoint: catalog name or folder; default: the one the index names')
     parser.add_argument('--query', required=True, type=utf8_text, metavar='TEXT', help='the query')
     what = parser.add_mutually_exclusive_group(required=True)
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Explain and show."""
+    """Explain the score; print it, and write a page on request."""
     if (options.docid is None) != (options.index is None):
         raise usage('--docid is for --index: give both, or a --passage')
     if options.passage is not None and not options.model:

@@ -17,7 +17,7 @@ _WIDTH = 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument('--model', required=True, help='a CEDR checkpoint, or any BERT: catalog name or folder')
     parser.add_argument('--query', required=True, type=utf8_text, metavar='TEXT', help='the query')
     parser.add_argument('--passage', required=True, type=utf8_text, action='append', metavar='TEXT', help='repeatable')

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> None:
-    """Read, fuse, write; with --provenance also where each document comes from."""
+    """Fuse run files into one; with --provenance, also write each hit's rank in each run."""
     if arguments[:1] == ['tune']:
         from pyserini_repbert.commands.fusion_tune import main as tune
 
@@ -46,7 +46,9 @@ def main(arguments: list[str]) -> None:
 
 
 def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
-    """Fuse query by query while reading; None, and nothing written, where the files differ in queries or in order."""
+    """Fuse query by query while reading. Returns the number of queries; None, with nothing written, if the files differ
+    in queries or their order.
+    """
     from pyserini_repbert.formats.runs import ScatteredQueryError, iter_run, write_run
     from pyserini_repbert.ranking import NO_HITS
 

@@ -1,4 +1,4 @@
-"""The flags of a fusion's formula, which all commands that fuse share."""
+"""The flags of fusion, which all commands that fuse share, and checks of its files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyserini_repbert.errors import InputError
 
 
 def add_formula_arguments(made: argparse._ActionsContainer) -> None:
-    """--alpha, --rrf-k and --depth, of every command that fuses."""
+    """Add --alpha, --rrf-k and --depth, for a command that fuses."""
     made.add_argument('--alpha', type=finite_number, help="interpolation: the first ranking's weight, default 0.5")
     made.add_argument(
         '--rrf-k', '--rrf.k', type=finite_number, help='rrf: the constant that is added to ranks, default 60'
@@ -20,7 +20,7 @@ def add_formula_arguments(made: argparse._ActionsContainer) -> None:
 
 
 def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:
-    """The alpha and rrf_k that the flags give. Raises InputError where the method has no use for one."""
+    """(alpha, rrf_k) from the flags, or their defaults. Raises InputError for a flag that the method does not use."""
     from pyserini_repbert.fusion.methods import ALPHA, RRF_K
 
     for flag, value, needed in (('--alpha', options.alpha, 'interpolation'), ('--rrf-k', options.rrf_k, 'rrf')):
@@ -31,13 +31,13 @@ def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:
 
 
 def check_provenance(path: str | None) -> None:
-    """Raises InputError for a name whose ending says nothing about the form."""
+    """Raises InputError for a file name that ends neither in .tsv nor in .jsonl, .gz apart."""
     if path is not None and not path.removesuffix('.gz').endswith(('.tsv', '.jsonl')):
         raise InputError(f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected")
 
 
 def check_scores(method: str, paths: Iterable[str]) -> None:
-    """Raises InputError for a run file without scores, or a pipe, where scores are to be interpolated."""
+    """Raises InputError for a run file without scores, or a pipe, if `method` is interpolation."""
     from pyserini_repbert.formats.runs import RunFormat, run_format
     from pyserini_repbert.fusion.methods import FusionMethod
 

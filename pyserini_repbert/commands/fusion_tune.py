@@ -1,4 +1,4 @@
-"""The command `fusion tune`: method, order and constants, chosen by cross-validation on one's own topics."""
+"""The command `fusion tune`: method, order and constants of fusion, chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _METHODS = ('interleave', 'rrf', 'interpolation')
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Choose on training folds, report on held-out ones."""
+    """Choose on the training folds, report on the held-out ones."""
     made = parser(
         'fusion tune',
         'How to fuse run files on your topics: method, order of the runs, rrf_k, alpha. Each fold of the judged topics '

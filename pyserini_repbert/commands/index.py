@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes, check an index, export it."""
+"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes; check, export and share indexes."""
 
 from __future__ import annotations
 

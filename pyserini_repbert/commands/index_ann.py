@@ -1,4 +1,4 @@
-"""The command `index ann`: an approximate index beside a dense bundle's vectors."""
+"""The command `index ann`: an approximate index for a dense bundle, in its folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyserini_repbert.commands.command import finite_number, positive_int, progr
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of the command."""
+    """Add the command's flags."""
     parser.add_argument('--index', required=True, help='a dense bundle or a catalog name')
     parser.add_argument('--encoder', help='of a catalog index, and of --topics')
     parser.add_argument('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='pq by default')
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Build it and say what it reaches."""
+    """Build the approximate index; print its settings, the recall that it reaches and its size."""
     from pyserini_repbert.disk import human_size
     from pyserini_repbert.index.ann import ANN, INDEX
     from pyserini_repbert.index.dense import DenseBundle

@@ -1,4 +1,4 @@
-"""The commands `index epic` and `index epic-prune`: a corpus to an EPIC bundle, a bundle to a smaller one."""
+"""The commands `index epic`, a corpus to an EPIC bundle, and `index epic-prune`, a bundle to a smaller one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of the command."""
+    """Add the flags of `epic`."""
     add_encoding_arguments(
         parser, 'an EPIC checkpoint: catalog name or folder', 'keep the passages, for explaining scores'
     )
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Build the bundle and say what it takes."""
+    """Build the bundle, and print how many bytes a passage takes."""
     check_flags(options)
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.encode.epic_corpus import epic_encoding
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `epic-prune`."""
+    """Add the flags of `epic-prune`."""
     parser.add_argument('--index', required=True, help='an EPIC index')
     parser.add_argument('--output', required=True, help='the index folder to make')
     parser.add_argument('--prune', type=zero_or_more, help='weights kept of a passage, 0 for all; default: as before')
@@ -52,7 +52,7 @@ def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_prune(options: argparse.Namespace) -> None:
-    """Copy the bundle and say what it takes."""
+    """Write the smaller bundle, and print how many bytes a passage takes."""
     from pyserini_repbert.encode.epic_corpus import prune_epic_bundle
     from pyserini_repbert.index.epic import EpicBundle
 

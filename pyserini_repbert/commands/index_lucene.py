@@ -12,7 +12,7 @@ VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of the command."""
+    """Add the command's flags."""
     parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
     parser.add_argument('--output', required=True, help='folder of the new index')
     parser.add_argument('--variant', choices=VARIANTS, default='bm25', help='what Lucene sees of a passage')
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Build the index and say how to search it."""
+    """Build the index, and print how many passages it holds."""
     check_outside(arguments.output, arguments.corpus)
     if arguments.variant == 'epic-impact':
         _run_epic_impact(arguments)

@@ -1,4 +1,4 @@
-"""`index publish` and `index install`: an index as a tarball with an entry, for other machines."""
+"""The commands `index publish` and `index install`: an index as a tarball with an entry, for other machines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyserini_repbert.commands import command
 
 
 def add_publish_arguments(made: argparse.ArgumentParser) -> None:
-    """The flags of `index publish`."""
+    """Add the flags of `index publish`."""
     made.add_argument('--index', required=True, help='an index folder or a catalog name')
     made.add_argument('--encoder', help='of a catalog index')
     made.add_argument('--name', required=True, help='by which others will search it')
@@ -18,7 +18,7 @@ def add_publish_arguments(made: argparse.ArgumentParser) -> None:
 
 
 def add_install_arguments(made: argparse.ArgumentParser) -> None:
-    """The flags of `index install`."""
+    """Add the flags of `index install`."""
     made.add_argument('entry', metavar='NAME.json', help='what index publish wrote')
     made.add_argument('--offline', action='store_true', help='download nothing')
 

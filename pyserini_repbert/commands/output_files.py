@@ -1,4 +1,4 @@
-"""Whether a command's files can be written, asked before any work is done: none may be one of its other files."""
+"""Checks, before any work is done, that a command's output files can be written and are none of its other files."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.figures import figure_format
 
-# Options of the commands that write files.
+# Options of commands: input files, and (below) output files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
-_LONGEST = 215  # bytes of a name; file systems take 255, and what is written beside an output has longer names
+_LONGEST = 215  # bytes of a name; file systems take 255, and files written beside an output have longer names
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'csv_lengths', 'plot_lengths', 'html')
 
 
 def add_value_files(parser: argparse.ArgumentParser) -> None:
-    """--csv and --plot of a command that measures: values beside the table that is printed."""
+    """Add --csv and --plot, for a command that measures and prints a table."""
     parser.add_argument('--csv', metavar='FILE', help='write the values as CSV')
     parser.add_argument('--plot', metavar='FILE', help='write a plot, .png, .pdf or .svg (needs matplotlib)')
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    """The options; raises where a file cannot be written, or a plot is asked for and matplotlib is missing."""
+    """The options. Raises what `check_files` raises, and MissingDependencyError for a plot without matplotlib."""
     options = parser.parse_args(arguments)
     check_files(options)
     if getattr(options, 'plot', None) or getattr(options, 'plot_lengths', None):
@@ -36,7 +36,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
 
 
 def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:
-    """Write the file of --csv where one is given: a row for each number in nested mappings, its keys in front."""
+    """Write the file of --csv, if one is given: a row for each number in nested mappings, after its keys."""
     from pyserini_repbert.evaluate.tables import write_csv
 
     if path:
@@ -52,13 +52,13 @@ def _rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
 
 
 def add_run_form(parser: argparse.ArgumentParser) -> None:
-    """--output-format and --tag of a command that writes a run, for `run_tag`."""
+    """Add --output-format and --tag, for a command that writes a run; `run_tag` reads them."""
     parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
     parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
 
 
 def run_tag(options: argparse.Namespace) -> str:
-    """The tag of the run that a command writes. Raises InputError for one that the run's format cannot have."""
+    """The tag of the run that a command writes. Raises InputError for a tag that the run's format cannot hold."""
     from pyserini_repbert.formats.runs import check_format, default_tag
 
     tag = options.tag or default_tag(options.output)
@@ -67,10 +67,10 @@ def run_tag(options: argparse.Namespace) -> str:
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Raises InputError for an output that is a folder, the same file as an input or another output, or in an index,
-    and for a plot in a format that is not drawn.
+    """Raises InputError for an output that cannot be written.
 
-    Options that were not given do not count, nor do pipes and devices, nor inputs that are no files here, but names.
+    That is an output that is a folder, the same file as an input or another output, or in an index's folder, one with
+    too long a name, and a plot in an unknown format. Pipes, devices, and inputs that are names are not checked.
     """
     written: dict[Path, str] = {}
     for name in _OUTPUTS:
@@ -99,15 +99,17 @@ def check_files(options: argparse.Namespace) -> None:
 
 
 def check_name(output: str | Path) -> None:
-    """Raises InputError for a name so long that an output's record, or its temporary file, could not be written."""
+    """Raises InputError for a name too long for the files written beside an output: its record, a temporary file."""
     size = len(os.fsencode(Path(output).name))
     if size > _LONGEST:
         raise InputError(f'output {str(output)[:60]}…: its name has {size} bytes, at most {_LONGEST} were expected')
 
 
 def check_outside(output: str, corpus: str | None) -> None:
-    """Raises InputError for an output folder in the corpus folder, whose files would become parts of the corpus, and
-    what `check_name` raises."""
+    """Raises InputError for an output folder inside the corpus folder, where it would be read as part of the corpus.
+
+    Raises what `check_name` raises, too.
+    """
     check_name(output)
     if corpus is not None and Path(corpus).is_dir() and Path(corpus).resolve() in Path(output).resolve().parents:
         raise usage(f'--output {output} lies in the corpus folder {corpus}, and would be read with it: give another')

@@ -20,18 +20,18 @@ _WORKERS = ('--plan-shard', '--corpus', '--encoder', '--device', '--threads', *_
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags."""
+    """Add the flags."""
     planned = parser.add_mutually_exclusive_group()
     planned.add_argument('--plan', action='store_true', help='read the corpus once, write OUTPUT/plan.json, no more')
     planned.add_argument(
-        '--plan-shard', metavar='K[-L]', help='encode planned shards, from their bytes alone; --output says it all'
+        '--plan-shard', metavar='K[-L]', help='encode these shards of the plan in --output, reading only their bytes'
     )
     planned.add_argument('--finish', action='store_true', help='check the planned shards and write the manifest')
     planned.add_argument('--ray', metavar='ADDRESS', help="all three on a Ray cluster: HOST:PORT, or 'auto'")
 
 
 def is_about_a_plan(options: argparse.Namespace) -> bool:
-    """Whether the flags are about a plan that is there."""
+    """Whether the flags use an existing plan: --plan-shard or --finish."""
     return options.finish or options.plan_shard is not None
 
 
@@ -62,7 +62,7 @@ def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) 
 
 
 def _made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Plan[Any]:
-    """Make the plan of a bundle, or take the same that is there."""
+    """Make the plan of a bundle, or read the same plan if it exists."""
     from pyserini_repbert.encode.plan import plan_encoding
     from pyserini_repbert.formats.corpus_parts import check_can_be_cut
 
@@ -89,11 +89,16 @@ def on_ray(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings
 
 
 def run(options: argparse.Namespace, kind: str) -> Manifest[Any] | None:
-    """Run --plan-shard, or --finish: the manifest.
+    """Run --plan-shard or --finish. Returns the manifest, which only --finish writes; else None.
 
     Parameters
     ----------
-    kind : of the command's bundles
+    kind : of the command's bundles: 'dense' or 'epic'
+
+    Raises
+    ------
+    MismatchError
+        for a plan of another kind, or a shard that the plan lacks
     """
     from pyserini_repbert.encode import planned
     from pyserini_repbert.encode.plan import read_plan

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.publish`: a checkpoint as a repository for the Hugging Face hub."""
+"""`python -m pyserini_repbert.publish`: a checkpoint to a repository for the Hugging Face hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record that a command leaves beside the output that it has written."""
+"""The record that a command writes beside its output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyserini_repbert.record import Input, Model
 
-# What is no setting: how a command runs, what else it writes, and checkpoints, of which the record has more to say.
+# Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(
     'command action plan plan_shard finish quiet ray resume overwrite offline download build advised tag query output '
     'provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
@@ -23,14 +23,14 @@ def write(
     models: Iterable[Model] = (),
     inputs: Sequence[Input] = (),
 ) -> None:
-    """Write the record of the command that has written `output`; none for a pipe or a device.
+    """Write the record of the command that has written `output`; does nothing for a pipe or a device.
 
     Parameters
     ----------
-    options : as parsed, defaults that depend on other values put in
-    roles : the parameters that name inputs
+    options : as parsed, with defaults that depend on other values filled in
+    roles : options that name inputs
     models : the checkpoints that ran
-    inputs : those whose files the names alone do not tell
+    inputs : inputs whose files cannot be found from their names; they replace options of the same role
     """
     from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
 

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.regression`: run the files in regressions/ and compare with what was published."""
+"""`python -m pyserini_repbert.regression`: run the files in regressions/ and compare with published scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OTHERS = {  # the first word -> the module and the function of its command
 
 
 def main(arguments: list[str]) -> int | None:
-    """Run the command: status 0 without a FAIL, 1 with one, 2 for files or flags that are wrong."""
+    """Run the command: status 0 without a FAIL, 1 with one; errors, which are raised, become status 2."""
     if arguments and arguments[0] in _OTHERS:
         module, function = _OTHERS[arguments[0]]
         return int(getattr(importlib.import_module(f'{__package__}.{module}'), function)(arguments[1:]) or 0)
@@ -82,7 +82,7 @@ def _dry_run(work: Work) -> None:
 
 
 def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
-    """Run conditions, show and report what became of them; status 1 with a FAIL."""
+    """Run conditions, print their outcomes, and write the report if one is asked for; status 1 with a FAIL."""
     from pyserini_repbert.regression.report import as_data
     from pyserini_repbert.regression.runner import Status, run_all
 

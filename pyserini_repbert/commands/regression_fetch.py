@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.regression fetch`: what the conditions need, listed and then fetched."""
+"""The command `regression fetch`: lists what the conditions need, then fetches it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXIT_INCOMPLETE = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Status 0 where all that can be fetched is here now, 1 where something is not, 2 for wrong flags."""
+    """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
     options = _parser().parse_args(arguments)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.regression.fetching.needs import cheapest_first, is_out_of_reach, needs_of
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def fetch_listed(needs: Sequence[Need], quiet: bool) -> int:
-    """Fetch resources, with a bar and a line for each; how many failed."""
+    """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
     from pyserini_repbert.regression.fetching.fetcher import fetch_all
 
     bars = []

@@ -1,4 +1,4 @@
-"""`regression plan`: what conditions take here. `regression quick`: published runs, fetched and checked."""
+"""The commands `regression plan`: what conditions cost here; and `regression quick`: published runs, checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyserini_repbert.commands.regression_work import add_choice, add_folders, a
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print downloads, disk, memory, hours, and the order of conditions that shares work."""
+    """Print downloads, disk, memory and hours, and an order of the conditions that shares work."""
     made = parser(
         'regression plan', 'Disk, memory and hours that conditions take, at the rate measured on this machine.'
     )
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def quick_main(arguments: Sequence[str]) -> int:
-    """Fetch the published run files and check what they tell: no model, no collection, no Java."""
+    """Fetch published run files and check the scores that need nothing else: no model, no collection, no Java."""
     made = parser('regression quick', 'Fetch published run files and check all figures that need nothing else.')
     made.add_argument('--report', metavar='FILE', help='write a report: .md, .html or .json')
     made.add_argument('--offline', action='store_true', help='check what is here, download nothing')
@@ -68,7 +68,7 @@ def quick_main(arguments: Sequence[str]) -> int:
     wanted = {need.key: need for _, needs in cheapest_first(pairs) for need in needs if need.is_fetched}
     failed = 0 if options.offline else fetch_listed(list(wanted.values()), options.quiet)
     work = []
-    for regression, own in read_work(all_files(), options, version):  # anew: paths are those of what is here now
+    for regression, own in read_work(all_files(), options, version):  # again: paths depend on what was fetched
         chosen = [pair for pair in own if is_of_published_runs(*pair)]
         work += [(regression, chosen)] if chosen else []
     return run_work(work, options, environment) or int(failed > 0)

@@ -1,4 +1,4 @@
-"""`regression report` and `regression badge`: pages and a badge from reports in JSON that earlier runs wrote."""
+"""The commands `regression report` and `regression badge`: a page and a badge from the JSON reports of runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from pyserini_repbert.errors import InputError
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Render reports as Markdown, HTML or JSON."""
+    """Join reports into one in Markdown, HTML or JSON."""
     made = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
-    made.add_argument(
-        'reports', nargs='+', metavar='REPORT', help='of a condition in several, the last that ran counts'
-    )
+    made.add_argument('reports', nargs='+', metavar='REPORT', help='if several hold a condition, its last run counts')
     made.add_argument('--output', required=True, metavar='FILE', help='.md, .html or .json')
     options = made.parse_args(arguments)
     from pyserini_repbert.regression.report import merged
@@ -42,7 +40,7 @@ def badge_main(arguments: Sequence[str]) -> int:
 
 
 def read_report(path: str) -> dict[str, Any]:
-    """A report in JSON. Raises InputError for another file."""
+    """Read a report in JSON. Raises InputError for another file."""
     from pyserini_repbert.files import existing_file
 
     try:
@@ -60,7 +58,7 @@ def read_report(path: str) -> dict[str, Any]:
 
 
 def write_report(data: dict[str, Any], path: str) -> None:
-    """A report in the form that its name asks for. Raises InputError for a name of another kind."""
+    """Write a report in the form that its suffix names. Raises InputError for another suffix."""
     from pyserini_repbert.files import atomic_file
     from pyserini_repbert.regression.report import as_html, markdown
 
@@ -72,6 +70,6 @@ def write_report(data: dict[str, Any], path: str) -> None:
 
 
 def check_name(path: str) -> None:
-    """Raises InputError for a report's name that does not end as it should."""
+    """Raises InputError for a report's name that ends in none of .md, .html and .json."""
     if not path.endswith(('.md', '.html', '.json')):
         raise InputError(f"report '{path}': a name that ends in .md, .html or .json was expected")

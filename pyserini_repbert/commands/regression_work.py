@@ -1,4 +1,4 @@
-"""The conditions that a user chooses, with the place where each one's commands run, and the flags for both."""
+"""The conditions that a user chooses, the workspaces of their commands, and the flags for both."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ WORK = 'runs/regressions'
 
 
 def add_folders(parser: argparse.ArgumentParser) -> None:
-    """--data and --work: where collections are found, and where what the commands make is left."""
+    """Add --data, where collections are found, and --work, where the commands write."""
     data = os.environ.get(DATA_VARIABLE, DATA)
     parser.add_argument(
-        '--data', default=data, metavar='FOLDER', help=f'collections and run files, or ${DATA_VARIABLE}'
+        '--data', default=data, metavar='FOLDER', help=f'collections and run files; ${DATA_VARIABLE} sets the default'
     )
     parser.add_argument('--work', default=WORK, metavar='FOLDER', help='for what the commands make')
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
-    """FILES and --condition."""
+    """Add FILES and --condition."""
     parser.add_argument('files', nargs='*', metavar='FILE', help=f'regression files; default: all of {FOLDER}/')
     parser.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
 
 
 def all_files() -> list[str]:
-    """The regression files of this project, from its root folder."""
+    """The regression files below the working folder, which has to be the project's root, sorted."""
     return sorted(str(path) for path in Path(FOLDER).glob('*.yaml'))
 
 
 def chosen_work(options: argparse.Namespace) -> list[tuple[Condition, Workspace]]:
-    """The conditions of `add_choice`, in the files' order."""
+    """The conditions that the flags of `add_choice` name, in the order of the files."""
     return [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
 
 
@@ -54,12 +54,12 @@ def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = 
     Parameters
     ----------
     options : with `condition`, `work` and `data`
-    version : of code and packages; other results than its own are not taken
+    version : of code and packages; cached results of other versions are not used
 
     Raises
     ------
     InputError
-        for no files, or a wrong one
+        for no files, or one that is not a regression file
     UnknownNameError
         for a condition that no file has
     """

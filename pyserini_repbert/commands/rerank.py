@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.rerank`: a run file through rerankers, or saved scores into a run file."""
+"""`python -m pyserini_repbert.rerank`: rerank a run file, or make a run file from saved scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all'
     )
     parser.add_argument(
-        '--k1', type=command.zero_or_more, help='with --from-pairs: candidates compared in pairs; default: as were'
+        '--k1', type=command.zero_or_more, help='with --from-pairs: candidates compared in pairs; default: as saved'
     )
     parser.add_argument('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
     parser.add_argument('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
@@ -50,9 +50,9 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision_too: bool = True) -> None:
-    """The flags of a command that runs rerankers; `flag` is the one that names a stage.
+    """Add the flags of a command that runs rerankers; `flag` is the one that names a stage.
 
-    `precision_too` adds --device and those of the precision, which a command that encodes has already.
+    `precision_too` adds --device, --threads and the flags of precision, which a command that encodes has already.
     """
     parser.add_argument(
         flag,
@@ -108,7 +108,10 @@ def main(arguments: list[str]) -> int | None:
 
 
 def stage_settings(options: argparse.Namespace) -> Any:
-    """The settings for `run_stages` that the flags of `add_stage_arguments` give."""
+    """The settings for `run_stages` from the flags of `add_stage_arguments`.
+
+    Raises InputError for --replay-k0 without --pairs.
+    """
     from pyserini_repbert.pipeline.reranking import Settings
 
     if options.replay_k0 and not options.pairs:
@@ -124,12 +127,12 @@ def stage_settings(options: argparse.Namespace) -> Any:
 
 
 def rerank_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
-    """`model_update`, where PyTorch runs the models: ONNX Runtime's are not run in bfloat16."""
+    """`model_update` if PyTorch runs the models; else `update`: ONNX Runtime does not run them in bfloat16."""
     return model_update(update, options) if options.backend == 'torch' else update
 
 
 def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) -> None:
-    """Write the saved scores and the cost; print the cost."""
+    """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost."""
     import json
 
     from pyserini_repbert.files import atomic_file
@@ -187,7 +190,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
 
 
 def _take_passages(options: argparse.Namespace) -> None:
-    """Read the passages where the record of the run says that they are. Raises InputError where none says so."""
+    """Set the options for passages from the record of the run. Raises InputError if there is none that names them."""
     from pyserini_repbert.names.inputs import recorded_passages
 
     found = recorded_passages(options.run)

@@ -65,7 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
         help='a sparse technique, or the folder of a Lucene index; repeatable',
     )
     parser.add_argument('--k1', type=command.finite_number, help="BM25's, if not that of the technique or index")
-    parser.add_argument('--b', type=command.finite_number, help='likewise')
+    parser.add_argument('--b', type=command.finite_number, help="BM25's, likewise")
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')
     parser.add_argument('--fusion', choices=('interleave', 'rrf', 'interpolation'), help='default interleave')
     parser.add_argument('--sparse-first', action='store_true', help='fuse with the sparse rankings first')
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> int | None:
 
 @contextlib.contextmanager
 def _cluster(options: argparse.Namespace) -> Iterator[Callable[[DenseBundle], Search]]:
-    """What --ray asks for."""
+    """A function that makes the search of a bundle on the cluster of --ray, which stays connected meanwhile."""
     from pyserini_repbert.cluster.ray_fleet import connected
     from pyserini_repbert.cluster.searching import ClusterSearch
 
@@ -172,7 +172,7 @@ def _answer(options: argparse.Namespace, request: Request) -> None:
 
 
 def _reasons(request: Request, already: Opened, with_reranker: bool) -> Callable[[Query, Found], list[HitReasons]]:
-    """What gives the reasons for the hits of a query: those of the last reranker, too, where it is asked for."""
+    """A function that gives the reasons for a query's hits, `with_reranker` also those of the last reranker."""
     from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
     from pyserini_repbert.pipeline.reranking import opened_here
 
@@ -211,7 +211,7 @@ def _write_run(options: argparse.Namespace, request: Request) -> None:
 
 
 def _advise(options: argparse.Namespace, n_topics: int) -> None:
-    """Say once on stderr that exact search is faster for so many topics together."""
+    """Say on stderr that exact search is faster, if --ann is given with many topics searched together."""
     if not options.ann or options.quiet:
         return
     from pyserini_repbert.search.ann import MANY
@@ -222,7 +222,7 @@ def _advise(options: argparse.Namespace, n_topics: int) -> None:
 
 
 class _Watcher(contextlib.ExitStack):
-    """Says on stderr what is built, and shows a progress bar at a time."""
+    """Says on stderr what is built, and shows one progress bar at a time."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         super().__init__()

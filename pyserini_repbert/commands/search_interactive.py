@@ -1,4 +1,4 @@
-"""`search --interactive`: questions at a prompt with a history, hits as a table."""
+"""`search --interactive`: questions at a prompt with a history; hits in a table."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _PURPOSE = 'search --interactive'
 
 
 def ask(answer: Answer, session: Any = None, console: Any = None) -> None:
-    """Answer what is typed until it ends (Ctrl-D, or an empty line); an error is said, and the next question asked.
+    """Answer the questions that are typed, until Ctrl-D, Ctrl-C or an empty line; errors are printed.
 
     Parameters
     ----------
-    session, console : prompt_toolkit's and rich's, if not those of this terminal
+    answer : gives the hits of a question, and the reasons of each
+    session, console : of prompt_toolkit and rich; default: new ones for this terminal
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The flags of `search`: whether they go together, and the request that they make."""
+"""The flags of `search`: whether they go together, and the request they ask for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_request(options: argparse.Namespace) -> None:
-    """Raises InputError for flags that do not go together; nothing that takes long is imported."""
+    """Raises InputError for flags that do not go together; imports nothing slow."""
     sparse = tuple(options.sparse or ())
     dense = bool(options.encoder) or not sparse
     if (options.fusion or options.depth) and len(sparse) + dense < 2:
@@ -33,7 +33,7 @@ def check_request(options: argparse.Namespace) -> None:
 
 
 def request_of(options: argparse.Namespace) -> Request:
-    """What the flags ask for."""
+    """The request that the flags ask for. Raises InputError for a malformed stage, or flags that do not fit."""
     from pyserini_repbert.fusion.methods import FusionMethod
     from pyserini_repbert.pipeline.searching import Request
     from pyserini_repbert.pipeline.specs import parse_stage

@@ -49,10 +49,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--api-keys', metavar='FILE', help='accepted keys, one a line; default: no key is needed')
     parser.add_argument('--log-file', metavar='FILE', help='requests as JSON lines; by default on stderr')
-    parser.add_argument('--log-queries', action='store_true', help='log the text of queries, too')
+    parser.add_argument('--log-queries', action='store_true', help='log the query strings of addresses, too')
     parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
     command.add_precision_arguments(parser)
-    parser.add_argument('--threads', type=command.threads, default=2, help="of Lucene's batches")
+    parser.add_argument('--threads', type=command.threads, default=2, help='queries that Lucene answers at a time')
     parser.add_argument('--offline', action='store_true', help='never download')
     return parser
 

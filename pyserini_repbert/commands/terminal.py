@@ -18,7 +18,7 @@ _LINES = 4
 
 
 def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) -> str:
-    """The query and its hits as lines of text, their reasons below them; a passage is cut to a few lines."""
+    """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to a few lines."""
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     lines = [f'? {printable(query)}']
     if not hits:
@@ -35,6 +35,6 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) ->
 
 
 def said_reasons(reasons: HitReasons) -> list[str]:
-    """Lines: 'repbert-demo 1, bm25 -', and what the reranker saw."""
+    """A hit's reasons as lines: 'ranks: repbert-demo 1, bm25 -', then 'why: …' if a reranker gave one."""
     ranks = ', '.join(f'{name} {"-" if rank is None else rank}' for name, rank in reasons.ranks)
     return [f'ranks: {ranks}', *([f'why: {reasons.reranker}'] if reasons.reranker else [])]

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.train`: a recipe to a checkpoint folder."""
+"""`python -m pyserini_repbert.train`: train a model by a recipe into a checkpoint folder."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int | None:
 
 
 def _record(options: argparse.Namespace, recipe: Recipe, folder: Path) -> None:
-    """Note the base that the training began with, and the files that it read."""
+    """Write the record: the base that the training began with, and the files that it read."""
     from pyserini_repbert.models.checkpoints.used import model_of
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.train.starting import open_base
