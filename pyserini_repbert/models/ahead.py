@@ -1,4 +1,4 @@
-"""Work done ahead in a thread, so that its consumer waits less."""
+"""Making items ahead of their consumer, in a thread."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _END: Any = object()
 
 
 def ahead(items: Iterable[_Item], depth: int = 1) -> Iterator[_Item]:
-    """The same items, made in a thread: up to `depth` of them wait, and one more is being made.
+    """The same items, made in a thread, at most `depth` + 1 of them before they are asked for.
 
-    An error in the thread is raised in place of its item. The thread ends when the iterator is closed.
+    An error in the thread is raised in place of the item. The thread ends when the iterator is closed.
     """
     source = iter(items)
     made: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()

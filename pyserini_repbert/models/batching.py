@@ -1,7 +1,7 @@
 """Running a model over sequences of different lengths: little padding, bounded memory, results in the given order.
 
-Sequences are sorted by length and cut into batches of at most `token_budget` padded tokens; the rest of
-a batch changes a sequence's result by rounding only. A batch that does not fit into memory is split and tried again.
+Sequences are sorted by length and cut into batches of at most `token_budget` padded tokens; the other sequences of a
+batch change a result by rounding only. A batch that does not fit into memory is split and tried again.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from torch import Tensor
 from pyserini_repbert.models.tokenizer import TokenChunk, TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
-IN_FLIGHT = {'cuda': 2}  # batches whose results are on their way to the host, by device; elsewhere none is
+IN_FLIGHT = {'cuda': 2}  # batches whose results may still be being copied to the host, by device; elsewhere 0
 
 
 class Forward(Protocol):
-    """A model's forward pass: (n, length) ids, segment ids and mask to a (n, …) result."""
+    """A model's forward pass: ids, segment ids (int64) and mask (bool) of shape (n, length) to a result (n, …)."""
 
     def __call__(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Run it."""
+        """The result; the mask is None where nothing is padded."""
 
 
 def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Positions grouped into batches, shortest first; at most `token_budget` padded tokens each, or one."""
+    """Positions in batches, shortest first; each has at most `token_budget` padded tokens, or a single sequence."""
     order = sorted(range(len(lengths)), key=lambda position: (lengths[position], position))
     batches: list[list[int]] = []
     batch: list[int] = []
@@ -44,7 +44,12 @@ def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]
 def collate(
     sequences: Sequence[TokenSequence], pad: int, device: torch.device | str
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """(input_ids, token_type_ids, attention_mask) padded to the longest; the mask is None if nothing is padded."""
+    """Pads to the longest sequence.
+
+    Returns
+    -------
+    input_ids, token_type_ids int64 (n, length), attention_mask bool of that shape; None if nothing is padded
+    """
     lengths = [len(sequence.input_ids) for sequence in sequences]
     longest = max(lengths)
     ids = np.full((len(sequences), longest), pad, dtype=np.int64)
@@ -54,19 +59,19 @@ def collate(
         types[row, : lengths[row]] = sequence.token_type_ids
     mask = None
     if min(lengths) < longest:
-        mask = _sent(np.arange(longest)[None, :] < np.asarray(lengths)[:, None], device)
-    return _sent(ids, device), _sent(types, device), mask
+        mask = _on_device(np.arange(longest)[None, :] < np.asarray(lengths)[:, None], device)
+    return _on_device(ids, device), _on_device(types, device), mask
 
 
 def collate_chunks(
     chunks: Sequence[TokenChunk], pad: int, device: torch.device | str
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """What `collate` gives, with the chunks' own padding masked, and where their wordpieces are.
+    """`collate` for chunks: also masks the padding inside them, and tells where their wordpieces are.
 
     Returns
     -------
-    ids and token types int64 (chunks, length), mask bool of that shape or None, places int64 (wordpieces,) in the
-    flattened ids, chunk after chunk
+    input_ids, token_type_ids int64 (chunks, length), attention_mask bool of that shape or None, and int64
+    (wordpieces,), the positions of the wordpieces in the flattened ids, chunk after chunk
     """
     ids, types, mask = collate([chunk.sequence for chunk in chunks], pad, device)
     starts = range(1, ids.numel(), ids.shape[1])
@@ -79,8 +84,8 @@ def collate_chunks(
     return ids, types, mask, torch.from_numpy(np.concatenate(places)).to(device)
 
 
-def _sent(array: NDArray[np.generic], device: torch.device | str) -> Tensor:
-    """An array on its device; a GPU copies it asynchronously."""
+def _on_device(array: NDArray[np.generic], device: torch.device | str) -> Tensor:
+    """The array as a tensor on `device`; the copy to a GPU is asynchronous."""
     tensor = torch.from_numpy(array)
     if torch.device(device).type == 'cuda':
         return tensor.pin_memory().to(device, non_blocking=True)
@@ -88,7 +93,7 @@ def _sent(array: NDArray[np.generic], device: torch.device | str) -> Tensor:
 
 
 def arriving(output: Tensor) -> Callable[[], NDArray[np.float32]]:
-    """A result on its way to the host; calling it waits for the result."""
+    """Starts copying a tensor to the host; the function returned waits for the copy, and gives it in float32."""
     if output.device.type != 'cuda':
         here: NDArray[np.float32] = output.float().cpu().numpy()
         return lambda: here
@@ -115,12 +120,18 @@ def run_batched(
 
     Parameters
     ----------
+    pad : id of the padding token
     token_budget : padded tokens in a batch (default: by device, `TOKEN_BUDGET`)
     on_progress : called with the number of sequences done since the last call
 
     Returns
     -------
     float32 (n, …), empty (0,) for no sequences
+
+    Raises
+    ------
+    torch.OutOfMemoryError
+        where a single sequence does not fit into the device's memory
     """
     batches = length_batches([len(sequence.input_ids) for sequence in sequences], usual_budget(token_budget, device))
 
@@ -131,7 +142,7 @@ def run_batched(
 
 
 def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
-    """`token_budget`, or the device's default if it is None."""
+    """`token_budget`, or the device's default for None and 0."""
     return token_budget or TOKEN_BUDGET.get(torch.device(device).type, TOKEN_BUDGET['cpu'])
 
 
@@ -142,18 +153,23 @@ def run_positions(
 ) -> NDArray[np.float32]:
     """The results of `forward`, called with the positions in each batch, in the order of positions.
 
-    A batch that does not fit into the device's memory is split in two and tried again. On a GPU the next batch begins
-    before the results of the last ones are here.
+    A batch that does not fit into the device's memory is split in two and tried again. A GPU begins the next batch
+    while results of earlier ones are still being copied to the host.
 
     Parameters
     ----------
     forward : positions in a batch to a tensor (len(batch), …)
     batches : all positions from 0 to n - 1, each in one batch
-    on_progress : called with the number of positions done since the last call; on a GPU, begun
+    on_progress : called with the number of positions done (on a GPU: begun) since the last call
 
     Returns
     -------
     float32 (n, …), empty (0,) for no positions
+
+    Raises
+    ------
+    torch.OutOfMemoryError
+        where a single position does not fit into the device's memory
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))
@@ -184,9 +200,10 @@ def in_batches(
     batches: Sequence[list[int]],
     on_progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Call `work` with the positions in each batch, halved if it does not fit into the device's memory.
+    """Call `work` with the positions in each batch; a batch that does not fit into the device's memory is halved.
 
-    `on_progress` is called with the number of positions done since the last call.
+    `on_progress` is called with the number of positions done since the last call. Raises torch.OutOfMemoryError where a
+    single position does not fit.
     """
     waiting = list(batches)[::-1]
     while waiting:

@@ -1,8 +1,8 @@
 """BERT (Devlin et al., 2019), the body of every model here.
 
-The modules carry the names of Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers.
-It is our own to start without importing transformers, to return any hidden layer, and to skip work that ranking does
-not need: attention runs without a mask if a batch has no padding.
+Modules are named as in Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers. Our own
+implementation starts without importing transformers, returns any hidden layer, and skips work that ranking does not
+need: attention runs without a mask if a batch has no padding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Encoder(nn.Module):
 
 
 class Pooler(nn.Module):
-    """tanh(dense([CLS])): (n, h) from (n, length, h)."""
+    """tanh(dense(h_CLS)): (n, h) from hidden states (n, length, h)."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Bert(nn.Module):
     Parameters
     ----------
     config : its sizes
-    pooler : whether it has BERT's pooler, which cross-encoders read
+    pooler : whether to add BERT's pooler, which cross-encoders need
     """
 
     def __init__(self, config: BertConfig, pooler: bool = False) -> None:
@@ -69,6 +69,11 @@ class Bert(nn.Module):
         Returns
         -------
         (n, length, h), of the weights' dtype
+
+        Raises
+        ------
+        InputError
+            for sequences longer than the positions of this BERT
         """
         hidden = input_ids
         for hidden in self.each_layer(input_ids, token_type_ids, attention_mask):  # noqa: B007
@@ -78,7 +83,7 @@ class Bert(nn.Module):
     def first_token(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output at [CLS], (n, 1, h): equal to `forward(…)[:, :1]`, but faster.
 
-        The last layer skips the positions that nothing reads: a tenth of the work of six layers.
+        The last layer is computed for [CLS] alone, which saves a tenth of the work of a BERT with six layers.
         """
         hidden = input_ids
         for hidden in self.each_layer(input_ids, token_type_ids, attention_mask, first_only=True):  # noqa: B007
@@ -95,18 +100,22 @@ class Bert(nn.Module):
     ) -> Iterator[Tensor]:
         """The embedding output, then every layer's output, one at a time: (n, length, h) each.
 
-        `position_ids`, int64 (n, length), is for sequences whose positions do not simply count from 0. With
-        `first_only`, the last layer is computed for the first position alone: (n, 1, h).
+        Parameters
+        ----------
+        position_ids : int64 (n, length), for sequences whose positions do not simply count from 0
+        first_only : compute the last layer for the first position alone: (n, 1, h)
+
+        Parameters not listed, and errors, are those of `forward`.
         """
         if input_ids.shape[1] > self.config.max_position_embeddings:
             raise InputError(
                 f'a sequence of {input_ids.shape[1]} tokens was given, this BERT has '
                 f'{self.config.max_position_embeddings} positions: lower the maximum length'
             )
-        bias = None if attention_mask is None else attention_mask[:, None, None, :].to(torch.bool)
+        mask = None if attention_mask is None else attention_mask[:, None, None, :].to(torch.bool)
         hidden = self.embeddings(input_ids, token_type_ids, position_ids)
         yield hidden
         last = len(self.encoder.layer) - 1
         for number, layer in enumerate(self.encoder.layer):
-            hidden = layer(hidden, bias, first_only and number == last)
+            hidden = layer(hidden, mask, first_only and number == last)
             yield hidden

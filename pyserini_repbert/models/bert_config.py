@@ -1,4 +1,4 @@
-"""The sizes of a BERT, and the activations that it may have."""
+"""The configuration of a BERT, and the activations that are supported."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ACTIVATIONS = {
     'gelu_pytorch_tanh': lambda x: functional.gelu(x, approximate='tanh'),
     'relu': functional.relu,
 }
-_LARGEST = 2**31
+_LARGEST = 2**31  # sizes are below
 
 
 @dataclass(frozen=True)
 class BertConfig:
-    """The sizes of a BERT, named as in Hugging Face's config.json."""
+    """The sizes, dropout rates and other constants of a BERT, named as in Hugging Face's config.json."""
 
     vocab_size: int = 30522
     hidden_size: int = 768
@@ -41,7 +41,8 @@ class BertConfig:
     def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
         """From the content of a config.json.
 
-        Raises InputError for a model that is not a BERT of the original kind, and values that no BERT has.
+        Raises InputError for another type of model, position embeddings or an activation that are not supported, or
+        values that no BERT has.
         """
         if values.get('model_type', 'bert') != 'bert':
             raise InputError(f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is expected")

@@ -1,4 +1,4 @@
-"""What BERT is built of: its embeddings, and a layer of attention and feed-forward. Names are Hugging Face's."""
+"""BERT's embeddings, and its layer of attention and feed-forward. Modules are named as in Hugging Face's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyserini_repbert.models.precision import lacks_fused_attention
 
 
 class Embeddings(nn.Module):
-    """Wordpieces, token types and positions, summed: (n, length) ids to (n, length, h)."""
+    """The embeddings of wordpieces, token types and positions, summed and normalised: (n, length) to (n, length, h)."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -43,22 +43,22 @@ class _SelfAttention(nn.Module):
         self.key = nn.Linear(config.hidden_size, config.hidden_size)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
 
-    def forward(self, hidden: Tensor, bias: Tensor | None, asking: Tensor) -> Tensor:
-        """Attention's output at the positions `asking`, which attend to all positions."""
+    def forward(self, hidden: Tensor, mask: Tensor | None, attending: Tensor) -> Tensor:
+        """Attention's output for `attending`, the hidden states of some positions, which attend to all of `hidden`."""
         n, _, size = hidden.shape
-        pairs = ((self.query, asking), (self.key, hidden), (self.value, hidden))
+        pairs = ((self.query, attending), (self.key, hidden), (self.value, hidden))
         q, k, v = (layer(x).view(n, -1, self.heads, size // self.heads).transpose(1, 2) for layer, x in pairs)
         rate = self.dropout_rate if self.training else 0.0
         if self.training and not rate and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
-            return _plain_attention(q, k, v, bias).transpose(1, 2).reshape(asking.shape)
+            return _plain_attention(q, k, v, mask).transpose(1, 2).reshape(attending.shape)
         plain = sdpa_kernel(SDPBackend.MATH) if lacks_fused_attention(q.device, q.dtype) else nullcontext()
         with plain:
-            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=rate)
-        return mixed.transpose(1, 2).reshape(asking.shape)
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate)
+        return mixed.transpose(1, 2).reshape(attending.shape)
 
 
 def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention by matrix products: on a CPU, the fused kernel's gradient in bfloat16 is half of a step's time."""
+    """Attention as matrix products; on a CPU, the gradient of the fused kernel in bfloat16 takes half of a step."""
     scores = (q / q.shape[-1] ** 0.5) @ k.transpose(2, 3)
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
@@ -66,7 +66,7 @@ def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Te
 
 
 class _Output(nn.Module):
-    """Dense, dropout, residual, layer norm: after attention and after the feed-forward layer."""
+    """Dense layer, dropout, residual and layer norm, which follow attention and the feed-forward layer."""
 
     def __init__(self, size_in: int, config: BertConfig) -> None:
         super().__init__()
@@ -84,8 +84,8 @@ class _Attention(nn.Module):
         self.self = _SelfAttention(config)
         self.output = _Output(config.hidden_size, config)
 
-    def forward(self, hidden: Tensor, bias: Tensor | None, asking: Tensor) -> Tensor:
-        return self.output(self.self(hidden, bias, asking), asking)  # type: ignore[no-any-return]
+    def forward(self, hidden: Tensor, mask: Tensor | None, attending: Tensor) -> Tensor:
+        return self.output(self.self(hidden, mask, attending), attending)  # type: ignore[no-any-return]
 
 
 class _Intermediate(nn.Module):
@@ -99,9 +99,9 @@ class _Intermediate(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and feed-forward, (n, length, h) to the same; with `first_only`, to [CLS] alone, (n, 1, h).
+    """Attention and feed-forward: (n, length, h) to (n, length, h), or with `first_only` to (n, 1, h), for [CLS] alone.
 
-    `bias` is the attention's mask, bool and broadcast to (n, heads, length, length); None where nothing is padded.
+    `mask` is bool and broadcast to (n, heads, length, length), True at tokens; None where nothing is padded.
     """
 
     def __init__(self, config: BertConfig) -> None:
@@ -110,6 +110,6 @@ class Layer(nn.Module):
         self.intermediate = _Intermediate(config)
         self.output = _Output(config.intermediate_size, config)
 
-    def forward(self, hidden: Tensor, bias: Tensor | None, first_only: bool = False) -> Tensor:
-        attended = self.attention(hidden, bias, hidden[:, :1] if first_only else hidden)
+    def forward(self, hidden: Tensor, mask: Tensor | None, first_only: bool = False) -> Tensor:
+        attended = self.attention(hidden, mask, hidden[:, :1] if first_only else hidden)
         return self.output(self.intermediate(attended), attended)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What monoBERT and duoBERT share: BERT reads query and candidates together, a linear layer reads the pooled [CLS]."""
+"""The model of monoBERT and duoBERT: BERT over query and candidates together, a linear layer over the pooled [CLS]."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pyserini_repbert.models.bert import Bert, Pooler
 from pyserini_repbert.models.bert_config import BertConfig
 
-LABELS = (1, 2)  # of a head: the log-odds of relevance, or a logit for "no" and one for "yes"
+LABELS = (1, 2)  # logits of a head: the log-odds of relevance, or one logit for "not relevant" and one for "relevant"
 
 
 class CrossEncoder(nn.Module):
@@ -21,7 +21,8 @@ class CrossEncoder(nn.Module):
     Parameters
     ----------
     config : sizes of the body
-    labels : 2 logits (index 1 is "relevant"), or 1 (its log-odds), as sentence-transformers' cross-encoders have
+    labels : number of logits: 2 (index 1 is "relevant"), or 1 (the log-odds of relevance), as in cross-encoders of
+        sentence-transformers
     """
 
     def __init__(self, config: BertConfig, labels: int = 2) -> None:
@@ -62,10 +63,10 @@ def logit_differences(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def log_probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log p of relevance (log-softmax of the two logits), float64.
+    """log p of relevance, the log-softmax of two logits, from their differences: float64 of the same shape.
 
-    It grows strictly with the logit difference: log p ≈ -exp(-difference) keeps its digits in float64 to a difference
-    of 700, where p itself is 1.0 from 37 on.
+    Unlike p, which is 1.0 in float64 for differences from 37 on, log p ≈ -exp(-difference) grows strictly with the
+    difference up to 700. NaN stays NaN.
     """
-    with np.errstate(invalid='ignore'):  # NaN stands for a pair that was not scored, and stays NaN
+    with np.errstate(invalid='ignore'):  # NaN: the pair was not scored
         return -np.logaddexp(0.0, -differences)

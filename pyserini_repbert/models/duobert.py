@@ -1,6 +1,6 @@
 """duoBERT (Nogueira et al., 2019): BERT reads a query and two candidates, and judges if the first is more relevant.
 
-Use it as a last stage, on monoBERT's best tens of candidates: k of them take k(k - 1) forward passes.
+Use it as a last stage, on the few dozen best candidates of monoBERT: k candidates take k(k - 1) model inputs.
 https://arxiv.org/abs/1910.14424, section 3.3.
 """
 
@@ -16,13 +16,13 @@ SEGMENTS = 3  # query, candidate i, candidate j
 
 
 class DuoBert(CrossEncoder):
-    """Pairwise classifier: token type 0 for `[CLS] query [SEP]`, 1 for `candidate i [SEP]`, 2 for candidate j."""
+    """Pairwise classifier. Token type 0: `[CLS] query [SEP]`, 1: `candidate i [SEP]`, 2: `candidate j [SEP]`."""
 
     def with_three_segments(self) -> DuoBert:
-        """Give a body of two token types a third, of zeros; a body of three stays as it is.
+        """This model, changed in place: a body of two token types gets a third embedding, of zeros.
 
-        The authors' TensorFlow code looks segments up with a one-hot product, in which a segment beyond the table is
-        silently a zero vector: that is what checkpoints of two token types were trained with.
+        The authors' TensorFlow code looks token types up with a one-hot product, which silently gives a zero vector for
+        a type beyond the table: checkpoints of two token types were trained with that.
         """
         old = self.bert.embeddings.token_type_embeddings
         if old.num_embeddings < SEGMENTS:

@@ -1,7 +1,7 @@
 """EPIC (MacAvaney et al., 2020): queries and passages as vectors over the vocabulary, whose inner product is the score.
 
 Use it to rerank: passage vectors are computed once and pruned; a query costs one short forward pass and a few sums.
-Every dimension is a term, so that a score can be explained. https://arxiv.org/abs/2004.14245
+Every dimension is a term, so a score can be explained. https://arxiv.org/abs/2004.14245
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
 
 SYSTEM = 'epic'
-MAX_QUERY_TOKENS = 500  # wordpieces: the authors' setting, whatever their configuration says
-MAX_PASSAGE_TOKENS = 2000  # wordpieces: the authors' setting; longer than BERT, so that passages come in chunks
+MAX_QUERY_TOKENS = 500  # wordpieces; the authors' code uses this, whatever is configured
+MAX_PASSAGE_TOKENS = 2000  # wordpieces; the authors' setting, beyond BERT's positions: long passages are read in chunks
 QUERY_TYPE = 0
 PASSAGE_TYPE = 1
 TIED = {'cls.predictions.decoder.weight': 'bert.embeddings.word_embeddings.weight',
         'cls.predictions.decoder.bias': 'cls.predictions.bias'}  # fmt: skip
 
-_CHUNK_VALUES = 1 << 18  # values projected at a time on a CPU: what its second-level cache holds
-_CHUNK_VALUES_DEVICE = 1 << 28
-_LINEAR_FROM = 60.0  # softplus(x) equals x in float32 long before that
+_CHUNK_VALUES = 1 << 18  # values projected at a time on a CPU: its second-level cache holds as many
+_CHUNK_VALUES_DEVICE = 1 << 28  # on other devices: 1 GiB in float32
+_LINEAR_FROM = 60.0  # from here on, softplus(x) equals x in float32
 
 
 class Variant(Choice, what='EPIC variant'):
     """The forms of EPIC that differ between its paper and its authors' code.
 
-    OFFICIAL, which the published checkpoint was trained with: a term's projection (eq. 4's psi) is ln(1 + softplus(.))
-    of the masked-LM head's logit, and the importances and the quality have biases.
-    PAPER_STRICT: psi is the word-embedding matrix times the contextual vector, and nothing has a bias (eq. 1-4).
+    OFFICIAL, with which the published checkpoint was trained: the projection to a term (psi in eq. 4) is
+    ln(1 + softplus(.)) of the masked-LM head's logit; importances and quality have biases.
+    PAPER_STRICT: psi is the word-embedding matrix times the contextual vector; nothing has a bias (eq. 1-4).
     PAPER_MLM_HEAD: psi is the masked-LM head's logit itself; biases as in OFFICIAL.
     """
 
@@ -55,7 +55,7 @@ class _Transform(nn.Module):
 
 
 class MaskedLmPredictions(nn.Module):
-    """BERT's masked-LM head without its decoder, which is the matrix of word embeddings."""
+    """BERT's masked-LM head without its decoder, which is the word-embedding matrix."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -70,12 +70,17 @@ class _MaskedLmHead(nn.Module):
 
 
 class Epic(nn.Module):
-    """EPIC's model: contextual vectors in, importances, quality and passage vectors out.
+    """EPIC's model: `forward` gives contextual vectors, the other methods turn them into weights.
 
     Parameters
     ----------
     config : of its BERT
     variant : the form of its equations
+
+    Raises
+    ------
+    InputError
+        for an unknown variant
     """
 
     def __init__(self, config: BertConfig, variant: Variant | str = Variant.OFFICIAL) -> None:
@@ -89,7 +94,10 @@ class Epic(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout_prob)  # before the importances, as the authors train
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The contextual vectors f_j, (n, length, h): the last layer's output for `[CLS] text [SEP]`."""
+        """The contextual vectors f_j, (n, length, h): the last layer's output for `[CLS] text [SEP]`.
+
+        Parameters and errors are those of `Bert.forward`.
+        """
         return self.bert(input_ids, token_type_ids, attention_mask)  # type: ignore[no-any-return]
 
     def query_importances(self, tokens: Tensor) -> Tensor:
@@ -101,7 +109,7 @@ class Epic(nn.Module):
         return importance(self._linear(self.document_importance, self.dropout(tokens)))
 
     def quality(self, cls_vectors: Tensor) -> Tensor:
-        """phi(d): sigmoid(theta4 d_CLS) (EPIC eq. 3), of the last layer's [CLS]: float32 (n,) from (n, h)."""
+        """phi(d): sigmoid(theta4 d_CLS) (EPIC eq. 3): float32 (n,) from the last layer's [CLS], (n, h)."""
         return torch.sigmoid(self._linear(self.document_quality, cls_vectors))
 
     def document_vectors(
@@ -114,13 +122,13 @@ class Epic(nn.Module):
         Parameters
         ----------
         tokens : (total, h), the contextual vectors of all passages, one after the other; no [CLS], [SEP] or padding
-        lengths : how many of them each of the n passages has, at least 1
-        cls_vectors : (n, h)
+        lengths : tokens of each of the n passages, at least 1
+        cls_vectors : (n, h), the passages' [CLS] vectors
         terms : int64 (m,), the terms wanted; default: the whole vocabulary
 
         Returns
         -------
-        float32 (n, m)
+        float32 (n, m); m is |V| by default
         """
         if terms is not None and not len(terms):
             return cls_vectors.new_zeros((len(lengths), 0), dtype=torch.float32)
@@ -149,11 +157,11 @@ class Epic(nn.Module):
 
 
 def importance(x: Tensor) -> Tensor:
-    """ln(1 + softplus(x)), never negative (EPIC eq. 1)."""
+    """ln(1 + softplus(x)), never negative (EPIC eq. 1): of the same shape."""
     return torch.log1p(functional.softplus(x))
 
 
 def _importance_in_place(x: Tensor) -> Tensor:
-    """`importance` within 3e-7 in half the time: exp and log are vectorised better than log1p. Destroys x."""
+    """`importance` within 3e-7, in half the time: exp and log are vectorised better than log1p. Without gradients."""
     softplus = torch.clamp(x, max=_LINEAR_FROM).exp_().add_(1).log_()
     return torch.maximum(softplus, x, out=softplus).add_(1).log_()

@@ -1,7 +1,7 @@
 """monoBERT (Nogueira et al., 2019): BERT reads a query and one candidate, and judges whether it is relevant.
 
-Use it as a second stage, on a first stage's best hundreds of candidates: one forward pass each.
-https://arxiv.org/abs/1910.14424, section 3.2; its head is also that of sentence-transformers' cross-encoders.
+Use it as a second stage, on hundreds of candidates of a first stage: one model input each.
+https://arxiv.org/abs/1910.14424, section 3.2. Cross-encoders of sentence-transformers have the same form.
 """
 
 from __future__ import annotations

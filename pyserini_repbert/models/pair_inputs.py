@@ -1,6 +1,7 @@
-"""How query and candidates share a cross-encoder's input: what is cut before [CLS] and [SEP] are added.
+"""How query and candidates share a cross-encoder's input: how each is cut before [CLS] and [SEP] are added.
 
-Layouts differ only for texts that are too long; a checkpoint works with any, best with the one of its training.
+Layouts differ only for texts that are too long, and for empty candidates. A checkpoint works with each, best with the
+one that it was trained with.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ _TRIPLE_SPECIALS = 4  # [CLS] query [SEP] candidate i [SEP] candidate j [SEP]
 class PairLayout(Choice, what='layout'):
     """How monoBERT's query and candidate are cut.
 
-    `paper`: the query to 64 wordpieces, the candidate to what is left of 512. `dl4marco`: as the authors' TensorFlow
-    code, whose query limit counts [CLS] and [SEP], and which leaves the last position empty. `pygaggle`: no separate
-    limit for the query; wordpieces are dropped from the longer of the two until both fit, from the candidate if they
-    are equally long. `pygaggle_fast_tokenizer`: as Hugging Face's fast tokenizers do the same, which keep the candidate
-    where they are equally long, and give an empty candidate no [SEP] of its own.
+    `paper`: the query to 64 wordpieces, the candidate to what is left of 512 tokens. `dl4marco`: as in the authors'
+    TensorFlow code, whose query limit counts [CLS] and [SEP], and which leaves the last position empty. `pygaggle`: no
+    separate limit for the query; wordpieces are dropped from the longer of the two until both fit, from the candidate
+    if they are equally long. `pygaggle_fast_tokenizer`: likewise, as Hugging Face's fast tokenizers do it: if both are
+    cut to half, an odd wordpiece goes to the one that was longer (the candidate if they were equally long), not to the
+    query; and an empty candidate has no [SEP] of its own.
     """
 
     PAPER = 'paper'
@@ -39,8 +41,8 @@ class PairLayout(Choice, what='layout'):
 class TripleLayout(Choice, what='layout'):
     """How duoBERT's query and candidates are cut.
 
-    `paper`: to 62, 223 and 223 wordpieces. `code`: as the authors' TensorFlow code: the query to 62, and each candidate
-    to half of what is left of 512, so that a short query leaves more for them.
+    `paper`: to 62, 223 and 223 wordpieces. `code`: as in the authors' TensorFlow code: the query to 62, and each
+    candidate to 2 less than half of the positions that [CLS] query [SEP] leaves of 512: more after a short query.
     """
 
     PAPER = 'paper'
@@ -48,7 +50,7 @@ class TripleLayout(Choice, what='layout'):
 
 
 class Built(NamedTuple):
-    """A model input, and whether a candidate's text was cut for it."""
+    """A model input, and whether a text was cut for it (`PairInputs`, `TripleInputs`: a candidate's)."""
 
     sequence: TokenSequence
     truncated: bool
@@ -63,7 +65,7 @@ class PairInputs:
     tokenizer : of the checkpoint
     layout : a PairLayout
     max_tokens : length of the longest input, special tokens included
-    max_query : wordpieces kept of a query (`paper`); `dl4marco` counts [CLS] and [SEP] among them
+    max_query : wordpieces kept of a query; `dl4marco` counts [CLS] and [SEP] among them, `pygaggle` has no such limit
 
     Raises
     ------
@@ -81,16 +83,16 @@ class PairInputs:
         _check_room(self.max_tokens, _PAIR_SPECIALS, self.max_query, 1)
 
     def build(self, query: Sequence[int], text: Sequence[int]) -> Built:
-        """The input for the wordpieces of a query and of a candidate."""
-        n_query, n_text = self._kept(len(query), len(text))
+        """The input for the wordpiece ids of a query and of a candidate."""
+        n_query, n_text = self._lengths(len(query), len(text))
         head = [self.tokenizer.cls, *query[:n_query], self.tokenizer.sep]
         if self.layout == PairLayout.PYGAGGLE_FAST and not text:
             return Built(TokenSequence(head, [0] * len(head)), False)
         tail = [*text[:n_text], self.tokenizer.sep]
         return Built(TokenSequence(head + tail, [0] * len(head) + [1] * len(tail)), n_text < len(text))
 
-    def _kept(self, query: int, text: int) -> tuple[int, int]:
-        """How many wordpieces of each are kept."""
+    def _lengths(self, query: int, text: int) -> tuple[int, int]:
+        """The most wordpieces that are kept of a query and a candidate of these lengths."""
         room = self.max_tokens - _PAIR_SPECIALS
         if self.layout == PairLayout.PAPER:
             kept = min(query, self.max_query)
@@ -111,7 +113,7 @@ class PairInputs:
 class TripleInputs:
     """Builds duoBERT's inputs: `[CLS] query [SEP] candidate i [SEP] candidate j [SEP]`, token types 0, 1 and 2.
 
-    Parameters and errors are those of `PairInputs`, with a TripleLayout.
+    Parameters and errors are those of `PairInputs`; `layout` is a TripleLayout.
     """
 
     tokenizer: WordPieceTokenizer
@@ -130,7 +132,7 @@ class TripleInputs:
         return (self.max_tokens - min(query, self.max_query) - 2) // 2 - 2
 
     def build(self, query: Sequence[int], first: Sequence[int], second: Sequence[int]) -> Built:
-        """The input for the wordpieces of a query, of candidate i and of candidate j."""
+        """The input for the wordpiece ids of a query, of candidate i and of candidate j."""
         limit, sep = self.candidate_limit(len(query)), self.tokenizer.sep
         head = [self.tokenizer.cls, *query[: self.max_query], sep]
         one, two = [*first[:limit], sep], [*second[:limit], sep]

@@ -7,11 +7,11 @@ import torch
 from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 
-_NARROW = ('NO AVX', 'DEFAULT', 'AVX2')  # what PyTorch's own kernels may be held to, by ATEN_CPU_CAPABILITY
+_NARROW = ('NO AVX', 'DEFAULT', 'AVX2')  # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them
 
 
 class Precision(Choice, what='precision'):
-    """The dtype of a model's weights and activations; scores and embeddings always leave it as float32."""
+    """The dtype of a model's weights and activations; its scores and embeddings are always float32."""
 
     FLOAT32 = 'float32'
     BFLOAT16 = 'bfloat16'
@@ -33,7 +33,7 @@ class Precision(Choice, what='precision'):
 def has_native_bfloat16(device: torch.device) -> bool:
     """Whether bfloat16 is faster than float32: on CPUs with AVX512-BF16 or AMX, on NVIDIA GPUs from Ampere on.
 
-    A CPU that has it does not count where `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using it.
+    False on such a CPU, too, if `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using AVX-512.
     """
     if device.type == 'cuda':
         return torch.cuda.get_device_capability(device) >= (8, 0)
@@ -43,7 +43,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def used_precision(name: str, device: str) -> Precision:
-    """The precision that `name` asks for on `device`, never 'auto'. Raises InputError for an unknown name."""
+    """The precision that `name` asks for on `device`, never 'auto'. Raises InputError if either is unknown or not here."""
     return Precision(name).on(usable_device(device))
 
 
@@ -57,20 +57,20 @@ def bfloat16_gain(device: torch.device) -> str:
 def lacks_fused_attention(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether PyTorch's fused attention raises an error on `device` in `dtype`.
 
-    On a CPU with AMX it packs what is not float32 for AMX; where `ATEN_CPU_CAPABILITY` forbids AVX-512, the kernel that
-    packs is not there (seen in PyTorch 2.13: 'pack_vnni2 is only supported when avx512 is supported').
+    On a CPU with AMX, fused attention packs inputs that are not float32 for AMX; where `ATEN_CPU_CAPABILITY` forbids
+    AVX-512, there is no kernel that packs (PyTorch 2.13: 'pack_vnni2 is only supported when avx512 is supported').
     """
-    half = device.type == 'cpu' and dtype is not torch.float32
-    return half and _kernels_are_narrow() and bool(torch.cpu._is_amx_tile_supported())
+    packed = device.type == 'cpu' and dtype is not torch.float32
+    return packed and _kernels_are_narrow() and bool(torch.cpu._is_amx_tile_supported())
 
 
 def _kernels_are_narrow() -> bool:
-    """Whether PyTorch's own kernels compute without AVX-512 on this CPU: it has none, or they were kept from it."""
+    """Whether PyTorch's own kernels compute without AVX-512: the CPU has none, or `ATEN_CPU_CAPABILITY` forbids it."""
     return torch.backends.cpu.get_cpu_capability() in _NARROW
 
 
 def usable_device(name: str) -> torch.device:
-    """'cpu', 'cuda', 'cuda:1', 'mps' as a device. Raises InputError if this machine lacks it."""
+    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'. Raises InputError if it is unknown or this machine lacks it."""
     try:
         device = torch.device(name)
     except RuntimeError as error:

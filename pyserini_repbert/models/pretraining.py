@@ -1,4 +1,4 @@
-"""BERT with the two heads that it is pre-trained with (Devlin et al., 2019, section 3.1): a base for every system."""
+"""BERT with its two pre-training heads (Devlin et al., 2019, section 3.1): a base for every system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Heads(nn.Module):
 
 
 class PreTrainedBert(nn.Module):
-    """Masked-LM and next-sentence prediction; names as in BertForPreTraining, the decoder being the word embeddings."""
+    """Masked-LM and next-sentence prediction; names as in BertForPreTraining. The decoder is the word embeddings."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class PreTrainedBert(nn.Module):
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, places: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Logits of the vocabulary for the masked positions, (m, |V|), and of the second text following, (n, 2).
+        """The logits of both heads.
 
         Parameters
         ----------
@@ -41,7 +41,10 @@ class PreTrainedBert(nn.Module):
         attention_mask : bool (n, length), or None where nothing is padded
         places : int64 (m,), the masked positions in the flattened (n · length) input
 
-        Index 0 of the second result is "follows", as in BERT.
+        Returns
+        -------
+        float32 (m, |V|), of the wordpiece at each masked position; and float32 (n, 2), of the next sentence: index 0 is
+        "the second text follows the first", as in BERT
         """
         hidden = self.bert(input_ids, token_type_ids, attention_mask)
         masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])

@@ -15,8 +15,8 @@ from pyserini_repbert.models.bert_config import BertConfig
 SYSTEM = 'repbert'
 MAX_QUERY_TOKENS = 20  # RepBERT section 4.3.1; wordpieces, [CLS] and [SEP] not counted
 MAX_PASSAGE_TOKENS = 256  # RepBERT section 4.3.1, likewise
-QUERY_TYPE = 0  # RepBERT footnote 2: segment embeddings tell queries
-PASSAGE_TYPE = 1  # from passages
+QUERY_TYPE = 0  # RepBERT footnote 2: the token type of queries
+PASSAGE_TYPE = 1  # RepBERT footnote 2: of passages
 
 
 class RepBert(nn.Module):

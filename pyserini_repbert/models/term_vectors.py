@@ -1,4 +1,4 @@
-"""Sparse vectors over a vocabulary: one (a query's), and many (passages') in three arrays; pruning to the largest."""
+"""Sparse vectors over a vocabulary: a single one, many in three arrays, and pruning to the largest weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TermVector:
 
     @classmethod
     def summed(cls, terms: Sequence[int], weights: Sequence[float] | NDArray[np.float32]) -> TermVector:
-        """From terms in any order; the weights of a term that comes repeatedly are summed (EPIC section 2)."""
+        """From term ids in any order; the weights of a repeated term are summed (EPIC section 2)."""
         distinct, places = np.unique(np.asarray(terms, dtype=np.int64), return_inverse=True)
         sums = np.bincount(places, weights=np.asarray(weights, dtype=np.float64), minlength=len(distinct))
         return cls(distinct, sums.astype(np.float32))
@@ -47,7 +47,7 @@ class TermVector:
         return dict(zip(self.terms.tolist(), self.weights.tolist(), strict=True))
 
     def weights_of(self, terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """float32 (n,): the weights of `terms`, 0 where this vector lacks one."""
+        """The weights of `terms`, int64 (n,): float32 (n,), 0 for a term that this vector lacks."""
         found = np.zeros(len(terms), dtype=np.float32)
         if len(self.terms):
             places = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
@@ -56,7 +56,7 @@ class TermVector:
         return found
 
     def dot(self, other: TermVector) -> float:
-        """The inner product, the score of a query and a passage (EPIC eq. 5)."""
+        """The inner product in float64: the score of a query and a passage (EPIC eq. 5)."""
         return float(np.dot(self.weights.astype(np.float64), other.weights_of(self.terms)))
 
 
@@ -66,7 +66,7 @@ class TermVectors(Sequence[TermVector]):
 
     Attributes
     ----------
-    offsets : int64 (n + 1,), where each vector starts, and where the last one ends
+    offsets : int64 (n + 1,), where each vector starts in `terms` and `weights`, and where the last one ends
     terms : int64 (total,), strictly ascending within a vector
     weights : float32 (total,)
     """
@@ -94,20 +94,20 @@ class TermVectors(Sequence[TermVector]):
 
 
 def largest(weights: NDArray[np.float32], r: int, terms: NDArray[np.int64] | None = None) -> TermVector:
-    """The r largest weights of a vector (EPIC section 3, 'pruning'); among equals those of the lowest terms; no zeros.
+    """The r largest weights of a vector (EPIC section 3, 'pruning'); ties go to the lowest terms; no zeros.
 
     Parameters
     ----------
     weights : float32 (m,)
     r : how many to keep, 0 for all
-    terms : int64 (m,) ascending, default 0 to m - 1
+    terms : int64 (m,), ascending, the weights' term ids; default: 0 to m - 1
     """
-    kept = np.arange(len(weights)) if not 0 < r < len(weights) else _largest_places(weights, r)
+    kept = np.arange(len(weights)) if not 0 < r < len(weights) else _largest_positions(weights, r)
     kept = kept[weights[kept] != 0]
     return TermVector(kept if terms is None else terms[kept], weights[kept])
 
 
-def _largest_places(weights: NDArray[np.float32], r: int) -> NDArray[np.int64]:
+def _largest_positions(weights: NDArray[np.float32], r: int) -> NDArray[np.int64]:
     least = np.partition(weights, len(weights) - r)[len(weights) - r]
     above = np.flatnonzero(weights > least)
     equal = np.flatnonzero(weights == least)[: r - len(above)]
@@ -115,7 +115,7 @@ def _largest_places(weights: NDArray[np.float32], r: int) -> NDArray[np.int64]:
 
 
 def complete(weights: NDArray[np.float32]) -> TermVectors:
-    """Vectors that hold each term, from float32 (n, |V|): zeros are kept."""
+    """The rows of float32 (n, |V|) as vectors of all |V| terms, zeros included."""
     n, vocabulary = weights.shape
     offsets = np.arange(0, n * vocabulary + 1, vocabulary, dtype=np.int64)
     return TermVectors(offsets, np.tile(np.arange(vocabulary), n), weights.reshape(-1))

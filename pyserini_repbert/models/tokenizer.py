@@ -1,4 +1,4 @@
-"""From texts to token ids: the one place for truncation, special tokens and segment ids."""
+"""From texts to token ids: truncation, special tokens and segment ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyserini_repbert.formats.json_values import read_object
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_TOKENISED_AT_ONCE = 256  # texts: the tokenizer's encodings hold more than ids, and are freed after each part
+_TOKENISED_AT_ONCE = 256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
 _SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 
@@ -25,14 +25,14 @@ class TokenSequence(NamedTuple):
 
 
 class TokenChunk(NamedTuple):
-    """A chunk of a text: its input, and how many wordpieces of the text follow its [CLS]."""
+    """A chunk of a text: the model input, and how many wordpieces follow [CLS], padding not counted."""
 
     sequence: TokenSequence
     n_pieces: int
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a `tokenizer.json`. Raises DamagedFileError for another file."""
+    """The tokenizer of a `tokenizer.json`. Raises DamagedFileError for a file that is not one."""
     from tokenizers import Tokenizer
 
     try:
@@ -42,13 +42,18 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 class WordPieceTokenizer:
-    """A BERT tokenizer (the Rust one of `tokenizers`), read from a checkpoint folder.
+    """A BERT tokenizer.
 
     Attributes
     ----------
-    backend : of `tokenizers`
+    backend : the tokenizer of the package `tokenizers`; it neither truncates nor pads
     cls, sep, pad : ids of the special tokens
     vocab_size : number of wordpieces
+
+    Raises
+    ------
+    DamagedFileError
+        where the vocabulary lacks [CLS], [SEP] or [PAD]
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -66,7 +71,15 @@ class WordPieceTokenizer:
 
     @classmethod
     def from_folder(cls, folder: Path) -> WordPieceTokenizer:
-        """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise)."""
+        """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise).
+
+        Raises
+        ------
+        InputError
+            where the folder has neither
+        DamagedFileError
+            where a file cannot be read, or is not of a BERT tokenizer
+        """
         whole, vocabulary = folder / 'tokenizer.json', folder / 'vocab.txt'
         if whole.is_file():
             return cls(read_tokenizer(whole))
@@ -80,7 +93,7 @@ class WordPieceTokenizer:
 
     @classmethod
     def from_vocabulary(cls, vocabulary: Path, lowercase: bool = True) -> WordPieceTokenizer:
-        """From a BERT `vocab.txt`, a wordpiece a line."""
+        """From a BERT `vocab.txt`, one wordpiece a line. Raises DamagedFileError for a file that is not one."""
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
         try:
@@ -95,7 +108,10 @@ class WordPieceTokenizer:
         return cls(tokenizer)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The wordpieces of each text, without special tokens, not truncated."""
+        """The wordpiece ids of each text, without special tokens, not truncated.
+
+        Raises InputError for what is not a text, or has characters that UTF-8 cannot hold.
+        """
         found: list[list[int]] = []
         for start in range(0, len(texts), _TOKENISED_AT_ONCE):
             part = list(texts[start : start + _TOKENISED_AT_ONCE])
@@ -112,7 +128,7 @@ class WordPieceTokenizer:
         return found
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
-        """Wordpieces as text."""
+        """The wordpieces with these ids; '[UNK]' for an id that the vocabulary lacks."""
         return [self.backend.id_to_token(number) or '[UNK]' for number in ids]
 
     def single(self, texts: Sequence[str], limit: int, token_type: int) -> list[TokenSequence]:
@@ -124,9 +140,9 @@ class WordPieceTokenizer:
         return sequences
 
     def chunks(self, ids: Sequence[int], size: int, token_type: int) -> list[TokenChunk]:
-        """A text as the fewest `[CLS] chunk [SEP]` of at most `size` wordpieces each; none if it is empty.
+        """A text's ids as the fewest `[CLS] chunk [SEP]` of at most `size` wordpieces each; none for an empty text.
 
-        Chunks are equally long: the last one is filled up with [PAD] before its [SEP], as EPIC's authors do.
+        Chunks are equally long: the last one is padded before its [SEP], as in the code of EPIC's authors.
         """
         number = -(-len(ids) // size)
         width = -(-len(ids) // number) if number else 0
