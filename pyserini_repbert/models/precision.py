@@ -43,7 +43,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def used_precision(name: str, device: str) -> Precision:
-    """The precision that `name` asks for on `device`, never 'auto'. Raises InputError if either is unknown or not here."""
+    """The precision that `name` asks for on `device`, never 'auto'. Raises InputError if either is unknown."""
     return Precision(name).on(usable_device(device))
 
 

@@ -1,7 +1,7 @@
 """CEDR-DRMM: histograms of similarities (Guo et al., 2016) in every layer (CEDR sections 2.2 and 2.3).
 
-As released: 11 bins, no IDF gate, and a sum over all 20 places of a query, padding included. Counting has no gradient:
-BERT learns through [CLS] only.
+As in the released code: 11 bins, no IDF gate, and a sum over all 20 query positions, padding included. Counting has no
+gradient: BERT learns through [CLS] only.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _LEAST_COUNT = 1e-5  # added before the logarithm
 def similarity_histogram(similarity: Tensor, query_mask: Tensor, document_mask: Tensor) -> Tensor:
     """How many document tokens fall into each bin of similarity to each query token.
 
-    Ten bins of equal width cover [-1, 1), the eleventh is 1. The bin of a similarity within rounding (1e-6) of an edge
-    depends on that rounding, and so on what else is in the batch.
+    Ten bins of equal width cover [-1, 1), the eleventh counts similarities of 1. Within rounding (1e-6) of an edge, the
+    bin depends on rounding, and so on the rest of the batch.
 
     Parameters
     ----------
     similarity : float32 (n, channels, q, d)
-    query_mask, document_mask : bool (n, q), (n, d); only pairs of real tokens count
+    query_mask, document_mask : bool (n, q), (n, d), True at tokens; only pairs of tokens count
 
     Returns
     -------
@@ -50,7 +50,10 @@ class CedrDrmm(CedrRanker):
         self.hidden_2 = nn.Linear(_HIDDEN, 1)
 
     def features(self, evidence: Evidence) -> Tensor:
-        """Log counts of each query token, bin by bin, then [CLS]: (n, q, bins · channels + h)."""
+        """Log counts of each query position, bin by bin, then [CLS]: (n, q, bins · channels + h).
+
+        With `pad_query`, q is `max_query_length`.
+        """
         counts = similarity_histogram(evidence.similarity.detach(), evidence.query_mask, evidence.document_mask)
         if self.settings.pad_query:
             counts = functional.pad(counts, (0, 0, 0, self.settings.max_query_length - counts.shape[2]))
@@ -58,7 +61,7 @@ class CedrDrmm(CedrRanker):
         return self._with_cls(logs, evidence.cls.unsqueeze(1).expand(-1, logs.shape[1], -1))
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
-        """Scores (n,): the sum over the query's places."""
+        """Scores (n,): the sum over query positions."""
         terms: Tensor = self.hidden_2(self.hidden_1(features).relu()).squeeze(2)
         if not self.settings.pad_query:
             terms = terms.masked_fill(~evidence.query_mask, 0.0)

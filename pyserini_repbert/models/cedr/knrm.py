@@ -1,7 +1,7 @@
 """CEDR-KNRM: kernel pooling (Xiong et al., 2017) over the similarities of every layer (CEDR sections 2.2 and 2.3).
 
-As released: the kernels' means and widths are trained, their logarithm has neither a bound nor a scale, and the score
-is a linear combination without tanh.
+As in the released code: means and widths of the kernels are trained, log counts are neither clipped nor scaled, and the
+score is a linear combination without tanh.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyserini_repbert.models.cedr.ranker import CedrRanker, keep_columns
 from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.cedr.similarity import Evidence
 
-MEANS = (-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # where the released code's kernels begin
+MEANS = (-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # initial, as in the released code
 WIDTHS = (0.1,) * 10 + (0.001,)
 _LEAST_SUM = 1e-6  # added before the logarithm
 
@@ -28,7 +28,7 @@ class Kernel(nn.Module):
         self.sigma = nn.Parameter(torch.tensor(sigma))
 
     def forward(self, similarity: Tensor) -> Tensor:
-        """exp(-(s - mu)² / 2 sigma²) of each similarity."""
+        """exp(-(s - mu)² / (2 sigma²)) of each similarity s."""
         return torch.exp(-0.5 * ((similarity - self.mu) / self.sigma).square())
 
 
@@ -40,7 +40,7 @@ class KernelBank(nn.Module):
         self.kernels = nn.ModuleList(Kernel(mu, sigma) for mu, sigma in zip(MEANS, WIDTHS, strict=True))
 
     def forward(self, similarity: Tensor, document_mask: Tensor) -> Tensor:
-        """Soft counts (n, kernels, channels, q) of the document tokens from similarities (n, channels, q, d)."""
+        """Soft counts of document tokens, (n, kernels, channels, q), from similarities (n, channels, q, d)."""
         present = document_mask.to(similarity.dtype)[:, None, :, None]
         return torch.stack([(kernel(similarity) @ present).squeeze(3) for kernel in self.kernels], dim=1)
 
@@ -66,7 +66,10 @@ class CedrKnrm(CedrRanker):
 
     @torch.no_grad()
     def begin_as_vanilla(self, weight: Tensor, bias: Tensor) -> None:
-        """Give the scores of a Vanilla BERT with this head, weight (1, h) and bias (1,): kernels get no weight."""
+        """Take over a Vanilla BERT's head, weight (1, h) and bias (1,), with weight 0 for kernels: the same scores.
+
+        Only for a joint model.
+        """
         self.combine.weight.zero_()
         self.combine.weight[:, -self.cls_size :] = weight
         self.combine.bias.copy_(bias)

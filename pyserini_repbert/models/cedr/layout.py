@@ -1,12 +1,12 @@
 """How a query and a document become BERT's input, and where their tokens are found in its output.
 
 A sequence is `[CLS] query [SEP] document [SEP]`, segment 0 up to the first [SEP], 1 from there. The released code pads
-queries to 20 tokens in the middle of the sequence and masks the padding. A masked token changes nothing but the
-positions of what follows, so it is left out here and the positions are given instead: the same numbers, less work.
-(PACRR and DRMM score a query's empty places too. All of these score alike, and those models add them.)
+queries to 20 tokens in the middle of the sequence and masks the padding. Masked tokens change nothing but the positions
+of the tokens behind them, so they are left out here and position ids are given instead: the same result, less work.
+(PACRR and DRMM score a query's empty positions, too. These all score alike; the two models add them afterwards.)
 
-A document too long for the positions left is split into parts as even as possible (CEDR section 3.1), each after the
-whole query. The last part may be a token shorter than the others; its [SEP] keeps their position.
+A document too long for the positions left is split into parts as even as possible (CEDR section 3.1), each behind the
+whole query. The last part may be shorter than the others; its [SEP] has the same position as theirs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPECIAL_TOKENS = 3  # [CLS] and two [SEP]
 
 
 class Pair(NamedTuple):
-    """The wordpieces of a query and a document, cut to the lengths that a model takes."""
+    """The wordpiece ids of a query and a document, cut to the lengths that a model takes."""
 
     query: list[int]
     document: list[int]
@@ -38,18 +38,18 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Pairs as tensors. A pair has a row of its own for each part of its document.
+    """n pairs as tensors, with a row for each part of a pair's document.
 
     Attributes
     ----------
     input_ids, token_type_ids, position_ids : int64 (rows, length)
     attention_mask : bool (rows, length); None where no row is padded
-    part_weights : float32 (n, rows), 1 / number of parts where a row belongs to a pair
-    query_index : int64 (n, q), where a query token is in the flattened (rows · length) output, beside the first part; q
-        is the length of the longest query
-    document_index : int64 (n, d), likewise for document tokens
+    part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
+    query_index : int64 (n, q), positions of query tokens in the flattened (rows · length) output, in the row of the
+        first part; q is the length of the longest query
+    document_index : int64 (n, d), likewise of document tokens, each in the row of its part
     query_mask : bool (n, q), True where there is a query token
-    document_mask : bool (n, d)
+    document_mask : bool (n, d), True where there is a document token
     """
 
     input_ids: Tensor
@@ -70,6 +70,11 @@ class CedrLayout:
     ----------
     config, settings : of the model
     cls, sep, pad : ids of the special tokens
+
+    Raises
+    ------
+    InputError
+        where the longest query leaves no position for a document
     """
 
     def __init__(self, config: BertConfig, settings: CedrSettings, cls: int, sep: int, pad: int) -> None:
@@ -84,7 +89,7 @@ class CedrLayout:
 
     @classmethod
     def of(cls, config: BertConfig, settings: CedrSettings, tokenizer: WordPieceTokenizer) -> CedrLayout:
-        """For a tokenizer's special tokens."""
+        """With the special tokens of a tokenizer."""
         return cls(config, settings, tokenizer.cls, tokenizer.sep, tokenizer.pad)
 
     def cut(self, query: Sequence[int], document: Sequence[int]) -> Pair:
@@ -98,19 +103,19 @@ class CedrLayout:
         return self.positions - slots - _SPECIAL_TOKENS
 
     def n_parts(self, pair: Pair) -> int:
-        """How many parts the document is split into; an empty one is one part."""
+        """How many parts the document is split into; an empty document is one part."""
         return max(1, math.ceil(len(pair.document) / self._room(self._slots(pair))))
 
     def cost(self, pair: Pair) -> int:
-        """Roughly how many tokens BERT reads for a pair: its parts, each as long as the longest."""
+        """Roughly how many tokens BERT reads for a pair: every part is counted as long as the longest."""
         return self.n_parts(pair) * (len(pair.query) + _SPECIAL_TOKENS + self._part_length(pair))
 
     def _part_length(self, pair: Pair) -> int:
         return math.ceil(len(pair.document) / self.n_parts(pair))
 
     def collate(self, pairs: Sequence[Pair], device: torch.device | str = 'cpu') -> PairBatch:
-        """A batch on `device`; at least one pair."""
-        rows: list[tuple[list[int], list[int], int]] = []  # ids, positions, where segment 1 begins
+        """One or more pairs as a batch on `device`."""
+        rows: list[tuple[list[int], list[int], int]] = []
         first_rows, part_counts = [], []
         for pair in pairs:
             first_rows.append(len(rows))
@@ -148,6 +153,7 @@ class CedrLayout:
         )
 
     def _rows(self, pair: Pair) -> list[tuple[list[int], list[int], int]]:
+        """(ids, positions, where segment 1 begins) of each part."""
         query, document = pair
         begin = self._slots(pair) + 2
         size = self._part_length(pair)
@@ -162,7 +168,7 @@ class CedrLayout:
     def _places(
         self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]:
-        """Where the query's and the document's tokens are, and which of these places are real."""
+        """query_index, query_mask, document_index and document_mask of a `PairBatch`."""
         query_index, document_index = (
             np.zeros((len(pairs), max(1, *map(len, texts))), dtype=np.int64) for texts in zip(*pairs, strict=True)
         )

@@ -35,8 +35,8 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
 
     Parameters
     ----------
-    n_layers : run only BERT's first layers, see `CedrRanker.keep_layers`
-    max_doc_length : wordpieces kept of a document, if not the checkpoint's
+    n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2); default: all
+    max_doc_length : wordpieces kept of a document; default: the checkpoint's limit
 
     Raises
     ------

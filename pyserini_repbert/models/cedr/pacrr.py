@@ -1,8 +1,8 @@
 """CEDR-PACRR: n-gram convolutions (Hui et al., 2017) over the similarities of every layer (CEDR sections 2.2 and 2.3).
 
-As released: 32 filters for 1- to 3-grams of query and document tokens, the strongest filter at each place, the k_max
-strongest places for each query token, no IDF. k_max is 2 there, 30 in the paper: set it before training, since the
-size of the first linear layer follows from it.
+As in the released code: 32 filters each for 1-, 2- and 3-grams of query and document tokens, the strongest filter at
+each document position, the k_max strongest positions for each query token, no IDF. k_max is 2 there, 30 in the paper
+(CEDR section 3.1): set it before training, since the first linear layer has its size from it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,22 @@ class NgramMatches(nn.Module):
         self.conv = nn.Conv2d(channels, N_FILTERS, size)
 
     def forward(self, similarity: Tensor, document_mask: Tensor, k: int, slots: int) -> Tensor:
-        """The k best places of each query token, best first: (n, slots, k) from similarities (n, channels, q, d).
+        """The k strongest matches of each query position, strongest first: (n, slots, k).
 
-        N-grams reach over the end of query and document into zeros. Places past a document's end do not count: a
-        document of fewer than k places is filled up with zeros (the released code raises an error). The matches of a
-        query's empty places follow from the filters' biases.
+        N-grams reach beyond the end of query and document into zeros. Matches that begin behind a document's end do not
+        count, and a document of fewer than k tokens gets zeros for the rest (the released code raises an error). The
+        matches of empty query positions follow from the filters' biases.
+
+        Parameters
+        ----------
+        similarity : float32 (n, channels, q, d)
+        document_mask : bool (n, d), True at tokens
+        k : matches kept
+        slots : query positions, at least q; those from q on are empty
         """
         beyond = self.size - 1
         q = similarity.shape[2]
-        padded = functional.pad(similarity, (0, beyond, 0, beyond + 1))  # the last row stands for all empty places
+        padded = functional.pad(similarity, (0, beyond, 0, beyond + 1))  # the last row is for all empty query positions
         strongest = self.conv(padded).amax(dim=1).relu().masked_fill(~document_mask[:, None, :], 0.0)
         best = functional.pad(strongest, (0, max(0, k - strongest.shape[2]))).topk(k, dim=2).values
         return torch.cat([best[:, :q], best[:, q:].expand(-1, slots - q, -1)], dim=1)
@@ -62,7 +69,10 @@ class CedrPacrr(CedrRanker):
         self.linear3 = nn.Linear(_HIDDEN, 1)
 
     def features(self, evidence: Evidence) -> Tensor:
-        """The best matches, query token by query token, then n-gram size, then [CLS]: (n, q · 3 · k_max + h)."""
+        """The strongest matches by query position, then by n-gram size; then [CLS]: (n, q · 3 · k_max + h).
+
+        q is `max_query_length`.
+        """
         k, slots = self.settings.k_max, self.settings.max_query_length
         found = [ngrams(evidence.similarity, evidence.document_mask, k, slots) for ngrams in self._ngrams()]
         return self._with_cls(torch.cat(found, dim=2).flatten(1), evidence.cls)
@@ -80,6 +90,6 @@ class CedrPacrr(CedrRanker):
 
 
 def told_k_max(n_inputs: int, n_extra: int, max_query_length: int) -> int | None:
-    """PACRR's k_max from the inputs of its first dense layer, `n_extra` of which are not matches; None if none fits."""
+    """PACRR's k_max, from how many inputs its first linear layer has, `n_extra` not of matches; None if none fits."""
     k_max, rest = divmod(n_inputs - n_extra, max_query_length * len(NGRAM_SIZES))
     return k_max if k_max >= 1 and not rest else None

@@ -1,4 +1,4 @@
-"""What the four CEDR models share: BERT, the evidence it gives, and running only its first layers."""
+"""The base of the four CEDR models: BERT, its evidence on pairs, and running only its first layers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class CedrRanker(nn.Module, ABC):
     Attributes
     ----------
     settings : the model's settings
-    channels : similarity matrices of a pair: the embedding output and every layer
+    bert : the body
+    channels : number of similarity matrices of a pair: of the embedding output and of every layer
+    cls_size : how many features are of [CLS]: h, or 0 where the model is not joint
+    needs_similarity : whether features are made of similarities
     """
 
     needs_similarity = True
@@ -42,11 +45,11 @@ class CedrRanker(nn.Module, ABC):
 
     @abstractmethod
     def features(self, evidence: Evidence) -> Tensor:
-        """The input of the first layer that combines: float32 (n, …, features), [CLS] last where the model is joint."""
+        """The input of the head's first linear layer: float32 (n, …, features), [CLS] last if the model is joint."""
 
     @abstractmethod
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
-        """Scores (n,) from features."""
+        """Scores from features: float32 (n,)."""
 
     def forward(self, batch: PairBatch) -> Tensor:
         """Scores: float32 (n,), any real number, the higher the better."""
@@ -56,9 +59,9 @@ class CedrRanker(nn.Module, ABC):
     def keep_layers(self, n_layers: int) -> None:
         """Run only BERT's first `n_layers` layers from now on (CEDR section 3.2, Figure 2b).
 
-        [CLS] is then that of layer `n_layers`. A head trained on all layers keeps its weights for the similarities that
-        are left; those of the layers that no longer run are dropped, as if their signals were 0. A head trained with
-        fewer layers belongs to a BERT whose config says so.
+        [CLS] is then taken from layer `n_layers`. The head keeps its weights for the similarities of the layers that
+        run; the others are dropped, as if their signals were 0. This is for a head trained on all layers: a model
+        trained with fewer has them in its config.
 
         Raises
         ------
@@ -79,12 +82,12 @@ class CedrRanker(nn.Module, ABC):
         """Drop the head's weights for channels from `n_channels` on; `self.channels` is still the number before."""
 
     def _with_cls(self, signals: Tensor, cls: Tensor) -> Tensor:
-        """Signals (n, …) with [CLS] behind them, where the model is joint."""
+        """Signals (n, …), followed by [CLS] if the model is joint."""
         return torch.cat([signals, cls], dim=-1) if self.settings.joint else signals
 
 
 def keep_columns(linear: nn.Linear, groups: int, channels: int, kept: int) -> nn.Linear:
-    """`linear` without the inputs of dropped channels; its inputs are (groups × channels), then others, which stay."""
+    """`linear` for the first `kept` channels: its inputs are (groups × channels), then others, which all stay."""
     grouped, others = linear.weight[:, : groups * channels], linear.weight[:, groups * channels :]
     grouped = grouped.reshape(-1, groups, channels)[:, :, :kept].reshape(-1, groups * kept)
     smaller = nn.Linear(groups * kept + others.shape[1], linear.out_features, device=linear.weight.device)

@@ -1,4 +1,4 @@
-"""What makes one CEDR model differ from another: the `ranking` object of its config.json."""
+"""The settings of a CEDR model: the `ranking` object of its config.json."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pyserini_repbert.choices import Choice
 from pyserini_repbert.errors import InputError
 
 SYSTEM = 'cedr'
-MAX_QUERY_TOKENS = 20  # the released code; the paper: queries are always whole
+MAX_QUERY_TOKENS = 20  # the released code; in the paper, queries are never cut
 MAX_DOCUMENT_TOKENS = 800  # CEDR section 3.1
 K_MAX = 2  # the released code and its checkpoints; 30 in CEDR section 3.1
 
 
 class FirstStage(NamedTuple):
-    """What CEDR reranks: the hits of a sparse model ('bm25', 'ql'), and how many of them."""
+    """What CEDR reranks: the best `depth` hits of a sparse model, 'bm25' or 'ql' (query likelihood)."""
 
     sparse: str
     depth: int
@@ -26,11 +26,11 @@ FIRST_STAGES = {  # CEDR section 3.1
     'robust04': FirstStage('bm25', 150),
     'webtrack': FirstStage('ql', 100),
 }
-"""The first stages of CEDR's two collections: technique, and hits that are reranked."""
+"""The first stages that CEDR reranks on its two collections."""
 
 
 class Architecture(Choice, what='CEDR architecture'):
-    """What turns similarities and [CLS] into a score."""
+    """The head that turns similarities and [CLS] into a score."""
 
     VANILLA = 'vanilla'
     KNRM = 'knrm'
@@ -45,12 +45,17 @@ class CedrSettings:
     Attributes
     ----------
     architecture : vanilla (a linear layer on [CLS]), knrm, pacrr or drmm
-    joint : the [CLS] vector joins the matching signals (CEDR section 2.3); False gives the rows "BERT (fine-tuned)" of
-        its Table 1
-    k_max : PACRR's strongest matches kept for each query term and n-gram size
+    joint : whether the [CLS] vector joins the matching signals (CEDR section 2.3); False gives the rows
+        "BERT (fine-tuned)" of CEDR's Table 1
+    k_max : how many of the strongest matches PACRR keeps for each query token and n-gram size
     max_query_length, max_doc_length : wordpieces kept, special tokens not counted
     pad_query : leave room for `max_query_length` query tokens, as the released code does, so that a document always
-        begins at the same position; without it, positions follow on the query and DRMM sums over its tokens only
+        begins at the same position; without it, positions count on after the query, and DRMM sums over its tokens only
+
+    Raises
+    ------
+    InputError
+        for an unknown architecture, or values that do not go together
     """
 
     architecture: Architecture = Architecture.VANILLA
@@ -73,7 +78,7 @@ class CedrSettings:
 
     @classmethod
     def from_ranking(cls, ranking: Mapping[str, Any]) -> CedrSettings:
-        """From the `ranking` object of a config.json; keys that are not CEDR's settings are left alone."""
+        """From the `ranking` object of a config.json; other keys are ignored."""
         return cls(**{field.name: ranking[field.name] for field in fields(cls) if field.name in ranking})
 
     def ranking(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Contextual similarity: the cosine of every query and document token in every layer of BERT (CEDR eq. 1)."""
+"""Contextual similarity: the cosine of each query and document token in each layer of BERT (CEDR eq. 1)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LEAST_NORM = 1e-9  # added to norms, so that a zero vector has similarity 0
 
 
 class Evidence(NamedTuple):
-    """What BERT gives a matching model about n pairs.
+    """What a CEDR head reads of n pairs.
 
     Attributes
     ----------
-    similarity : float32 (n, channels, q, d), 0 where there is no token; channel 0 is the embedding output, channel l
-        layer l; no channels where it was not asked for
-    cls : float32 (n, h), the last layer's [CLS], averaged over the parts of a document; not pooled
-    query_mask : bool (n, q)
-    document_mask : bool (n, d)
+    similarity : float32 (n, channels, q, d), cosines, 0 where there is no token; channel 0 is of the embedding output,
+        channel l of layer l; no channels if similarities were not asked for
+    cls : float32 (n, h), the last layer's [CLS] before BERT's pooler, averaged over the parts of a document
+    query_mask : bool (n, q), True at tokens
+    document_mask : bool (n, d), True at tokens
     """
 
     similarity: Tensor
@@ -32,7 +32,7 @@ class Evidence(NamedTuple):
 
 
 def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_mask: Tensor) -> Tensor:
-    """Cosine of each query vector with each document vector: float32 (n, q, d), 0 where a mask is False.
+    """Cosine of each query vector with each document vector (CEDR eq. 1): float32 (n, q, d), 0 where a mask is False.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_
 
 
 def gather_evidence(bert: Bert, batch: PairBatch, similarity: bool = True) -> Evidence:
-    """Run BERT over a batch, keeping only the similarities of each layer.
+    """Run BERT over a batch, keeping only [CLS] and, if `similarity` is true, the similarities of each layer.
 
-    The query's vectors are those beside the first part of a document, as in the released code.
+    Query vectors are taken from the row of a document's first part, as in the released code.
     """
     matrices = []
     hidden = batch.input_ids

@@ -1,4 +1,4 @@
-"""Vanilla BERT (CEDR section 3.1, baselines): a linear layer on [CLS]. The baseline for long documents."""
+"""Vanilla BERT (CEDR section 3.1, "Baselines"): a linear layer on [CLS]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VanillaBert(CedrRanker):
         self.cls = nn.Linear(config.hidden_size, 1)
 
     def features(self, evidence: Evidence) -> Tensor:
-        """[CLS]: (n, h)."""
+        """[CLS]: float32 (n, h)."""
         return evidence.cls
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
@@ -30,4 +30,4 @@ class VanillaBert(CedrRanker):
         return scores.squeeze(1)
 
     def _keep_channels(self, n_channels: int) -> None:
-        """Nothing: [CLS] has the same size in each layer."""
+        """Does nothing: [CLS] has the same size in each layer."""

@@ -1,6 +1,6 @@
-"""Models of sentence-transformers: a body, and what follows it.
+"""Models of sentence-transformers: a body, then pooling, Dense layers and normalisation; or a classifier.
 
-A BERT is this package's own; other bodies are Hugging Face's, opened without remote code.
+A BERT is this package's own; other models are opened with transformers, without remote code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,16 @@ class SentenceEncoder(nn.Module):
     ----------
     body : (n, length) ids, segment ids and mask to (n, length, h)
     size : h
-    settings : what follows it
+    settings : pooling, Dense layers and normalisation
+
+    Attributes
+    ----------
+    dimension : d, the length of a vector
+
+    Raises
+    ------
+    DamagedFileError
+        where the weights of a Dense layer do not fit it
     """
 
     def __init__(self, body: nn.Module, size: int, settings: EncoderSettings) -> None:
@@ -69,7 +78,13 @@ class SentenceEncoder(nn.Module):
 
 
 def pooled(hidden: Tensor, mask: Tensor, name: str) -> Tensor:
-    """Token vectors float32 (n, length, h), padded on the right, as one a text, (n, h); `name` is one of POOLINGS."""
+    """Pools token vectors, float32 (n, length, h), into one vector a text, float32 (n, h).
+
+    Parameters
+    ----------
+    mask : (n, length), 1 at tokens; padding is on the right
+    name : one of `POOLINGS`
+    """
     if name == 'cls':
         return hidden[:, 0]
     lengths = mask.sum(dim=1).long()
@@ -105,17 +120,17 @@ class _Dense(nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         moved = super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.linear.float()  # whatever the body runs in
+        self.linear.float()  # whatever dtype the body has
         return moved
 
 
-class _Other(nn.Module):
-    """A model of transformers under the interface of this package's BERT.
+class _TransformersModel(nn.Module):
+    """A model of transformers, called like this package's BERT.
 
     Parameters
     ----------
     model : the model
-    output : of its outputs, the one that is wanted
+    output : name of the output to give, in float32
     """
 
     def __init__(self, model: Any, output: str) -> None:
@@ -132,21 +147,27 @@ class _Other(nn.Module):
 
 
 def encoder_body(checkpoint: Checkpoint) -> nn.Module:
-    """The body of a bi-encoder, float32, on the CPU. Errors are those of `load_model`, and InputError for a model type
-    that transformers does not know.
+    """The body of a bi-encoder, float32, on the CPU.
+
+    Raises
+    ------
+    DamagedFileError
+        where weights are missing or do not fit the model
+    InputError
+        for a model that transformers cannot open, or a BERT with settings that are not supported
     """
     if _is_bert(checkpoint):
         config = BertConfig.from_dict(checkpoint.config)
-        return load_model(lambda: RepBert(config), checkpoint).bert  # RepBERT is a BERT without a head
-    return _Other(_opened('AutoModel', checkpoint, 'pooler.'), 'last_hidden_state')
+        return load_model(lambda: RepBert(config), checkpoint).bert  # a BERT without a head
+    return _TransformersModel(_opened('AutoModel', checkpoint, 'pooler.'), 'last_hidden_state')
 
 
 def classifier(checkpoint: Checkpoint) -> nn.Module:
-    """A cross-encoder with one label, ids to logits (n, 1). Errors are those of `encoder_body`."""
+    """A cross-encoder with one label: ids to logits, float32 (n, 1). Errors are those of `encoder_body`."""
     if _is_bert(checkpoint):
         config = BertConfig.from_dict(checkpoint.config)
         return load_model(lambda: CrossEncoder(config, labels=1), checkpoint)
-    return _Other(_opened('AutoModelForSequenceClassification', checkpoint), 'logits')
+    return _TransformersModel(_opened('AutoModelForSequenceClassification', checkpoint), 'logits')
 
 
 def _is_bert(checkpoint: Checkpoint) -> bool:
@@ -154,6 +175,7 @@ def _is_bert(checkpoint: Checkpoint) -> bool:
 
 
 def _opened(kind: str, checkpoint: Checkpoint, *may_lack: str) -> Any:
+    """A model of the transformers class `kind`; weights whose names begin with one of `may_lack` may be missing."""
     import transformers
 
     kind_class = getattr(transformers, kind)

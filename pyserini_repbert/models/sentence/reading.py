@@ -1,6 +1,6 @@
-"""What the files of a sentence-transformers folder say of its model; what is not supported is refused by its name.
+"""The settings in the files of a sentence-transformers folder; a setting that is not supported is refused by name.
 
-https://sbert.net; read as its release 6.2 reads them.
+Files are read as release 6.2 reads them: https://sbert.net
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ACTIVATIONS = ('Identity', 'Sigmoid', 'Tanh', 'ReLU', 'GELU')
 _TRANSFORMER = 'sentence_bert_config.json'
 _MODEL = 'config_sentence_transformers.json'
 _UNSUPPORTED = ('processing_kwargs', 'query_length', 'document_length', 'query_expansion', 'unpad_inputs')
-# Tokenizers of transformers that give no token types unless their file says so
+# Tokenizer classes of transformers that give no token types unless model_input_names has them
 _WITHOUT_SEGMENTS = ('PreTrainedTokenizerFast', 'TokenizersBackend', 'AlbertTokenizer', 'AlbertTokenizerFast')
-_POOLING_FLAGS = {  # of older files, in the order in which their results are joined
+_POOLING_FLAGS = {  # in older files; pooled vectors are joined in this order
     'pooling_mode_cls_token': 'cls',
     'pooling_mode_max_tokens': 'max',
     'pooling_mode_mean_tokens': 'mean',
@@ -44,9 +44,9 @@ def encoder_settings(checkpoint: Checkpoint) -> EncoderSettings:
     Raises
     ------
     DamagedFileError
-        for a file that is not what sentence-transformers writes
+        for a file that is not as sentence-transformers writes it
     InputError
-        for a module, a pooling, a similarity or a setting that is not supported, by its name
+        naming a module, pooling, similarity or setting that is not supported
     """
     folder = checkpoint.folder
     modules = _modules(folder)
@@ -100,7 +100,7 @@ def reranker_settings(checkpoint: Checkpoint) -> RerankerSettings:
         model.get('activation_fn')
         or marked.get('activation_fn')
         or checkpoint.config.get('sbert_ce_default_activation_function')
-        or 'torch.nn.Sigmoid'  # the package's own choice for one label
+        or 'torch.nn.Sigmoid'  # the default of sentence-transformers for one label
     )
     prompts = _prompts(folder, model)
     prompt = prompts.get(model.get('default_prompt_name') or '', '')
@@ -108,7 +108,7 @@ def reranker_settings(checkpoint: Checkpoint) -> RerankerSettings:
 
 
 def _modules(folder: Path) -> list[tuple[str, str]]:
-    """(class, folder) of each module; [] without a list of them."""
+    """(class, folder) of each module; [] if there is no modules.json."""
     path = folder / MODULES
     if not path.is_file():
         return []
@@ -168,7 +168,7 @@ def _dense(folder: Path, values: Mapping[str, Any]) -> DenseStep:
 
 
 def _activation(folder: Path, path: str) -> str:
-    """The class that 'torch.nn.modules.activation.Sigmoid' names."""
+    """'Sigmoid' from 'torch.nn.modules.activation.Sigmoid'. Raises InputError for one that is not in `ACTIVATIONS`."""
     module, _, name = str(path).rpartition('.')
     if not module.startswith('torch.nn') or name not in ACTIVATIONS:
         raise InputError(f"{folder}: activation '{path}' is not supported: one of {', '.join(ACTIVATIONS)} of torch.nn")
@@ -185,5 +185,5 @@ def _prompts(folder: Path, model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A JSON object; an empty one where there is no file."""
+    """The JSON object in a file; {} if there is no file."""
     return read_object(path) if path.is_file() else {}

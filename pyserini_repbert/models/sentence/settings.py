@@ -12,7 +12,15 @@ MODULES = 'modules.json'
 
 
 class DenseStep(NamedTuple):
-    """A linear layer, whose file is `weights`, and an activation after pooling."""
+    """A linear layer and an activation, after pooling.
+
+    Attributes
+    ----------
+    weights : the layer's safetensors file
+    size_in, size_out : lengths of the vectors before and after it
+    bias : whether the layer has one
+    activation : its name in torch.nn
+    """
 
     weights: Path
     size_in: int
@@ -26,9 +34,9 @@ class TextSettings(NamedTuple):
 
     Attributes
     ----------
-    max_tokens : of an input, special tokens included
-    lowercase : whether texts are lower-cased before the tokenizer sees them
-    segments : whether the model is told which tokens are the second text's
+    max_tokens : tokens of the longest input, special tokens included
+    lowercase : whether texts are lower-cased before they are tokenised
+    segments : whether the tokens of a second text have token type 1; else all have 0
     """
 
     max_tokens: int
@@ -42,10 +50,11 @@ class EncoderSettings:
 
     Attributes
     ----------
-    poolings : how token vectors become one; the results of several are joined
-    dense : layers after it
-    normalise : whether vectors are scaled to length 1 at the end: by a module, or for the cosine that the folder names
-    query_prompt, passage_prompt : put before texts
+    texts : how texts become model inputs
+    poolings : how token vectors become one; the vectors of several poolings are joined
+    dense : layers after pooling
+    normalise : whether vectors are scaled to length 1 at the end, by a Normalize module or because similarity is cosine
+    query_prompt, passage_prompt : put before each query and each passage
     """
 
     texts: TextSettings
@@ -63,7 +72,14 @@ class EncoderSettings:
 
 @dataclass(frozen=True)
 class RerankerSettings:
-    """A cross-encoder; `prompt` is put before the query."""
+    """A cross-encoder.
+
+    Attributes
+    ----------
+    texts : how texts become model inputs
+    activation : of the logit, its name in torch.nn
+    prompt : put before each query
+    """
 
     texts: TextSettings
     activation: str
@@ -71,11 +87,11 @@ class RerankerSettings:
 
 
 def is_encoder(checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint is a bi-encoder of sentence-transformers, and none of this package's systems."""
+    """Whether a checkpoint is a bi-encoder of sentence-transformers, not of one of this package's systems."""
     return 'ranking' not in checkpoint.config and (checkpoint.folder / MODULES).is_file()
 
 
 def is_reranker(checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint is a classifier with one label, as cross-encoders of sentence-transformers are."""
+    """Whether a checkpoint is a classifier with one label, and not of one of this package's systems."""
     labels = checkpoint.config.get('id2label')
     return 'ranking' not in checkpoint.config and isinstance(labels, dict) and len(labels) == 1

@@ -1,4 +1,4 @@
-"""Texts to model inputs with a model's own tokenizer, of whatever kind, as its folder describes it."""
+"""Texts to model inputs, with the tokenizer of a sentence-transformers folder, of any kind."""
 
 from __future__ import annotations
 
@@ -20,8 +20,15 @@ class TextTokens:
 
     Attributes
     ----------
-    pad : id of the token that fills a batch up
-    n_special : special tokens in the input of one text
+    pad : id of the padding token
+    n_special : number of special tokens in the input of a single text
+
+    Raises
+    ------
+    InputError
+        where the folder has no tokenizer that can be read without transformers
+    DamagedFileError
+        where a tokenizer's file cannot be read
     """
 
     def __init__(self, checkpoint: Checkpoint, settings: TextSettings) -> None:
@@ -41,11 +48,17 @@ class TextTokens:
         self.n_special = int(self._tokenizer.num_special_tokens_to_add(False))
 
     def texts(self, texts: Sequence[str], max_tokens: int) -> list[Built]:
-        """The inputs of single texts, each cut to `max_tokens`, special tokens included."""
+        """The inputs of single texts, each cut to `max_tokens`, special tokens included.
+
+        Raises InputError for what is not a text, or has characters that UTF-8 cannot hold.
+        """
         return self._encoded(list(texts), texts, max_tokens)
 
     def pairs(self, queries: Sequence[str], texts: Sequence[str], max_tokens: int) -> list[Built]:
-        """The inputs of pairs; what is too long loses tokens of the longer one first."""
+        """The inputs of pairs, cut to `max_tokens`: the longer of the two loses tokens first.
+
+        `truncated` tells whether either was cut. Raises what `texts` raises.
+        """
         return self._encoded(list(zip(queries, texts, strict=True)), [*queries, *texts], max_tokens)
 
     def _encoded(self, inputs: list[Any], texts: Sequence[str], max_tokens: int) -> list[Built]:
@@ -64,7 +77,7 @@ class TextTokens:
 
 
 def _wordpieces(checkpoint: Checkpoint) -> Any:
-    """The tokenizer of a BERT's vocab.txt, with its special tokens."""
+    """The tokenizer of a BERT's vocab.txt, which adds [CLS] and [SEP]."""
     tokenizer = WordPieceTokenizer.from_folder(checkpoint.folder)
     tokenizer.backend.post_processor = processors.BertProcessing(('[SEP]', tokenizer.sep), ('[CLS]', tokenizer.cls))
     return tokenizer.backend
