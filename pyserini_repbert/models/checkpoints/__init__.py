@@ -1,1 +1,1 @@
-"""Checkpoint folders: opened, verified, assembled from adapters."""
+"""Checkpoint folders: opening, verifying, merging adapters, loading weights."""

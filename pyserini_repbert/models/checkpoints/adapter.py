@@ -1,4 +1,4 @@
-"""Merging a PEFT LoRA adapter into the weights that it adapts (Hu et al., 2021): W + scale * B A."""
+"""Merging a PEFT LoRA adapter into the weights that it adapts (Hu et al., 2021, section 4.1): W + scale * B A."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyserini_repbert.formats.json_values import read_object
 if TYPE_CHECKING:
     from torch import Tensor
 
-PREFIX = 'base_model.model.'  # of the names in PEFT's files
+PREFIX = 'base_model.model.'  # of tensor names in PEFT's files
 _UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alpha_pattern')
 
 
 def scale_of(config_path: Path) -> float:
-    """The factor of an adapter's low-rank updates, from its adapter_config.json.
+    """The factor of an adapter's low-rank updates: alpha / r, or alpha / sqrt(r) with rsLoRA.
 
     Raises DamagedFileError for an adapter that is not a plain LoRA.
     """
@@ -33,9 +33,9 @@ def scale_of(config_path: Path) -> float:
 
 
 def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Path) -> dict[str, Tensor]:
-    """The base's tensors with the adapter's low-rank updates added and its other tensors (heads) put in.
+    """The base's tensors with the adapter's low-rank updates added, and its other tensors (heads) in their place.
 
-    `base` is taken over: its tensors are updated where they lie, so that no second copy of the weights is held.
+    The float32 tensors of `base` are changed in place, so that memory holds the weights once.
 
     Raises DamagedFileError for an adapter that is not a plain LoRA, or that adapts a tensor that the base lacks.
     """

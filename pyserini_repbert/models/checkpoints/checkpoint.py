@@ -1,4 +1,4 @@
-"""Checkpoints by catalog name or folder, wherever they come from."""
+"""Opening checkpoints by catalog name or folder."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ AnyCheckpoint = str | Path | Checkpoint  # by catalog name, by folder, or opened
 def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
     """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
 
-    An adapter comes with the checkpoint that it adapts, which may be an adapter itself. An open checkpoint is
-    returned as it is.
+    An adapter is opened with the checkpoint that it adapts, which may be an adapter, too. A `Checkpoint` is returned as
+    it is.
+
+    Parameters
+    ----------
+    kind : the section of the catalog that has the name: 'encoders' or 'rerankers'
 
     Raises
     ------
     UnknownNameError
         for a name that is neither, with the nearest names
     MissingResourceError
-        offline, or where its pip package is not installed
+        where the checkpoint cannot be downloaded, or its pip package is not installed
+    InputError
+        for a folder that is not a checkpoint
     DamagedFileError
-        where a file is not the pinned one, or an adapter does not name a base other than itself
+        where a file is not the pinned one, config.json does not fit the weights, or an adapter names no base, or itself
     """
     return name if isinstance(name, Checkpoint) else _open(name, kind, ())
 
@@ -58,7 +64,7 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
 
 
 def verify(folder: Path) -> None:
-    """Compare a checkpoint's files with the checksums beside them, if there are any (remembered for large files).
+    """Compare a checkpoint's files with the checksums beside them, if there are any.
 
     Raises DamagedFileError, naming the file.
     """
@@ -70,7 +76,7 @@ def verify(folder: Path) -> None:
 
 
 def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | None:
-    """The checkpoint that an adapter in `folder` adapts, named by its adapter_config.json."""
+    """The checkpoint that an adapter in `folder` adapts, by its adapter_config.json. None if it holds no adapter."""
     path = folder / ADAPTER_CONFIG
     if not path.is_file():
         return None

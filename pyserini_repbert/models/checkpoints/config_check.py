@@ -1,6 +1,6 @@
-"""What a checkpoint's config.json says, compared with what a model can be and with the shapes of its weights.
+"""Checking a checkpoint's config.json: its values, and that its sizes are those of the weights.
 
-A size that is wrong is found before a model of that size is built.
+Wrong sizes are found before a model of those sizes is built.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def check_config(path: Path, config: Mapping[str, Any], shapes: Mapping[str, tup
 
     Parameters
     ----------
-    shapes : of the weights, by name, the body as `bert.*`; sizes of what is not among them are not compared
+    shapes : of the weights, by name, the body as `bert.*`; sizes that they do not tell are not compared
     """
     from pyserini_repbert.models.bert_config import BertConfig
 
@@ -52,7 +52,7 @@ def check_config(path: Path, config: Mapping[str, Any], shapes: Mapping[str, tup
 
 
 def check_ranking(ranking: object) -> None:
-    """Raise InputError for a `ranking` object with values of types that no system has."""
+    """Raise InputError for a `ranking` that is not an object, or has values that no system has."""
     if not isinstance(ranking, Mapping):
         raise InputError(f'ranking is {ranking!r}, an object was expected')
     for name, value in ranking.items():

@@ -1,4 +1,4 @@
-"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters merged; strict."""
+"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters merged into a base."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
-HOLDS_HEADS = 'adapter_holds_heads'  # in config.json: the heads of the base are not the adapter's
+HOLDS_HEADS = 'adapter_holds_heads'  # in config.json of an adapter: it has heads of its own, the base's are dropped
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
 _Value = TypeVar('_Value')
-_IGNORED = ('position_ids',)  # a buffer that older BERT checkpoints carry
+_IGNORED = ('position_ids',)  # a buffer in older BERT checkpoints, not a weight
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Checkpoint:
 
     Attributes
     ----------
-    name : what the user calls it: a catalog name or a path
-    folder : where it lies
+    name : as the user gave it: a catalog name or a path
+    folder : where its files are
     config : config.json; `config['ranking']` holds the system's settings
     base : for a PEFT adapter, the checkpoint that it adapts
     """
@@ -57,9 +57,9 @@ class Checkpoint:
         ranking: Mapping[str, Any] | None = None,
         base: Checkpoint | None = None,
     ) -> Checkpoint:
-        """Open a folder by its config.json; `ranking` is used if that has no such object.
+        """Open a folder. `ranking` is used if config.json has no such object.
 
-        Raises InputError if the folder is not a checkpoint.
+        Raises InputError if there is no config.json, DamagedFileError if it cannot be read.
         """
         path = folder / 'config.json'
         if not path.is_file():
@@ -70,7 +70,7 @@ class Checkpoint:
         return cls(name or str(folder), folder, config, base)
 
     def check(self) -> Checkpoint:
-        """This checkpoint, its config.json compared with its weights. Raises DamagedFileError."""
+        """This checkpoint. Raises DamagedFileError if its config.json is not a BERT's, or does not fit its weights."""
         if self.config.get('model_type', 'bert') == 'bert':
             check_config(self.folder / 'config.json', self.config, self._shapes() if self._has_weights() else {})
         return self
@@ -81,7 +81,7 @@ class Checkpoint:
         return False
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the weights by name, as far as files are there; without an adapter's low-rank updates."""
+        """The shapes of the weights by name, without an adapter's low-rank updates."""
         from safetensors import SafetensorError, safe_open
 
         from pyserini_repbert.models.bert_config import BertConfig
@@ -94,17 +94,17 @@ class Checkpoint:
             except SafetensorError as error:
                 raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
         if self.base is None:
-            return _under_bert(found)
+            return _with_prefix(found)
         own = {name.removeprefix(PREFIX): shape for name, shape in found.items() if '.lora_' not in name}
         below = self.base._shapes()
         if self.config.get(UNIT_LAYER) and not self.base.config.get(UNIT_LAYER):
             layers = BertConfig.from_dict(self.base.config).num_hidden_layers
-            own[f'bert.encoder.layer.{layers}.'] = ()  # it comes with no weights
+            own[f'bert.encoder.layer.{layers}.'] = ()  # the unit layer, which no file has
         return {**below, **own}
 
     @classmethod
     def write(cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str) -> Checkpoint:
-        """Write config.json and the weights into `folder`; the checkpoint, called `name`."""
+        """Write config.json and the weights into `folder`, and return the checkpoint, with the name `name`."""
         from safetensors.torch import save_file
 
         (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
@@ -112,7 +112,7 @@ class Checkpoint:
         return cls(name, folder, config)
 
     def system(self, expected: str) -> Mapping[str, Any]:
-        """The `ranking` object; a plain BERT, which has none, is taken for the system `expected`.
+        """The `ranking` object; a plain BERT, which has none, counts as one of the system `expected`.
 
         Raises MismatchError for another system.
         """
@@ -130,8 +130,9 @@ class Checkpoint:
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Checksum of the weights: of model.safetensors itself; over all weight files where there are several; for an
-        adapter over its file, the scale at which it is merged, its base's weights, and a unit layer if it has one.
+        """Checksum of the weights: of model.safetensors itself, or over the checksums of several weight files.
+
+        For an adapter: over those of its file and of its base, its scale, and its unit layer if it has one.
         """
         files = self._weight_files()
         if len(files) == 1 and self.base is None:
@@ -164,7 +165,14 @@ class Checkpoint:
     def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
         """All weights by name, the body as `bert.*`; an adapter is merged into its base.
 
-        In memory of their own, but for those whose names end with `mapped`, see `read_weights`.
+        Weights whose names end with `mapped` stay in their file (`read_weights`), the others are read into memory.
+
+        Raises
+        ------
+        InputError
+            where a file of weights is missing, or an adapter was opened without its base
+        DamagedFileError
+            where a file is damaged, or an adapter does not fit its base
         """
         from pyserini_repbert.models.checkpoints.weights import read_weights
 
@@ -178,16 +186,19 @@ class Checkpoint:
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
             return merged(with_unit_layer(base, self.config), found, self.folder / ADAPTER_CONFIG)
-        return {_new_name(name): value for name, value in _under_bert(found).items() if not name.endswith(_IGNORED)}
+        return {_new_name(name): value for name, value in _with_prefix(found).items() if not name.endswith(_IGNORED)}
 
     @property
     def tokenizer_folder(self) -> Path:
-        """Where its tokenizer lies: with it, or with its base."""
+        """The folder with the tokenizer: this one, or the base's."""
         own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
         return self.folder if own or self.base is None else self.base.tokenizer_folder
 
     def tokenizer(self) -> WordPieceTokenizer:
-        """The tokenizer in `tokenizer_folder`. Raises DamagedFileError where it has wordpieces beyond the model's."""
+        """The tokenizer in `tokenizer_folder`.
+
+        Raises InputError if there is none, DamagedFileError if it has ids beyond the model's vocabulary.
+        """
         from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
         tokenizer = WordPieceTokenizer.from_folder(self.tokenizer_folder)
@@ -201,12 +212,12 @@ class Checkpoint:
 
 
 def _new_name(name: str) -> str:
-    """The name of a layer norm's weights, from that of BERT's first checkpoints."""
+    """Today's name of a weight: BERT's first checkpoints call those of layer norms gamma and beta."""
     return name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
 
 
-def _under_bert(values: dict[str, _Value]) -> dict[str, _Value]:
-    """By names that begin with `bert.` for the body, which some checkpoints leave out."""
+def _with_prefix(values: dict[str, _Value]) -> dict[str, _Value]:
+    """The same values, with the prefix `bert.` in the names of the body, which some checkpoints leave out."""
     if any(name.startswith('bert.') for name in values):
         return values
     return {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in values.items()}

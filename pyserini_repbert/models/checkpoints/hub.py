@@ -1,4 +1,4 @@
-"""Checkpoints of the Hugging Face hub, from its client's cache; older weight files become safetensors in ours."""
+"""Checkpoints of the Hugging Face hub, in its client's cache; older weight files become safetensors in our cache."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
     MissingResourceError
         offline, or where the hub cannot be reached: names size and address
     DamagedFileError
-        if the download is not a checkpoint
+        where the download is not a checkpoint
+    DiskFullError
+        where there is no room for it
     """
     converted = catalog.cache_folder() / 'checkpoints' / entry.name
     if converted.is_dir():
@@ -54,7 +56,7 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
         found = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
         if not (found / WEIGHTS).is_file():
             found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
-    except Exception as error:  # the client raises what its HTTP library met, or its parser in a page that is no answer
+    except Exception as error:  # the client raises errors of its HTTP library, and of its parser for other pages
         if isinstance(error, OSError) and (full := disk_full(error, None, size)):
             raise full from error
         reason = 'downloads are off' if offline else _reason(error)
@@ -69,7 +71,7 @@ def _reason(error: BaseException) -> str:
     from huggingface_hub.errors import HfHubHTTPError
 
     cause: BaseException | None = error
-    while cause is not None:  # a refusal is wrapped in 'not in the cache, and could not be reached'
+    while cause is not None:  # an HTTP error may be wrapped in 'not in the cache, and could not be reached'
         if isinstance(cause, HfHubHTTPError):
             return status_text(cause.response.status_code)
         cause = cause.__cause__

@@ -1,4 +1,4 @@
-"""A checkpoint's weights into a model: every parameter must be there, and nothing may be left over."""
+"""Loading a checkpoint's weights into a model: no parameter may be missing, no weight left over."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Model = TypeVar('Model', bound=nn.Module)
 
 @contextmanager
 def without_weights() -> Iterator[None]:
-    """Modules made meanwhile have parameters with a shape alone (on the meta device), and nothing initialises them.
+    """In this context, modules are made without weights: their parameters are on the meta device, not initialised.
 
-    PyTorch's own initialisers would import `torch._dynamo` for the meta device, which takes more than a second.
+    PyTorch's initialisers, which are skipped, would import `torch._dynamo` for the meta device: more than a second.
     """
-    with torch.device('meta'), _Untouched():
+    with torch.device('meta'), _WithoutInitialisers():
         yield
 
 
-class _Untouched(TorchFunctionMode):
+class _WithoutInitialisers(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
         if getattr(func, '__module__', None) == 'torch.nn.init':
@@ -42,7 +42,7 @@ def load_model(
 ) -> Model:
     """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
 
-    No time is spent on initial weights. `tied`, `tensors` and errors are those of `load_strictly`.
+    `tied`, `tensors` and errors are those of `load_strictly`.
     """
     with without_weights():
         model = make()
@@ -56,11 +56,14 @@ def load_strictly(
     tied: Mapping[str, str] | None = None,
     tensors: Mapping[str, Tensor] | None = None,
 ) -> None:
-    """Give `module` a checkpoint's weights (float32) as its parameters; each must be there, none left over.
+    """Make a checkpoint's weights, in float32, the parameters of `module`: none may be missing or left over.
 
-    Allowed to be left over: a `bert.pooler.*` that the system does not use, and the `tied` tensors (name -> the
-    parameter that they repeat); each must agree in shape. `tensors` are the checkpoint's, if already read: those of
-    float32 become the parameters themselves.
+    Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right.
+
+    Parameters
+    ----------
+    tied : {name of a tensor: the parameter that it repeats}
+    tensors : the checkpoint's, if already read; those in float32 become the parameters themselves, uncopied
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """A last layer of BERT that gives all texts vectors of equal length, for a base that was trained for cosine.
 
 RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained for cosine, the direction
-of a mean vector is what it learnt, and its length is noise. The layer attends to all tokens alike and adds to each
-token the mean vector, made many times as long as the token's own; layer normalisation then makes them equally long. The
-mean of its output points where the mean of its input does, so that the inner product ranks as cosine did.
+of a mean vector is what it learnt, and its length is noise. The layer attends to all tokens alike and adds the mean vector,
+times ten, to each token; layer normalisation then makes the sums equally long. The mean of its output points where the
+mean of its input does (without its mean over dimensions, which layer normalisation takes away), so that the inner
+product ranks as cosine did.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-UNIT_LAYER = 'unit_layer'  # in config.json: the last layer is one of these, and a base lacks it
-MEAN_OVER_TOKEN = 10.0  # lengths then vary by half a percent, and tokens keep something of their own
+UNIT_LAYER = 'unit_layer'  # in config.json: whether the last layer is a unit layer, which the base lacks
+MEAN_OVER_TOKEN = 10.0  # lengths of mean vectors then vary by half a percent, and tokens still differ
 
 
 def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
-    """A BERT's weights; those of a unit layer are added if its config.json names one and they are missing.
+    """A BERT's weights, with those of a unit layer, float32, if its config.json names one and they are missing.
 
-    Weights are float32; queries are 0 and keys the identity, so that attention is uniform until queries are trained.
+    Queries are 0 and keys the identity, so that attention is uniform until queries are trained.
     """
     if not config.get(UNIT_LAYER):
         return dict(tensors)

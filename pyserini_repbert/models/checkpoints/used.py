@@ -1,4 +1,4 @@
-"""The checkpoints that a command has run, as its record names them."""
+"""The checkpoints that a command has run, for its record."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from pyserini_repbert.files import remembered_digest
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.record import Model
 
-_TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # where there is no tokenizer.json
+_TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # if there is no tokenizer.json
 
 
 def used_models(users: Iterable[object]) -> tuple[Model, ...]:
-    """The models of encoders and rerankers, each once; what has no `checkpoint` is passed over."""
+    """The models of encoders and rerankers, each once; objects without a `checkpoint` are skipped."""
     pairs = [(getattr(user, 'checkpoint', None), getattr(user, 'precision', '')) for user in users]
     return tuple(dict.fromkeys(model_of(own, str(used)) for own, used in pairs if isinstance(own, Checkpoint)))
 
 
 def model_of(checkpoint: Checkpoint, precision: str) -> Model:
+    """A checkpoint's name and precision, and the checksums of its weights, tokenizer and config, for a record."""
     config = json.dumps(checkpoint.config, sort_keys=True)
     return Model(checkpoint.name, checkpoint.weights_sha256, _tokenizer(checkpoint), _sha256(config), precision)
 
 
 def _tokenizer(checkpoint: Checkpoint) -> str:
-    """The checksum of the file that its tokenizer is read from, its own or its base's; of several, over theirs."""
+    """Checksum of the tokenizer's file, the checkpoint's or its base's; of two files, over their checksums."""
     folder = checkpoint.tokenizer_folder
     whole = folder / 'tokenizer.json'
     files = [whole] if whole.is_file() else [folder / name for name in _TOKENIZER]

@@ -1,4 +1,4 @@
-"""Reading a file of weights into memory of its own."""
+"""Reading a safetensors file without mapping it into memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pyserini_repbert.errors import DamagedFileError
 
-# The types of the format that PyTorch computes with, by their names in it
+# PyTorch's dtypes by their names in the format
 _DTYPES = {
     'F64': torch.float64,
     'F32': torch.float32,
@@ -32,14 +32,14 @@ _DTYPES = {
 def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
     """The tensors of a safetensors file by name, each in memory of its own, which the caller may change or keep.
 
-    Those whose names end with `mapped` stay in the file, of which only the rows that are looked at take memory: for
-    tables that are looked up, not multiplied. What is changed of them is copied, and the file stays as it is.
+    Tensors whose names end with `mapped` are mapped instead: only rows that are read take memory. This is for tables
+    that are looked up, not multiplied. Changes to them are copied, and leave the file as it is.
 
-    safetensors itself maps the file. Rounding may depend on where a matrix begins, which in a mapped file is anywhere,
-    so that every tensor would have to be copied, and a process would hold the weights twice meanwhile.
+    The package safetensors maps all tensors. Rounding may depend on a matrix's alignment, which is arbitrary in a
+    mapped file, so each would have to be copied, and memory would hold the weights twice meanwhile.
     https://huggingface.co/docs/safetensors, "Format"
 
-    Raises DamagedFileError for a file that is not whole, or that holds numbers of a type unknown here.
+    Raises DamagedFileError for a file that is not whole, or a dtype that is not supported.
     """
     try:
         with safe_open(file, framework='numpy'):  # checks the header against the file's size

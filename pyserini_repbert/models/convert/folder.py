@@ -1,4 +1,4 @@
-"""Published checkpoints of the catalog: downloaded, verified and converted on first use."""
+"""Published checkpoints of the catalog, which are downloaded and converted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,21 @@ from pyserini_repbert import catalog
 
 
 def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], object] | None = None) -> Path:
-    """The checkpoint folder of a catalog entry in the cache, downloaded, verified and converted on first use."""
+    """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded, verified and converted.
+
+    Parameters
+    ----------
+    on_progress : called with the number of bytes downloaded since the last call
+
+    Raises
+    ------
+    MissingResourceError
+        offline, or when the address cannot be reached
+    DamagedFileError
+        when the file's checksum is not the catalog's, or it is not the checkpoint that is expected
+    DiskFullError
+        when there is no room for it
+    """
     folder = catalog.cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():
         from pyserini_repbert.download import fetch_entry

@@ -1,4 +1,4 @@
-"""What the converters of published checkpoints share: archives, weights, sizes and vocabularies."""
+"""Shared by the converters of published checkpoints: archives, weights, sizes and vocabularies."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourc
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 
-_HEAD_SIZE = 64  # of an attention head, in every BERT that its authors published
+_HEAD_SIZE = 64  # dimensions of an attention head in every BERT that its authors published
 _NEEDED = re.compile(r'\.(index|data-\d+-of-\d+)$|(^|/)((bert_)?config\.json|pytorch_model\.bin|vocab\.txt)$')
 
 
 def check_absent(target: Path) -> None:
-    """Raises InputError where a checkpoint would be written over something."""
+    """Raises InputError if `target` exists."""
     if target.exists():
         raise InputError(f'{target} exists: remove it or choose another output')
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """Unpack what is needed of a .zip into `folder`, and return it. Raises DamagedFileError for another file."""
+    """Unpack a checkpoint's files from a .zip into `folder`, and return `folder`. Raises DamagedFileError."""
     try:
         with zipfile.ZipFile(archive) as stream:
             for member in stream.infolist():
@@ -45,8 +45,8 @@ def unpacked(archive: Path, folder: Path) -> Path:
 def sizes_of(shapes: Mapping[str, Sequence[int]], heads: int | None = None) -> dict[str, Any]:
     """The sizes of a BERT for its config.json, from the shapes of its weights (Hugging Face's names).
 
-    No shape tells the number of attention heads: by default one for 64 dimensions. Raises KeyError for a missing
-    weight.
+    The shapes do not tell the number of attention heads: by default there is one per 64 dimensions. Raises KeyError
+    for a missing weight.
     """
     vocabulary, hidden = shapes['bert.embeddings.word_embeddings.weight']
     layers = {name.split('.')[3] for name in shapes if name.startswith('bert.encoder.layer.')}
@@ -66,7 +66,7 @@ def sizes_of(shapes: Mapping[str, Sequence[int]], heads: int | None = None) -> d
 def converted(
     target: Path, source: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], vocabulary: Path
 ) -> Iterator[Checkpoint]:
-    """A checkpoint folder that appears at `target` if the context, in which its model is loaded, ends without error."""
+    """A new checkpoint, for loading its model in the context; its folder appears at `target` unless that fails."""
     with atomic_folder(target) as made:
         shutil.copyfile(vocabulary, made / 'vocab.txt')
         yield Checkpoint.write(made, config, tensors, str(source))
@@ -74,7 +74,10 @@ def converted(
 
 
 def load_legacy(path: Path) -> dict[str, Tensor]:
-    """The tensors of a PyTorch `.bin`, `.pt` or `.p` file, read with `weights_only=True`: no code in it is run."""
+    """The tensors of a PyTorch `.bin`, `.pt` or `.p` file by name; no code in the file is run.
+
+    Raises DamagedFileError for a file that does not hold tensors by name.
+    """
     try:
         state = torch.load(path, map_location='cpu', weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
@@ -86,7 +89,7 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
 
 
 def vocabulary_of(folder: Path, given: Path | None) -> Path:
-    """The vocab.txt in a folder, else the one that is given, else bert-base-uncased's."""
+    """The vocab.txt in a folder, else the given one, else `uncased_vocabulary`, whose error this raises."""
     own = folder / 'vocab.txt'
     return own if own.is_file() else given or uncased_vocabulary()
 

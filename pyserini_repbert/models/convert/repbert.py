@@ -1,4 +1,4 @@
-"""RepBERT's checkpoint as its authors published it, turned into a checkpoint folder."""
+"""Converting RepBERT's published checkpoint into a checkpoint folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyserini_repbert.models.repbert import RepBert
 
 
 def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
-    """RepBERT's published archive (or its unpacked folder) to a checkpoint folder at `target`, which must not exist.
+    """Convert RepBERT's published archive, or its folder, into a checkpoint folder at `target`, which must not exist.
 
     Parameters
     ----------
@@ -30,7 +30,9 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
     InputError
         where files are missing, or `target` exists
     DamagedFileError
-        where weights are missing or unexpected
+        where the archive is not whole, or weights are missing or unexpected
+    MissingResourceError
+        where the default vocabulary is needed, and the package that carries it is not installed
     """
     if not source.exists():
         raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')

@@ -1,9 +1,9 @@
 """Reading TensorFlow checkpoints (`PREFIX.index`, `PREFIX.data-00000-of-00001`) without TensorFlow.
 
-The format is TensorFlow's "tensor bundle" (its tensorflow/core/util/tensor_bundle and protobuf/tensor_bundle.proto):
-the index is a sorted string table in LevelDB's layout (doc/table_format.md there), from tensor names to protocol
-buffers that say dtype, shape, file, offset and size; the data files are the tensors' bytes. Checksums inside are not
-verified, as the archives that checkpoints come in are.
+The format is TensorFlow's "tensor bundle" (tensorflow/core/util/tensor_bundle, protobuf/tensor_bundle.proto). The index
+is a sorted string table in LevelDB's layout (its doc/table_format.md), from tensor names to protocol buffers with
+dtype, shape, file, offset and size; the data files hold the tensors' bytes. Checksums inside are not verified: those of
+the downloaded archives are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 
 _MAGIC = bytes.fromhex('57fb808b247547db')  # the last bytes of a LevelDB table
 _FOOTER = 48  # bytes
-_BLOCK_TRAILER = 5  # compression type and checksum
+_BLOCK_TRAILER = 5  # bytes: compression type and checksum
 _DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype('<f4'),
     2: np.dtype('<f8'),
@@ -33,7 +33,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protocol buffe
 
 @dataclass(frozen=True)
 class _Entry:
-    """Where a tensor lies."""
+    """Where a tensor is, and its form."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -55,7 +55,7 @@ class TensorBundle:
     InputError
         where there is no such checkpoint
     DamagedFileError
-        where its index cannot be read
+        where its index cannot be read, or is big-endian
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -74,7 +74,7 @@ class TensorBundle:
             raise DamagedFileError(f'{path} was written on a big-endian machine, which is not supported')
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name -> shape, in the order of names."""
+        """{name: shape}, in the order of names."""
         return {name: entry.shape for name, entry in self._entries.items()}
 
     def tensor(self, name: str) -> NDArray[Any]:
@@ -83,9 +83,9 @@ class TensorBundle:
         Raises
         ------
         InputError
-            for a name that is not there
+            where there is no such tensor, or its data file is missing
         DamagedFileError
-            for a tensor that is cut off, or stored in a way that BERT's are not (in slices, as text)
+            where the tensor is cut off, in slices, or of a type that BERT does not have
         """
         entry = self._entries.get(name)
         if entry is None:
@@ -102,12 +102,12 @@ class TensorBundle:
         count = int(np.prod(entry.shape, dtype=np.int64))
         if len(raw) != entry.size or entry.size != count * dtype.itemsize:
             raise DamagedFileError(f"{path} is cut off: tensor '{name}' has {len(raw)} bytes of {entry.size}")
-        flat: NDArray[Any] = np.frombuffer(bytearray(raw), dtype=dtype)  # of a bytearray: it can be written to
+        flat: NDArray[Any] = np.frombuffer(bytearray(raw), dtype=dtype)  # a bytearray makes it writable
         return flat.reshape(entry.shape)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, position after it) of a number in base 128, low digits first."""
+    """(value, position after it) of the number at `at`, in base 128, low digits first."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -123,7 +123,7 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(data) < _FOOTER or data[-8:] != _MAGIC:
         raise ValueError('it does not end as a table does')
     at = len(data) - _FOOTER
-    for _ in range(2):  # the position of the block of metadata, which is empty
+    for _ in range(2):  # offset and size of the metadata block, which is empty
         _, at = _varint(data, at)
     offset, at = _varint(data, at)
     size, _ = _varint(data, at)
@@ -138,7 +138,7 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
     if len(data) < offset + size + _BLOCK_TRAILER or data[offset + size]:
         raise ValueError('a block is compressed or cut off')
     block = data[offset : offset + size]
-    end = size - 4 - 4 * int.from_bytes(block[-4:], 'little')  # behind it: restart points, for searching
+    end = size - 4 - 4 * int.from_bytes(block[-4:], 'little')  # restart points, for searching, follow
     at, key = 0, b''
     while at < end:
         shared, at = _varint(block, at)
@@ -151,7 +151,7 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
 
 
 def _fields(message: bytes) -> dict[int, list[int | bytes]]:
-    """A protocol buffer as field number -> values."""
+    """A protocol buffer as {field number: values}."""
     found: dict[int, list[int | bytes]] = {}
     at = 0
     while at < len(message):

@@ -1,4 +1,4 @@
-"""monoBERT and duoBERT as their authors published them (TensorFlow 1 checkpoints), turned into checkpoint folders."""
+"""Converting the published monoBERT and duoBERT (TensorFlow 1 checkpoints) into checkpoint folders."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
 _OPTIMISER = ('adam_m', 'adam_v', 'global_step')
-_PRETRAINING = 'cls/'  # heads of masked words and next sentences, which ranking does not use
+_PRETRAINING = 'cls/'  # the masked-LM and next-sentence heads
 _HEAD = {'output_weights': 'classifier.weight', 'output_bias': 'classifier.bias'}
 
 
 def hub_name(name: str) -> tuple[str, bool] | None:
-    """(Hugging Face's name for a TensorFlow variable, whether it is transposed); None if ranking does not use it."""
+    """(Hugging Face's name for a TensorFlow variable, whether to transpose it); None if ranking does not use it."""
     if name.startswith(_PRETRAINING) or name.rpartition('/')[2] in _OPTIMISER:
         return None
     if name in _HEAD:
@@ -40,7 +40,7 @@ def hub_name(name: str) -> tuple[str, bool] | None:
 
 
 def hub_tensors(bundle: TensorBundle) -> dict[str, NDArray[np.float32]]:
-    """The weights under Hugging Face's names; optimiser state and pre-training heads are left out."""
+    """The weights, float32, by Hugging Face's names, without optimiser state and pre-training heads."""
     found = {}
     for name in bundle.shapes():
         target = hub_name(name)
@@ -57,23 +57,25 @@ def convert_tensorflow(
     checkpoint: str | None = None,
     vocabulary: Path | None = None,
 ) -> None:
-    """A published archive, its unpacked folder, or a checkpoint's prefix, to a checkpoint folder at `target`.
+    """Convert a published archive, its folder, or a checkpoint by its prefix into a checkpoint folder at `target`.
 
-    A `bert_config.json` beside the checkpoint is used; sizes that it lacks follow from the variables.
+    Sizes are taken from the `bert_config.json` beside the checkpoint, else from the variables' shapes.
 
     Parameters
     ----------
     source : a .zip, a folder, or a path such as model.ckpt-100000
     ranking : the `ranking` object for config.json; its system is 'monobert' or 'duobert'
-    checkpoint : which one, if there are several ('model.ckpt-100000')
+    checkpoint : name of the one to convert, if there are several ('model.ckpt-100000')
     vocabulary : the vocab.txt to use if the source has none; default: bert-base-uncased's
 
     Raises
     ------
     InputError
-        where there is no checkpoint or more than one, or `target` exists
+        where `target` exists, or there is no checkpoint of a BERT, or more than one
     DamagedFileError
-        where it cannot be read, or weights are missing or unexpected
+        where the checkpoint cannot be read, or weights are missing or unexpected
+    MissingResourceError
+        where the default vocabulary is needed, and the package that carries it is not installed
     """
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
