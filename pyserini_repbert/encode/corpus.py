@@ -21,7 +21,7 @@ WINDOW = 4096  # passages tokenised and sorted by length together
 
 
 class DenseStorage(Storage, total=False):
-    """What a dense bundle keeps; `dtype` is that of the vectors, 'float32' or 'float16'."""
+    """The keyword arguments of `dense_encoding` that tell what a dense bundle keeps."""
 
     dtype: str
 
@@ -45,23 +45,27 @@ def encode_corpus(
 
     Parameters
     ----------
+    part : which shards this process encodes; default: all
+    resume : go on with an encoding that was begun in `output`
+    overwrite : remove the index that is in `output`
     on_progress : called with the number of passages done since the last call
     storage : keyword arguments of `dense_encoding`: dtype, store_text, shard_size, token_budget
 
     Returns
     -------
-    the manifest, or None where other parts have shards to encode yet
+    the manifest, or None if shards of other parts are still missing
 
     Raises
     ------
     InputError
-        where `output` holds something and neither `resume` nor `overwrite` is given, or the corpus is empty
+        where `output` holds an index and neither `resume` nor `overwrite` is given, or something else, or the corpus is
+        empty
     BusyError
         where another process writes the same shards
     MismatchError
         where `resume` meets another model, other settings or another corpus
     DamagedFileError
-        where it meets a shard whose files are not those that were written
+        where `resume` meets a shard whose files are not those that were written
     """
     encoding = dense_encoding(encoder, on_progress=on_progress, **storage)
     return build_bundle(
@@ -83,10 +87,10 @@ def dense_encoding(
     Parameters
     ----------
     dtype : 'float32' or 'float16', of the stored vectors
-    store_text : keep the passages, for showing and reranking them
+    store_text : store the passages' texts, for showing and reranking them
     shard_size : passages in a shard
-    token_budget : padded tokens in a batch
-    on_progress : as of `encode_corpus`
+    token_budget : padded tokens in a batch; default: by device
+    on_progress : called with the number of passages done since the last call
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""RepBERT's query and document encoders, under Pyserini's contract (called positionally, so the order counts)."""
+"""RepBERT's query and document encoders, with the parameters of Pyserini's, which are passed by position."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pyserini_repbert.models.tokenizer import TokenSequence
 
 
 class _RepBertEncoder(TextEncoder):
-    """What both encoders share: the checkpoint, and the model on its device. Vectors are not normalised (eq. 1-2)."""
+    """The base of both encoders: the checkpoint, and the model on its device. Vectors are not normalised."""
 
     token_type: int
-    limit_key: str  # of the checkpoint's limit in its `ranking` object
+    limit_key: str  # key of the limit in the checkpoint's `ranking` object
     paper_limit: int
-    mapped: str | None = None  # weights that stay in their file
+    mapped: str | None = None  # the weights whose names end so stay in their file
 
     def __init__(
         self,
@@ -61,36 +61,36 @@ class _RepBertEncoder(TextEncoder):
 
 
 class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
-    """Queries to vectors: token type 0, at most 20 wordpieces (RepBERT section 4.3.1 and footnote 2).
+    """Queries to vectors (RepBERT eq. 1-2): token type 0 (footnote 2), by default 20 wordpieces (section 4.3.1).
 
     Parameters
     ----------
     encoder_dir : catalog name ('repbert', 'repbert-demo') or checkpoint folder
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    tokenizer_name : another checkpoint whose tokenizer is used
+    tokenizer_name : another checkpoint, whose tokenizer is used
     prefix : refused unless empty: RepBERT has none
     fp16 : half-precision weights; the same as precision='float16'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
-    max_length : wordpieces kept, if not the checkpoint's limit
-    model_name : another name for `encoder_dir`, which Pyserini uses for documents
+    max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's
+    model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
 
     Raises
     ------
     UnknownNameError, MissingResourceError, DamagedFileError, MismatchError
         for a checkpoint that is not there, not whole, or of another system
     InputError
-        for an unknown precision, a device that this machine lacks, or a maximum length that the model has no positions
-        for
+        for no checkpoint, a prefix, an unknown precision, a device that this machine lacks, or a maximum length beyond
+        the model's positions
     """
 
     token_type = repbert.QUERY_TYPE
     limit_key = 'max_query_length'
     paper_limit = repbert.MAX_QUERY_TOKENS
-    mapped = 'word_embeddings.weight'  # 30,522 rows, of which queries look at a few
+    mapped = 'word_embeddings.weight'  # 30,522 rows, of which queries need a few
 
 
 class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
-    """Passages to vectors: token type 1, at most 256 wordpieces (RepBERT section 4.3.1 and footnote 2).
+    """Passages to vectors (RepBERT eq. 1-2): token type 1 (footnote 2), by default 256 wordpieces (section 4.3.1).
 
     Parameters and errors are those of `RepBertQueryEncoder`.
     """

@@ -1,4 +1,4 @@
-"""EPIC's encoder: queries to sparse vectors of their own terms, passages to vectors over the whole vocabulary."""
+"""EPIC's encoder: queries to sparse vectors over their own terms, passages to vectors over the whole vocabulary."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Progress = Callable[[int], object]
 
 
 class TokenWeights(NamedTuple):
-    """A text's wordpieces (ids) and the importance of each, float32 (n,)."""
+    """A text's wordpiece ids, and the importance of each, float32 (n,)."""
 
     ids: list[int]
     weights: NDArray[np.float32]
 
 
 class PassageWeights(NamedTuple):
-    """A passage's wordpieces (ids), the importance of each, float32 (n,), and its quality (0 where it has none)."""
+    """A passage's wordpiece ids, the importance of each, float32 (n,), and its quality, 0 to 1 (0 for an empty one)."""
 
     ids: list[int]
     weights: NDArray[np.float32]
@@ -43,32 +43,32 @@ class PassageWeights(NamedTuple):
 class EpicEncoder:
     """An EPIC checkpoint that encodes queries and passages.
 
-    Texts are `[CLS] text [SEP]`, segment 0 for queries and 1 for passages; a passage too long for BERT's positions is
-    cut into equal chunks, whose [CLS] vectors are averaged. A text without wordpieces has no terms. A vector does not
-    depend on its batch.
+    Inputs are `[CLS] text [SEP]`, token type 0 for queries and 1 for passages; a passage too long for BERT's positions
+    is cut into equal chunks, whose [CLS] vectors are averaged. A text without wordpieces has the zero vector. A vector
+    depends on its batch by rounding only.
 
     Parameters
     ----------
-    checkpoint : catalog name ('epic') or checkpoint folder; its `ranking` object names the variant of the equations
+    checkpoint : catalog name ('epic') or checkpoint folder; its `ranking` object names the variant
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'; of BERT and the projection, vectors are always float32
-    max_length : wordpieces kept of a passage, if not the checkpoint's limit (2000)
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'; of BERT and the projection: vectors are always float32
+    max_length : wordpieces kept of a passage; default: the checkpoint's limit, else 2000
 
     Attributes
     ----------
     checkpoint : opened
     name, weights_sha256 : of the checkpoint
-    variant : of the equations
-    vocabulary, vocabulary_sha256 : how many terms a vector has, and the checksum of their names in order
+    variant : of EPIC's equations
+    vocabulary, vocabulary_sha256 : number of terms |V|, and the checksum of the wordpieces in the order of their ids
     limit, query_limit : wordpieces kept of a passage and of a query
-    precision : what BERT and the projection run in, never 'auto'
+    precision : of BERT and the projection, never 'auto'
 
     Raises
     ------
     UnknownNameError, MissingResourceError, DamagedFileError, MismatchError
         for a checkpoint that is not there, not whole, or of another system
     InputError
-        for a device that this machine lacks, an unknown variant, or a maximum length below 1
+        for a device that this machine lacks, an unknown precision or variant, or a maximum length below 1
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class EpicEncoder:
         return hashlib.sha256('\n'.join(names).encode()).hexdigest()
 
     def encode_query(self, query: str) -> TermVector:
-        """One query's vector: its terms' importances, those of a repeated term summed (EPIC eq. 1)."""
+        """One query's vector: the importances of its terms (EPIC eq. 1), summed for a repeated term (section 2)."""
         return self.encode_queries([query])[0]
 
     def encode_queries(self, queries: Sequence[str], token_budget: int | None = None) -> list[TermVector]:
-        """Many queries' vectors, in their order."""
+        """The vectors of many queries, in their order."""
         return [TermVector.summed(*found) for found in self.query_weights(queries, token_budget)]
 
     def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
@@ -125,7 +125,7 @@ class EpicEncoder:
             for position, own in zip(batch, weights, strict=True):
                 found[position] = TokenWeights(_ids(texts[position]), own.numpy())
 
-        self._over(texts, work, token_budget)
+        self._in_batches(texts, work, token_budget)
         return found
 
     def passage_weights(self, passages: Sequence[str]) -> list[PassageWeights]:
@@ -139,7 +139,7 @@ class EpicEncoder:
             for position, own, quality in zip(batch, weights, qualities, strict=True):
                 found[position] = PassageWeights(_ids(texts[position]), own.numpy(), quality)
 
-        self._over(texts, work)
+        self._in_batches(texts, work)
         return found
 
     def encode_dense(
@@ -150,10 +150,18 @@ class EpicEncoder:
         on_progress: Progress | None = None,
         on_lengths: Callable[[list[int]], object] | None = None,
     ) -> NDArray[np.float32]:
-        """Whole passage vectors (EPIC eq. 4), float32 (n, |V|), or (n, m) of the `terms` asked for, which costs less.
+        """Passage vectors that are not pruned (EPIC eq. 4).
 
-        `on_progress` is called with the number of passages done since the last call, `on_lengths` once with the
-        wordpieces that each passage has before it is cut to `limit`.
+        Parameters
+        ----------
+        terms : ids of the m terms wanted, which costs less than all; default: the whole vocabulary
+        token_budget : padded tokens in a batch; default: by device
+        on_progress : called with the number of passages done since the last call
+        on_lengths : called once with the number of wordpieces of each passage, before it is cut to `limit`
+
+        Returns
+        -------
+        float32 (n, m); m is |V| by default
         """
         found = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
 
@@ -171,7 +179,14 @@ class EpicEncoder:
         on_progress: Progress | None = None,
         on_lengths: Callable[[list[int]], object] | None = None,
     ) -> TermVectors:
-        """Passage vectors of which the r largest weights are kept (EPIC section 3); 0 keeps all that are not zero."""
+        """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
+
+        Parameters
+        ----------
+        r : weights kept of each vector; 0 keeps all that are not zero
+
+        The other parameters are those of `encode_dense`.
+        """
         found = [TermVector.of({})] * len(passages)
 
         def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
@@ -182,7 +197,7 @@ class EpicEncoder:
         return TermVectors.of(found)
 
     def input_tokens(self, length: int) -> int:
-        """Tokens that BERT reads of a passage with `length` wordpieces: [CLS] and [SEP] of each chunk, no padding."""
+        """How many tokens BERT reads for a passage of `length` wordpieces, with [CLS] and [SEP], without padding."""
         kept = min(length, self.limit)
         return kept + 2 * -(-kept // self.chunk_size)
 
@@ -204,19 +219,22 @@ class EpicEncoder:
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
             keep(batch, self.model.document_vectors(tokens, lengths, cls_vectors, wanted).cpu().numpy())
 
-        self._over(texts, work, token_budget, on_progress)
+        self._in_batches(texts, work, token_budget, on_progress)
 
     def _chunks(self, ids: Sequence[list[int]], limit: int, token_type: int) -> list[list[TokenChunk]]:
         return [self.tokenizer.chunks(own[:limit], self.chunk_size, token_type) for own in ids]
 
-    def _over(
+    def _in_batches(
         self,
         texts: list[list[TokenChunk]],
         work: Callable[[list[int], Tensor, list[int], Tensor], None],
         token_budget: int | None = None,
         on_progress: Progress | None = None,
     ) -> None:
-        """`work`, without gradients, on what `_contextual` gives for batches of texts that have wordpieces."""
+        """Call `work`, without gradients, for batches of texts that have wordpieces.
+
+        Its arguments are the positions of the texts, and what `_contextual` gives for them.
+        """
         some = [position for position, chunks in enumerate(texts) if chunks]
         lengths = [len(texts[position]) * len(texts[position][0].sequence.input_ids) for position in some]
         batches = length_batches(lengths, usual_budget(token_budget, self.device))
@@ -230,7 +248,7 @@ class EpicEncoder:
             on_progress(len(texts) - len(some))
 
     def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
-        """The texts' tokens (total, h) one after the other, how many each text has, and its mean [CLS] (n, h)."""
+        """Contextual vectors of all tokens, (total, h), how many each text has, and mean [CLS] vectors (n, h)."""
         chunks = [chunk for own in texts for chunk in own]
         ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, self.device)
         hidden = self.model(ids, types, mask)

@@ -20,12 +20,12 @@ from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
-_WINDOW_WEIGHTS = 1 << 22  # weights held at a time
-_WINDOW = (64, 4096)  # passages tokenised and sorted by length together: at least, at most
+_WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
+_WINDOW = (64, 4096)  # least and most passages tokenised and sorted by length together
 
 
 class EpicStorage(Storage, total=False):
-    """What an EPIC bundle keeps, see `epic_encoding`."""
+    """The keyword arguments of `epic_encoding` that tell what an EPIC bundle keeps."""
 
     prune: int
     weights: str
@@ -44,8 +44,11 @@ def encode_epic_corpus(
 ) -> Manifest[EpicSettings] | None:
     """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does into a dense one.
 
-    Shards, resuming, sharing the work, the parameters, what is returned and what is raised are the same there, but for
-    `storage`, the keyword arguments of `epic_encoding`: prune, weights, store_text, shard_size, token_budget.
+    Parameters
+    ----------
+    storage : keyword arguments of `epic_encoding`: prune, weights, store_text, shard_size, token_budget
+
+    The other parameters, the value returned and errors are those of `encode_corpus`.
     """
     encoding = epic_encoding(encoder, on_progress=on_progress, **storage)
     return build_bundle(
@@ -68,12 +71,12 @@ def epic_encoding(
     Parameters
     ----------
     prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
-    weights : 'float16' or 'uint8'
+    weights : the type of stored weights, 'float16' or 'uint8'
 
     Raises
     ------
     InputError
-        for other weights, or a negative number
+        for another type of weights, or a negative `prune`
     """
     check_storage(prune, weights)
     settings = EpicSettings(
@@ -101,7 +104,7 @@ def epic_encoding(
 
 
 def _window(settings: EpicSettings) -> int:
-    """How many passages are encoded together."""
+    """How many passages are tokenised, sorted by length and encoded together."""
     least, most = _WINDOW
     return max(least, min(most, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
 
@@ -117,24 +120,29 @@ def prune_epic_bundle(
     resume: bool = False,
     overwrite: bool = False,
 ) -> EpicBundle:
-    """A copy of a bundle with fewer weights a passage, with weights stored otherwise, or in shards of another size.
+    """A copy of a bundle with fewer weights a passage, weights of another type, or shards of another size.
 
-    Small shards lose little when a run is killed; large ones answer faster, by about 0.1 ms a shard and query.
+    With small shards, little is lost when a run is killed; searching is faster with fewer, by about 0.1 ms a shard and
+    query.
 
     Parameters
     ----------
     prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
-    weights : 'float16' or 'uint8'
-    shard_size : passages in a shard, default: as before
+    weights : the type of stored weights, 'float16' or 'uint8'
+    shard_size : passages in a shard; default: as in `bundle`
     on_progress : called with the number of passages done since the last call
 
     Raises
     ------
     InputError
-        where `output` holds something and neither `resume` nor `overwrite` is given, or is `bundle` itself, or for
-        more weights than `bundle` keeps
+        where `output` is not empty and neither `resume` nor `overwrite` is given, or `output` is `bundle` itself; for
+        another type of weights, or more weights than `bundle` keeps
+    BusyError
+        where another process writes the same shards
     MismatchError
-        where `resume` meets another bundle's copy, or other settings
+        where `resume` meets the copy of another bundle, or other settings
+    DamagedFileError
+        where `resume` meets a shard whose files are not those that were written
     """
     check_storage(prune, weights)
     if Path(output).resolve() == bundle.folder.resolve():

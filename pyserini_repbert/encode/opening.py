@@ -1,4 +1,4 @@
-"""The encoder that a checkpoint is for: RepBERT's, or that of a sentence-transformers folder."""
+"""The encoder of a checkpoint: RepBERT's, or one of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from pyserini_repbert.models.sentence.settings import is_encoder
 
 
 def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
-    """The query encoder of a catalog name or a folder; a plain BERT is taken for RepBERT's.
+    """The query encoder of a checkpoint; a plain BERT counts as RepBERT's.
+
+    Errors are those of `RepBertQueryEncoder`, and InputError for a model of sentence-transformers with a module or a
+    setting that is not supported.
 
     Parameters
     ----------
-    settings : precision and max_length, as of `RepBertQueryEncoder`, whose errors these are
+    name : catalog name, checkpoint folder, or an open checkpoint
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    settings : precision and max_length
     """
     checkpoint = open_checkpoint(name)
     kind = SentenceQueryEncoder if is_encoder(checkpoint) else RepBertQueryEncoder
@@ -24,7 +29,7 @@ def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> 
 
 
 def document_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextDocumentEncoder:
-    """The document encoder of a catalog name or a folder. Parameters and errors are those of `query_encoder`."""
+    """The document encoder of a checkpoint. Parameters and errors are those of `query_encoder`."""
     checkpoint = open_checkpoint(name)
     kind = SentenceDocumentEncoder if is_encoder(checkpoint) else RepBertDocumentEncoder
     return kind(checkpoint, device, **settings)

@@ -1,4 +1,4 @@
-"""The folder that an encoding fills: begun, resumed, cleared, and kept from other processes."""
+"""The output folder of an encoding: begun, resumed, cleared, and locked against other processes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pyserini_repbert.numerals import integer
 
 _LOCK = re.compile(r'\.part-(\d{1,9})-of-(\d{1,9})\.lock')
 _SHARD = 'shard-'
-_CLEARED = '.shard-cleared-'  # a shard on its way out
+_CLEARED = '.shard-cleared-'  # prefix of a shard that is being removed
 
 
 @dataclass(frozen=True)
 class Part:
-    """Which of the bundle's shards this process encodes: shards with number % of == index."""
+    """Which of a bundle's shards a process encodes: those with number % of == index."""
 
     index: int = 0
     of: int = 1
 
     @classmethod
     def parse(cls, text: str) -> Part:
-        """'0/4' to '3/4'. Raises InputError for anything else."""
+        """From '0/4' to '3/4', for instance. Raises InputError for anything else."""
         index, _, of = text.partition('/')
         try:
             number = integer(of, 1)
@@ -43,11 +43,11 @@ class Part:
             raise InputError(message, parameters=('shard',)) from error
 
     def has(self, number: int) -> bool:
-        """Whether shard `number` is this process's."""
+        """Whether shard `number` belongs to this part."""
         return number % self.of == self.index
 
     def overlaps(self, other: Part) -> bool:
-        """Whether there are shards that both have (Chinese remainder theorem)."""
+        """Whether some shard can belong to both parts (Chinese remainder theorem)."""
         return (self.index - other.index) % math.gcd(self.of, other.of) == 0
 
 
@@ -58,21 +58,21 @@ ALL = Part()
 def begun_output(
     folder: Path, settings: BundleSettings, part: Part, resume: bool = False, overwrite: bool = False
 ) -> Iterator[None]:
-    """An output folder that is new, or that an earlier run or another part with the same settings began.
+    """A context for writing shards into a folder that is new, or was begun with the same settings.
 
-    While the context lasts, no other process writes this part's shards. If it ends with an error before a shard is
-    there, nothing is left behind.
+    While it lasts, no other process writes this part's shards. If it ends with an error before a shard is there,
+    nothing is left behind.
 
     Raises
     ------
     InputError
-        where the folder holds something else, or something begun and neither `resume` nor `overwrite` is given
+        where the folder is a file or holds something else, or was begun and neither `resume` nor `overwrite` is given
     BusyError
         where another process works on the same shards
     MismatchError
-        where what was begun has other settings
+        where the folder was begun with other settings
     DamagedFileError
-        where the record of its settings is missing or damaged
+        where the record of the settings is missing or damaged
     """
     with _made(folder, may_hold_more=not overwrite and _is_begun(folder)):
         if overwrite:
@@ -91,11 +91,7 @@ def begun_output(
 
 @contextmanager
 def planned_output(folder: Path, part: Part = ALL) -> Iterator[None]:
-    """An output folder whose shards are planned; no other process writes this part of them while the context lasts.
-
-    Parameters
-    ----------
-    part : default: all
+    """A context for work on a folder with planned shards; while it lasts, no other process writes this part's shards.
 
     Raises
     ------
@@ -111,7 +107,10 @@ def planned_output(folder: Path, part: Part = ALL) -> Iterator[None]:
 
 @contextmanager
 def _made(folder: Path, may_hold_more: bool = False) -> Iterator[None]:
-    """An output folder that is there; one that is new and empty goes again where the context ends with an error."""
+    """A context with an output folder that exists; a new one is removed if the context ends with an error in it empty.
+
+    Raises InputError for a file, or (unless it `may_hold_more`) a folder with something that no encoding writes.
+    """
     if folder.exists() and not folder.is_dir():
         raise InputError(f'output {folder} is a file: give a folder')
     if not may_hold_more and (foreign := _foreign(folder)):
@@ -122,13 +121,13 @@ def _made(folder: Path, may_hold_more: bool = False) -> Iterator[None]:
         yield
     except BaseException:
         if new:
-            with contextlib.suppress(OSError):  # not empty: there are whole shards, or another part's
+            with contextlib.suppress(OSError):  # not empty: whole shards, or those of another part
                 folder.rmdir()
         raise
 
 
 def cleared_for_plan(folder: Path, overwrite: bool) -> None:
-    """Make a folder that is held ready for a new plan. Raises InputError for one that was begun and is to stay."""
+    """Make a locked folder ready for a new plan. Raises InputError if it was begun and `overwrite` is false."""
     if overwrite:
         _clear(folder)
     elif _is_begun(folder):
@@ -137,7 +136,7 @@ def cleared_for_plan(folder: Path, overwrite: bool) -> None:
 
 
 def _begin(folder: Path, settings: BundleSettings, part: Part, resume: bool, others: bool) -> None:
-    """Note the settings, after a comparison with what is there already."""
+    """Record the settings, after comparing them with those that are recorded. Errors are those of `begun_output`."""
     if (folder / PLAN).exists():
         raise InputError(
             f'output {folder} holds a plan: encode its shards and finish it, or overwrite it',
@@ -174,7 +173,7 @@ def _is_begun(folder: Path) -> bool:
 
 
 def has_shards(folder: Path) -> bool:
-    """Whether there is a shard, whole or what is left of one where folders cannot be renamed."""
+    """Whether there is a shard, whole or partly written (where folders cannot be renamed)."""
     return any(folder.glob(f'{_SHARD}*'))
 
 
@@ -189,7 +188,7 @@ def _foreign(folder: Path) -> str | None:
 
 
 def _others(folder: Path, part: Part) -> dict[Part, str]:
-    """The other parts that living processes hold, and who they are."""
+    """The other parts that living processes have locked, and which processes these are."""
     found = {}
     for path in folder.glob('.part-*.lock'):
         match = _LOCK.fullmatch(path.name)
@@ -200,7 +199,7 @@ def _others(folder: Path, part: Part) -> dict[Part, str]:
 
 @contextmanager
 def _claimed(folder: Path, part: Part) -> Iterator[dict[Part, str]]:
-    """Hold a part of the folder's shards; the other parts that are held. Raises BusyError for one that overlaps."""
+    """Lock a part of the folder's shards; gives the other locked parts. Raises BusyError if one of them overlaps."""
     with locked(folder / f'.part-{part.index}-of-{part.of}.lock', f'output {folder}'):
         others = _others(folder, part)
         for other, who in others.items():
@@ -210,7 +209,7 @@ def _claimed(folder: Path, part: Part) -> Iterator[dict[Part, str]]:
 
 
 def _tidy(folder: Path, part: Part) -> None:
-    """Remove what killed runs left."""
+    """Remove what killed runs left of this part."""
     for path in folder.glob(f'{_CLEARED}*'):
         shutil.rmtree(path, ignore_errors=True)
     for path in folder.glob(f'.{_SHARD}*'):
@@ -222,8 +221,9 @@ def _tidy(folder: Path, part: Part) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what an encoding writes, and its approximate index. A kill meanwhile leaves whole shards, or none, and no
-    manifest.
+    """Remove everything that an encoding writes, and the approximate index.
+
+    If killed meanwhile, it leaves whole shards or none, and no manifest.
     """
     with locked(folder / LOCK, f'the approximate index of {folder}'):
         for name in (ANN, CLEARED):

@@ -1,4 +1,4 @@
-"""A plan: which bytes of a corpus become which shard of a bundle, and how; each is then encoded by itself."""
+"""A plan: which bytes of a corpus become which shard of a bundle, and how. Each shard can then be encoded by itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AGAIN = 'plan again, with overwrite'
 
 @dataclass(frozen=True, config=_STRICT)
 class PlannedFile:
-    """A file of the corpus: its name below the corpus's folder, and its bytes."""
+    """A file of the corpus: its name, relative to the corpus's folder, and its size in bytes."""
 
     name: Name
     size: Annotated[int, Field(ge=0, le=2**60)]
@@ -35,13 +35,13 @@ class PlannedFile:
 
 @dataclass(frozen=True, config=_STRICT)
 class PlannedCorpus:
-    """What is encoded.
+    """The corpus of a plan.
 
     Attributes
     ----------
     source : a catalog name, or an absolute path
     format, fields : as a user would give them
-    files : in order
+    files : in the order in which they are read
     """
 
     source: Name
@@ -52,14 +52,16 @@ class PlannedCorpus:
 
 @dataclass(frozen=True, config=_STRICT)
 class Plan(Generic[_AnySettings]):
-    """What stands in `plan.json`, before the checksum of it all.
+    """The content of `plan.json`, without its checksum.
 
     Attributes
     ----------
-    settings : of the bundle: the precision is pinned, and so are the weights
+    settings : of the bundle; they pin the precision and the checksum of the weights
+    corpus : what is encoded
     count : passages in all
-    batch_tokens : padded tokens in a batch; None for a device's usual number
-    shards : in order
+    batch_tokens : padded tokens in a batch; None: the device's default
+    shards : the bytes of each shard, in order
+    kind : 'dense' or 'epic'
     """
 
     settings: _AnySettings
@@ -71,9 +73,14 @@ class Plan(Generic[_AnySettings]):
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def check(self, corpus: Corpus) -> LinesCorpus:
-        """The corpus, if it has the files of the plan; their bytes are compared shard by shard, with `check_shard`.
+        """The corpus, if its files have the names and sizes of the plan's; `check_shard` compares their bytes.
 
-        Raises InputError for one that cannot be read by bytes, MismatchError for another.
+        Raises
+        ------
+        InputError
+            for a corpus that cannot be read by bytes
+        MismatchError
+            for a corpus with other files, format or fields
         """
         found = check_can_be_cut(corpus)
         now = _files(found)
@@ -89,7 +96,7 @@ class Plan(Generic[_AnySettings]):
         return found
 
     def check_shard(self, number: int, corpus: LinesCorpus) -> None:
-        """Raises MismatchError where a shard's bytes are not those that were planned."""
+        """Raises MismatchError if the bytes of shard `number` are not those that were planned."""
         planned = self.shards[number]
         if bytes_digest(corpus.paths, planned.spans) != planned.sha256:
             span = planned.spans[0]
@@ -111,22 +118,27 @@ def plan_encoding(
 ) -> Plan[Any]:
     """Read a corpus once and write the plan of its bundle into the folder `output`; nothing is encoded.
 
-    The same plan in the folder stays, and so do shards that were encoded by it.
+    If the folder has the same plan, it stays, and so do the shards that were encoded by it.
 
     Parameters
     ----------
     source : what the corpus is called on every machine: a catalog name, or a path
+    settings : of the bundle
+    batch_tokens : padded tokens in a batch; None: the device's default
     overwrite : remove an index, or another plan, that is there
     on_progress : called with the number of bytes of the corpus done since the last call
 
     Raises
     ------
     InputError
-        where `output` holds something, or the corpus is empty, packed, or not one of lines
+        where `output` holds an index and `overwrite` is false, or something else; where the corpus is empty,
+        compressed, or not one of lines
     MismatchError
-        where another plan is there
+        where `output` holds another plan
     BusyError
-        where another process writes there
+        where another process writes into `output`
+    DamagedFileError
+        where `output` holds shards of a plan that is damaged
     """
     whole = check_can_be_cut(corpus)
     folder = Path(output)
@@ -152,7 +164,7 @@ def plan_encoding(
 
 
 def _begun(folder: Path) -> Plan[Any] | None:
-    """The plan that is there; None where there is none, or only what a kill left of one, and no shard."""
+    """The plan in the folder, or None. A damaged plan is removed if it has no shards, else DamagedFileError."""
     if not (folder / PLAN).exists():
         return None
     try:
@@ -186,7 +198,7 @@ def read_plan(folder: StrPath) -> Plan[Any]:
 
 
 def fields_of(corpus: LinesCorpus) -> tuple[str, ...]:
-    """The fields that were asked for, of JSON lines."""
+    """The fields of JSON lines that were asked for; () for other formats."""
     return tuple(getattr(corpus, 'fields', ()))
 
 
@@ -198,7 +210,7 @@ def _files(corpus: LinesCorpus) -> tuple[PlannedFile, ...]:
 
 
 def _compare(folder: Path, before: Plan[Any], now: Plan[Any]) -> None:
-    """Raises MismatchError where another plan is there."""
+    """Raises MismatchError, naming a difference, unless the plans are equal."""
     if before == now:
         return
     found = [entry for entry in _leaves(asdict(before), asdict(now)) if entry[0] not in ('shards', 'files', 'count')]
@@ -210,7 +222,7 @@ def _compare(folder: Path, before: Plan[Any], now: Plan[Any]) -> None:
 
 
 def _leaves(old: dict[str, Any], new: dict[str, Any]) -> Sequence[tuple[str, object, object]]:
-    """What differs between two plans: name, the value there, the value here."""
+    """The differences between two plans: (name, old value, new value)."""
     found: list[tuple[str, object, object]] = []
     for key, value in new.items():
         before = old.get(key)

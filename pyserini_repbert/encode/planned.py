@@ -1,4 +1,4 @@
-"""Encoding planned shards, each from its bytes alone and on any machine, and finishing the bundle."""
+"""Encoding planned shards, each by itself and on any machine, and finishing the bundle."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Progress = Callable[[int], object]
 
 
 def parse_shards(text: str) -> range:
-    """'7' or '4-7', which includes both. Raises InputError for anything else."""
+    """The shard numbers of '7' or '4-7' (both included). Raises InputError for anything else."""
     first, dash, last = text.partition('-')
     if not (first.isascii() and first.isdigit() and len(first) < 10) or (
         dash and not (last.isascii() and last.isdigit() and len(last) < 10 and int(first) <= int(last))
@@ -55,7 +55,9 @@ def parse_shards(text: str) -> range:
 def planned_encoding(
     plan: Plan[Any], device: str = 'cpu', encoder: str | None = None, on_progress: Progress | None = None
 ) -> Encoding[Any]:
-    """How the plan's passages are encoded on this machine: with its model opened in its precision.
+    """How a plan's passages are encoded on this machine: with its checkpoint, opened in its precision.
+
+    Errors are also those of the encoder.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def planned_encoding(
     Raises
     ------
     MismatchError
-        where the checkpoint has other weights than the plan's
+        where the checkpoint has other weights or settings than the plan's
     """
     settings = plan.settings
     name, most = encoder or settings.encoder, settings.max_length
@@ -103,18 +105,19 @@ def encode_shards(
 ) -> None:
     """Encode planned shards; one that is there, whole and of the same passages, is left as it is.
 
-    A shard appears when it is whole: `shard.json` is its last file where a folder cannot be renamed.
+    A shard appears when it is whole: where folders cannot be renamed, `shard.json` is written last.
 
     Parameters
     ----------
-    corpus : the planned one, wherever it lies here
-    encoding : of `planned_encoding`, or one of the same settings
+    corpus : the planned one, wherever it is on this machine
+    numbers : of the shards
+    encoding : from `planned_encoding`, or one with the same settings
     on_progress : called with the number of passages of each shard that is there already; `encoding` reports its own
 
     Raises
     ------
     InputError
-        for a number that the plan has not, a line that cannot be used
+        for a number that the plan does not have, or a line of the corpus that cannot be used
     MismatchError
         where the corpus was changed, or the encoding has other settings than the plan
     BusyError
@@ -159,23 +162,25 @@ def _encode(
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
-        compare_shard(target, plan.settings, iter(passages()), None, verify=True)  # where locks do not reach
+        compare_shard(
+            target, plan.settings, iter(passages()), None, verify=True
+        )  # written meanwhile by a machine that does not see our locks
 
 
 def missing_shards(output: StrPath, plan: Plan[Any]) -> list[int]:
-    """The numbers of planned shards that are not there."""
+    """The numbers of the planned shards that are missing."""
     return [n for n in range(len(plan.shards)) if not (Path(output) / shard_name(n) / SHARD).is_file()]
 
 
 def finish_plan(output: StrPath, plan: Plan[Any]) -> Manifest[Any]:
-    """Check every shard of a plan, and write the manifest: the bundle is then as if made in one go.
+    """Check every shard of a plan, and write the manifest: the bundle is then as if encoded in a single run.
 
     Raises
     ------
     InputError
-        where shards are missing, which it names, or a docid comes twice
+        where shards are missing (it names them), or a docid comes twice
     DamagedFileError
-        where a shard's file is not the one that was written
+        where a file of a shard is not the one that was written
     MismatchError
         where a shard is not the plan's
     BusyError
@@ -207,21 +212,21 @@ def finish_plan(output: StrPath, plan: Plan[Any]) -> Manifest[Any]:
 
 
 def finished(output: StrPath, settings: type[Any]) -> Manifest[Any] | None:
-    """The manifest of a bundle that is finished, whose plan is gone; None of one that is not.
+    """The manifest of a finished bundle, whose plan is gone; None if the bundle is not finished.
 
     Parameters
     ----------
-    settings : the kind of settings that its bundles have
+    settings : the class of its settings
     """
     folder = Path(output)
     if (folder / PLAN).is_file() or not (folder / MANIFEST).is_file():
         return None
-    with planned_output(folder):  # removes what a kill at the last moment left
+    with planned_output(folder):  # removes what a run killed at the last moment left
         return read_manifest(folder, settings)
 
 
 def _checked(folder: Path, plan: Plan[Any], number: int) -> ShardRecord:
-    """The record of a shard whose files are compared with it."""
+    """A shard's record, after comparing the shard's files and the plan with it."""
     target = folder / shard_name(number)
     again = f'encode shard {number} again, which mends it'
     try:
@@ -239,7 +244,7 @@ def _checked(folder: Path, plan: Plan[Any], number: int) -> ShardRecord:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """[1, 4, 5, 6] -> '1, 4-6', the first few of many."""
+    """'1, 4-6' for [1, 4, 5, 6]; of many ranges, the first six."""
     groups = np.split(np.asarray(numbers), np.flatnonzero(np.diff(numbers) > 1) + 1)
     shown = [f'{group[0]}-{group[-1]}' if len(group) > 1 else f'{group[0]}' for group in groups[:6]]
     return ', '.join(shown) + (', …' if len(groups) > 6 else '')

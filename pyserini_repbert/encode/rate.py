@@ -1,4 +1,4 @@
-"""How fast a device encodes: measured, for telling a user how long a corpus will take."""
+"""Measuring how fast a device encodes, to estimate how long a corpus takes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.repbert import PASSAGE_TYPE, RepBert
 from pyserini_repbert.models.tokenizer import TokenSequence
 
-PASSAGE_LENGTH = 77  # tokens: about the 55 words of an MS MARCO passage (Multi-Stage section 4.1), [CLS] and [SEP]
-_SAMPLE = 64
+PASSAGE_LENGTH = 77  # tokens of an MS MARCO passage: about 55 words (Multi-Stage section 4.1), [CLS] and [SEP]
+_SAMPLE = 64  # passages
 
 
 def passages_per_second(config: BertConfig, device: str = 'cpu', precision: str = Precision.FLOAT32) -> float:
-    """Measured with random weights of the given size on `device`: a sample of passages of MS MARCO's mean length."""
+    """Passages of MS MARCO's mean length that a BERT of these sizes, with random weights, encodes in a second."""
     place = usable_device(device)
     model = RepBert(config).to(place, Precision(precision).dtype(place)).eval()
     generator = torch.Generator().manual_seed(0)

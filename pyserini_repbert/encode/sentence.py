@@ -1,7 +1,7 @@
-"""Encoders from sentence-transformers' folders: any pooling, prompt and length that their files name.
+"""Encoders from folders of sentence-transformers, with the pooling, prompts and length that their files name.
 
-Vectors are those of that package's `encode_query` and `encode_document`, where its cosine is the similarity scaled to
-length 1, so that inner products are its scores; tested with its release 6.2.
+Vectors are those of that package's `encode_query` and `encode_document`; where the model's similarity is cosine, they
+are scaled to length 1, so that inner products are that package's scores. Tested with its release 6.2.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from pyserini_repbert.models.tokenizer import TokenSequence
 
 
 class _SentenceEncoder(TextEncoder):
-    """What both encoders share.
+    """The base of both encoders.
 
     Parameters
     ----------
-    encoder_dir : the folder
+    encoder_dir : a folder of sentence-transformers
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : of the body: 'float32', 'bfloat16', 'float16', or 'auto'; what follows it is in float32
-    max_length : wordpieces kept of a text, if not as many as the folder says
+    precision : of the body: 'float32', 'bfloat16', 'float16', or 'auto'; what follows the body is in float32
+    max_length : wordpieces kept of a text and its prompt, special tokens not counted; default: as the folder says
 
     Raises
     ------
     MismatchError
         for a folder that is not a bi-encoder of sentence-transformers
     InputError
-        for a module or a setting that is not supported
+        for a module or a setting that is not supported, a device that this machine lacks, or a maximum length beyond
+        the folder's
     DamagedFileError
         for files that do not fit each other
     """
 
-    prompt_key: str  # of the prompt in its settings
+    prompt_key: str  # name of the prompt in `EncoderSettings`
 
     def __init__(
         self,
@@ -69,9 +70,9 @@ class _SentenceEncoder(TextEncoder):
 
     @property
     def weights_sha256(self) -> str:
-        """Checksum of the weights, of those of Dense modules, and of every setting that changes a vector."""
+        """Checksum over the weights, those of Dense modules included, and every setting that changes a vector."""
         parts = [self.checkpoint.weights_sha256, *(digest(step.weights) for step in self.settings.dense)]
-        return hashlib.sha256('\n'.join([*parts, *_of_vectors(self.settings)]).encode()).hexdigest()
+        return hashlib.sha256('\n'.join([*parts, *_vector_settings(self.settings)]).encode()).hexdigest()
 
     def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
         prompt = getattr(self.settings, self.prompt_key)
@@ -80,13 +81,13 @@ class _SentenceEncoder(TextEncoder):
 
 
 class SentenceQueryEncoder(_SentenceEncoder, TextQueryEncoder):
-    """Queries to vectors, with the folder's query prompt. Parameters and errors are those of its base."""
+    """Queries to vectors, with the folder's query prompt. Parameters and errors are those of its base class."""
 
     prompt_key = 'query_prompt'
 
 
 class SentenceDocumentEncoder(_SentenceEncoder, TextDocumentEncoder):
-    """Passages to vectors, with the folder's document prompt. Parameters and errors are those of its base."""
+    """Passages to vectors, with the folder's document prompt. Parameters and errors are those of its base class."""
 
     prompt_key = 'passage_prompt'
 
@@ -98,6 +99,6 @@ def _hidden_size(checkpoint: Checkpoint) -> int:
     return size
 
 
-def _of_vectors(settings: EncoderSettings) -> list[str]:
+def _vector_settings(settings: EncoderSettings) -> list[str]:
     steps = [f'{step.activation} {step.bias}' for step in settings.dense]
     return [settings.label, *steps, str(settings.texts._asdict()), settings.query_prompt, settings.passage_prompt]

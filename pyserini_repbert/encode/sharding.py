@@ -1,4 +1,4 @@
-"""Building a bundle from a corpus, of either kind: streamed, sharded, resumable to the same bytes."""
+"""Building a bundle, dense or EPIC, from a corpus: streamed, sharded, resumable to the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Settings = TypeVar('_Settings', bound=BundleSettings)
 
 
 class Storage(TypedDict, total=False):
-    """What bundles of either kind keep, and how they are made, see `encode.corpus.dense_encoding`."""
+    """The keyword arguments that `dense_encoding` and `epic_encoding` share."""
 
     store_text: bool
     shard_size: int
@@ -37,9 +37,9 @@ class Encoding(Generic[_Settings]):
     Attributes
     ----------
     settings : of the bundle
-    writer : the context that writes a shard, of its folder and the settings
-    encode : passages to their vectors, in the writer's form
-    window : passages encoded together
+    writer : makes the context that writes a shard, from the shard's folder and the settings
+    encode : passages to their vectors, in the form that the writer takes
+    window : how many passages `encode` gets together
     """
 
     settings: _Settings
@@ -48,7 +48,7 @@ class Encoding(Generic[_Settings]):
     window: int
 
     def write(self, target: Path, passages: Iterator[Passage]) -> int:
-        """Encode passages into the shard `target`; how many there were."""
+        """Encode passages into the shard `target`, and return how many there were."""
         count = 0
         with self.writer(target, self.settings) as writer:
             while together := list(itertools.islice(passages, self.window)):
@@ -67,22 +67,22 @@ def build_bundle(
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
 ) -> Manifest[_Settings] | None:
-    """Fill the index folder `output` with the shards of a corpus, those that are not there yet, and then its manifest.
+    """Write the missing shards of a corpus into the index folder `output`, and then the manifest.
 
-    What is refused before a shard is whole leaves `output` as it was; whole shards stay, for `resume`.
+    An error before a shard is whole leaves `output` as it was; whole shards stay, for `resume`.
 
     Parameters
     ----------
-    encoding : of its shards; a resumed run needs the same settings
+    encoding : how passages become shards; a resumed run needs the same settings
     on_progress : called with the number of passages of each shard that is there already; `encode` reports its own
 
-    What is returned and raised is told at `encode_corpus`.
+    The other parameters, the value returned and errors are those of `encode_corpus`.
     """
     folder = Path(output)
     chosen = part or Part()
     settings = encoding.settings
     stream = iter(corpus)
-    head = list(itertools.islice(stream, encoding.window))  # so that what is refused at its beginning touches no file
+    head = list(itertools.islice(stream, encoding.window))  # an error in the first passages touches no file
     if not head:
         raise InputError('the corpus has no passages: nothing was encoded')
     total = 0
@@ -108,7 +108,7 @@ def build_bundle(
 
 
 def _runs_of(size: int, corpus: Iterable[Passage]) -> Iterator[Iterator[Passage]]:
-    """The corpus cut into runs of `size`, each to be read to its end before the next."""
+    """The corpus cut into runs of `size` passages, each to be read to its end before the next."""
     stream = iter(corpus)
     for first in stream:
         yield itertools.chain([first], itertools.islice(stream, size - 1))
@@ -121,14 +121,19 @@ def compare_shard(
     on_progress: Callable[[int], object] | None,
     verify: bool,
 ) -> None:
-    """Check that a shard that is there is whole, and was made from these passages.
+    """Check that the shard in the folder `target` is whole, and was made from these passages.
+
+    Parameters
+    ----------
+    on_progress : called with the number of passages
+    verify : compare the files with their checksums, too
 
     Raises
     ------
     MismatchError
-        where it was made from others
+        where the shard was made from other passages
     DamagedFileError
-        where it is not whole; its files are compared with their checksums if `verify` is true
+        where its record or a file is not as it was written
     """
     path = target / SHARD
     record = read_record(path, ShardRecord)
@@ -155,7 +160,7 @@ def compare_shard(
 
 
 def remove_shard(target: Path) -> None:
-    """Remove what is left of a shard, if anything is; from the first moment on, it does not count as one."""
+    """Remove what there is of a shard, its record first: without it, the rest never counts as a shard."""
     (target / SHARD).unlink(missing_ok=True)
     if target.exists():
         shutil.rmtree(target)

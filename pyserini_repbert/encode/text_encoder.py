@@ -1,4 +1,4 @@
-"""What encoders of texts share: batching, limits, and the methods that Pyserini calls (positionally)."""
+"""The base of text encoders: batching, limits, and the methods that Pyserini calls (by position)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.tokenizer import TokenSequence
 
 Vectors = NDArray[np.float32]
-OVERLAPPING = ('cuda',)  # devices that compute while the host turns the next texts into wordpieces
-CHUNK = 1024  # texts that become wordpieces together there
+OVERLAPPING = ('cuda',)  # devices that compute while the host tokenises the next texts
+CHUNK = 1024  # texts tokenised together for such a device
 
 
 class TextEncoder(ABC):
@@ -31,12 +31,12 @@ class TextEncoder(ABC):
     name : the checkpoint's catalog name or folder
     dimension : length of a vector
     limit : wordpieces kept of a text, special tokens not counted
-    max_length : the most that `limit` can be
+    max_length : the greatest possible `limit`
     pooling : how token vectors become one, for an index's manifest
-    device, precision : where the model runs, and in what
+    device, precision : of the model; precision is never 'auto'
     """
 
-    has_model = True  # as Pyserini's encoders say
+    has_model = True  # Pyserini's encoders have this attribute
     checkpoint: Checkpoint
     name: str
     dimension: int
@@ -55,7 +55,7 @@ class TextEncoder(ABC):
 
     @abstractmethod
     def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
-        """The model's inputs, each text cut to `limit` wordpieces."""
+        """The model's input for each text, cut to `limit` wordpieces."""
 
     def _checked(self, limit: int) -> int:
         if not 1 <= limit <= self.max_length:
@@ -75,13 +75,18 @@ class TextEncoder(ABC):
         Parameters
         ----------
         max_length : wordpieces kept of each text, special tokens not counted; default: the checkpoint's limit
-        fp16 : run this call in half precision, where the model itself is in float32
-        token_budget : padded tokens in a batch
+        fp16 : run a model of float32 weights in half precision (autocast)
+        token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of texts done since the last call
 
         Returns
         -------
         float32 (n, d); (0, d) for no texts
+
+        Raises
+        ------
+        InputError
+            for a maximum length beyond the model's, or what is not a text that UTF-8 can hold
         """
         limit = self.limit if max_length is None else self._checked(max_length)
         found = np.empty((len(texts), self.dimension), np.float32)
@@ -94,7 +99,7 @@ class TextEncoder(ABC):
         return found
 
     def _chunks(self, texts: Sequence[str], limit: int) -> Generator[tuple[list[int], list[TokenSequence]]]:
-        """The places of texts, and the model's inputs: all at once, or in chunks of like length, each made ahead."""
+        """Positions of texts, and their model inputs: all at once, or in chunks of similar length, each made ahead."""
         places = list(range(len(texts)))
         if self.device.type not in OVERLAPPING or len(texts) <= CHUNK:
             if texts:
@@ -106,21 +111,21 @@ class TextEncoder(ABC):
 
 
 class TextQueryEncoder(TextEncoder):
-    """The methods of a query encoder."""
+    """The methods of a query encoder, as Pyserini calls them."""
 
     has_encoded_query = False
 
     def encode(self, query: str, max_length: int | None = None, **_: object) -> Vectors:
-        """One query's vector, float32 (d,). An empty query has a vector too, that of its special tokens."""
+        """One query's vector, float32 (d,). An empty query has the vector of its special tokens. Errors: as `embed`."""
         return self.embed([query], max_length)[0]  # type: ignore[no-any-return]
 
     def encode_batch(self, queries: Sequence[str], max_length: int | None = None, **_: object) -> Vectors:
-        """Many queries' vectors, float32 (n, d), in their order."""
+        """The vectors of many queries, float32 (n, d), in their order. Errors: as `embed`."""
         return self.embed(queries, max_length)
 
 
 class TextDocumentEncoder(TextEncoder):
-    """The methods of a document encoder."""
+    """The methods of a document encoder, as Pyserini calls them."""
 
     def encode(
         self,
@@ -130,9 +135,9 @@ class TextDocumentEncoder(TextEncoder):
         max_length: int | None = None,
         **_: object,
     ) -> Vectors:
-        """Vectors of passages, float32 (n, d), in their order; a title leads its text.
+        """Vectors of passages, float32 (n, d), in their order; a title is put before its text.
 
-        Raises InputError where there are not as many titles as texts.
+        Raises InputError if there are not as many titles as texts, and what `embed` raises.
         """
         batch = [texts] if isinstance(texts, str) else list(texts)
         if titles is not None:
