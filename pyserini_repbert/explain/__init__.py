@@ -1,4 +1,4 @@
-"""Why a passage gets its score: EPIC's weights and expansions, CEDR's similarity matrices."""
+"""Why a passage gets its score: EPIC's weights and expansion terms, CEDR's similarity matrices."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Why EPIC gives a passage its score: importances of the query's and the passage's terms, expansions, contributions."""
+"""Why EPIC gives a passage its score: weights of query and passage terms, expansion terms, contributions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Weighted(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """A term of the query, its weights in query and passage, and their product: its part of the score."""
+    """A query term, its weights in the vectors of query and passage, and their product: its share of the score."""
 
     term: str
     query_weight: float
@@ -38,12 +38,12 @@ class Explanation:
     query : the query's wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
     passage : the passage's wordpieces in order, with their weights in the passage's vector (EPIC eq. 4, Figure 4);
         empty where the text is not known
-    expansions : the strongest terms of the vector that the passage does not contain, strongest first; where the text is
-        not known, the strongest terms of the vector
-    contributions : one for each different term of the query, greatest first; they sum to the score (EPIC eq. 5)
-    score : the inner product
-    quality : of the passage (EPIC eq. 3), None where the text is not known
-    precision : what the model ran in
+    expansions : the vector's strongest terms that the passage does not contain, strongest first (EPIC Figure 4); where
+        the text is not known, the vector's strongest terms
+    contributions : one for each distinct term of the query, greatest first; they sum to the score (EPIC eq. 5)
+    score : the inner product of the vectors of query and passage
+    quality : of the passage, 0 to 1 (EPIC eq. 3); None where the text is not known
+    precision : of the model
     """
 
     query: tuple[Weighted, ...]
@@ -56,12 +56,17 @@ class Explanation:
 
 
 def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0) -> Explanation:
-    """Explain the score of a passage, by its text.
+    """Explain the score of a passage that is given as a text.
 
     Parameters
     ----------
     top : how many expansions
-    prune : how many weights of the passage's vector are kept, 0 for all
+    prune : how many of the largest weights of the passage's vector are kept, 0 for all
+
+    Raises
+    ------
+    InputError
+        for a negative number of expansions
     """
     vector = largest(encoder.encode_dense([passage])[0], prune)
     return _explained(encoder, query, vector, passage, top)
@@ -70,11 +75,11 @@ def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, 
 def explain_indexed(
     encoder: EpicEncoder, index: EpicBundle, query: str, docid: str, text: str | None = None, top: int = 10
 ) -> Explanation:
-    """Explain the score of a passage in an index: of its stored vector, pruned and quantised as it is.
+    """Explain the score of a passage in an index, from its stored vector, pruned and quantised as it is.
 
     Parameters
     ----------
-    text : the passage's, default: the index's where it stores texts
+    text : of the passage; default: from the index, if it stores texts
     top : how many expansions
 
     Raises
@@ -83,6 +88,8 @@ def explain_indexed(
         where the index has no such docid
     MismatchError
         where the index was made with another model
+    InputError
+        for a negative number of expansions
     """
     check_fits(index, encoder)
     row = int(index.rows([docid])[0])

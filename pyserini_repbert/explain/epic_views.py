@@ -1,4 +1,4 @@
-"""An explanation of EPIC as terminal text, as JSON and as a page: the darker a term, the greater its weight."""
+"""An explanation of EPIC as terminal text, JSON or an HTML page: the darker a term, the greater its weight."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_json(query: str, explanation: Explanation) -> str:
 
 
 def as_text(explanation: Explanation, colours: bool) -> str:
-    """For a terminal: shaded terms with `colours`, else each term with its weight."""
+    """The explanation for a terminal: terms are shaded with `colours`, else followed by their weights."""
     lines = [f'score {explanation.score:.4f}']
     if explanation.quality is not None:
         lines[0] += f', passage quality {explanation.quality:.4f}'
@@ -42,13 +42,13 @@ def as_text(explanation: Explanation, colours: bool) -> str:
 
 
 def as_html(query: str, explanation: Explanation) -> str:
-    """A self-contained page."""
+    """The explanation and its query as a self-contained HTML page."""
     sections = [(title, list(zip(terms, _shares(terms), strict=True))) for title, terms in _sections(explanation)]
     return page('epic', query=query, explanation=explanation, sections=sections)
 
 
 def _sections(explanation: Explanation) -> list[tuple[str, Sequence[Weighted]]]:
-    """What is shown as lines of terms."""
+    """(title, terms) of the lines of terms."""
     expansions = 'strongest terms that the passage does not contain'
     found: list[tuple[str, Sequence[Weighted]]] = [('query', explanation.query)]
     if explanation.passage:
@@ -57,7 +57,7 @@ def _sections(explanation: Explanation) -> list[tuple[str, Sequence[Weighted]]]:
 
 
 def _shares(terms: Sequence[Weighted]) -> list[float]:
-    """Each weight as a part of the strongest, 0 to 1."""
+    """Each weight as a share of the greatest, 0 to 1."""
     strongest = max((term.weight for term in terms), default=0.0) or 1.0
     return [max(term.weight, 0) / strongest for term in terms]
 

@@ -1,4 +1,4 @@
-"""Similarity maps as pictures: PNG with matplotlib, or one HTML file that needs nothing else."""
+"""Similarity maps as pictures: PNG with matplotlib, or a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Panel(NamedTuple):
 
 
 def scales(panels: Sequence[Panel]) -> dict[int, tuple[float, float]]:
-    """The least and greatest similarity of each layer: maps of one layer share a scale, to be compared."""
+    """{layer: (least, greatest similarity)}: maps of the same layer share a scale, so that they can be compared."""
     found: dict[int, tuple[float, float]] = {}
     for panel in panels:
         layer, values = panel.map.layer, panel.map.values
@@ -31,7 +31,7 @@ def scales(panels: Sequence[Panel]) -> dict[int, tuple[float, float]]:
 
 
 def write_png(path: StrPath, panels: Sequence[Panel]) -> None:
-    """The maps below one another, as in CEDR Figure 1: the lighter, the more similar."""
+    """Draw the maps below one another, as in CEDR Figure 1: the lighter, the more similar."""
     widest = max(len(panel.map.passage) for panel in panels)
     rows = sum(len(panel.map.query) + 5 for panel in panels)
     figure = new_figure(max(5.0, 2.5 + 0.24 * widest), 0.28 * rows + 0.5)
@@ -40,7 +40,7 @@ def write_png(path: StrPath, panels: Sequence[Panel]) -> None:
     for axis, (title, shown) in zip(axes, panels, strict=True):
         low, high = ranges[shown.layer]
         image = axis.imshow(shown.values, cmap='viridis', aspect='auto', vmin=low, vmax=high)
-        # A '$' would begin a formula, and a wordpiece may well be one.
+        # matplotlib would read the wordpiece '$' as the beginning of a formula.
         axis.set_xticks(range(len(shown.passage)), [_plain(token) for token in shown.passage], rotation=90)
         axis.set_yticks(range(len(shown.query)), [_plain(token) for token in shown.query])
         axis.set_title(_plain(title), loc='left', fontsize='medium')
@@ -53,7 +53,7 @@ def _plain(text: str) -> str:
 
 
 def write_html(path: StrPath, query: str, panels: Sequence[Panel]) -> None:
-    """The maps as tables: the darker, the more similar; each cell has its value as a tooltip."""
+    """Write the maps as HTML tables: the darker, the more similar; each cell has its value as a tooltip."""
     ranges = scales(panels)
     shown = []
     for title, found in panels:

@@ -1,4 +1,4 @@
-"""Why a hit stands where it does: its rank in each input, and what the last reranker saw in it."""
+"""Why a hit is at its rank: its rank in each first stage, and why the last reranker scored it so."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyserini_repbert.rerank.epic import EpicReranker
 from pyserini_repbert.rerank.monobert import MonoBertReranker
 from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
 
-_WORDS = 5  # of a query, in a line
+_WORDS = 5  # query terms in a line
 
 Reason = Callable[[str, Candidate], str]
 
@@ -28,8 +28,8 @@ class HitReasons:
 
     Attributes
     ----------
-    ranks : (name, rank from 1, None where it lacks the hit) of each input
-    reranker : what the last reranker saw, in a line; '' without one, and for a hit that it did not read
+    ranks : (name, rank) of each first stage; ranks count from 1, None where the stage lacks the hit
+    reranker : the last reranker's reason, in a line; '' without a reranker, and for a hit that it did not read
     """
 
     ranks: tuple[tuple[str, int | None], ...]
@@ -48,10 +48,10 @@ def hit_reasons(
 
     Parameters
     ----------
-    hits : with text, where `reason` is given
-    names, inputs : of the first stages
+    hits : with texts, if `reason` is given
+    names, inputs : names and rankings of the first stages
     reason : from `reranker_reason`
-    reranked : how many of the hits the last reranker took
+    reranked : how many of the first hits the last reranker read
     """
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     found = []
@@ -62,8 +62,11 @@ def hit_reasons(
 
 
 def reranker_reason(reranker: Reranker) -> Reason:
-    """What an opened reranker sees in a passage: EPIC's contributions, CEDR's best matches, a cross-encoder's
-    probability (or its score, where it has none)."""
+    """The reason of an open reranker for a hit's score, in a line, from the query and the hit.
+
+    EPIC: the greatest contributions; CEDR: the best matches; cross-encoders: the probability, or a score that is none;
+    duoBERT: the score.
+    """
     if isinstance(reranker, EpicReranker):
         return lambda query, hit: _epic(reranker.encoder, query, str(hit.text))
     if isinstance(reranker, CedrReranker):

@@ -1,4 +1,4 @@
-"""CEDR's similarity matrices for inspection: which passage tokens are close to a query token, layer by layer."""
+"""CEDR's similarity matrices for inspection: which passage tokens are similar to a query token, layer by layer."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SimilarityMap(NamedTuple):
     Attributes
     ----------
     layer : 0 for the embedding output, l for layer l
-    query, passage : wordpieces, as the model read them
-    values : float32 (query, passage), cosines (CEDR eq. 1)
+    query, passage : wordpieces, q and d of them, as the model read them
+    values : float32 (q, d), cosines (CEDR eq. 1)
     """
 
     layer: int
@@ -44,12 +44,12 @@ class SimilarityMap(NamedTuple):
         return self._replace(passage=self.passage[start:stop], values=self.values[:, start:stop])
 
     def best_window(self, width: int) -> int:
-        """The start of the `width` consecutive passage tokens that are most similar to the query in total."""
+        """The start of the `width` consecutive passage tokens with the greatest sum of similarities; 0 if all fit."""
         sums = np.cumsum(np.concatenate([[0.0], self.values.sum(axis=0, dtype=np.float64)]))
         return int(np.argmax(sums[width:] - sums[:-width])) if len(self.passage) > width else 0
 
     def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
-        """For each query token the `k` closest passage tokens: token, position from 0, cosine; ties by position."""
+        """For each query token the `k` most similar passage tokens: token, position from 0, cosine; ties by position."""
         orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
         return [
             [(self.passage[place], int(place), float(row[place])) for place in order]
@@ -70,6 +70,8 @@ class SimilarityModel:
     ------
     UnknownNameError, MissingResourceError, DamagedFileError
         for a checkpoint that is not there or not whole
+    InputError
+        for an unknown precision, a device that this machine lacks, or a model that is not a BERT
     """
 
     def __init__(
@@ -82,14 +84,14 @@ class SimilarityModel:
         self.settings = CedrSettings.from_ranking(ranking) if ranking.get('system') == SYSTEM else CedrSettings()
         self.config = BertConfig.from_dict(opened.config)
         tensors = {name: value for name, value in opened.tensors().items() if name.startswith('bert.')}
-        # RepBERT is a BERT without a head, which is all that is needed here.
+        # A RepBert has no head, so only weights of the body are expected.
         bert = load_model(lambda: RepBert(self.config), opened, tensors=tensors).bert
         self.bert = bert.to(self.device, self.precision.dtype(self.device))
         self.tokenizer: WordPieceTokenizer = opened.tokenizer()
         self.layout = CedrLayout.of(self.config, self.settings, self.tokenizer)
 
     def maps(self, query: str, passage: str, layers: Sequence[int] | None = None) -> list[SimilarityMap]:
-        """The similarity maps of a query and a passage: `similarity_maps`."""
+        """The similarity maps of a query and a passage. Parameters and errors are those of `similarity_maps`."""
         return similarity_maps(self.bert, self.layout, self.tokenizer, query, passage, layers)
 
 
@@ -106,7 +108,7 @@ def similarity_maps(
     Parameters
     ----------
     bert, layout, tokenizer : of an opened model
-    layers : 0 for the embedding output; default: all, from 0 to the last
+    layers : the layers wanted, 0 for the embedding output; default: all, from 0 to the last
 
     Raises
     ------

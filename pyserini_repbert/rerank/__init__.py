@@ -1,4 +1,4 @@
-"""Rerankers: monoBERT and duoBERT with its aggregation, EPIC and CEDR, under one contract."""
+"""Rerankers under one contract: monoBERT, duoBERT with its aggregation, EPIC and CEDR."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""From p_ij, the probability that candidate i is more relevant than j, to one score a candidate (Multi-Stage 3.3)."""
+"""From p_ij, the probability that candidate i is more relevant than j, to a score of each (Multi-Stage section 3.3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Aggregation(Choice, what='aggregation'):
 
 
 def checked_method(method: str, samples: int | None) -> Aggregation:
-    """The method; raises InputError for an unknown one, or `samples` missing, below 1, or given to another method."""
+    """The method. Raises InputError for an unknown one, or `samples` missing, below 1, or given with another."""
     chosen = Aggregation(method)
     if (chosen is Aggregation.SAMPLE) != (samples is not None):
         raise InputError(f"samples={samples} with method '{method}': method 'sample' needs it, the others have none")
@@ -37,14 +37,14 @@ def checked_method(method: str, samples: int | None) -> Aggregation:
 def aggregate(
     p: ArrayLike, method: str = Aggregation.SUM, samples: int | None = None, seed: Seed = 0
 ) -> NDArray[np.float64]:
-    """One score a candidate from the pair matrix (Multi-Stage eq. 3-7), over J_i: all j but i.
+    """One score a candidate from the matrix of pairs (Multi-Stage eq. 3-7). J_i is all j but i.
 
     Parameters
     ----------
     p : (n, n), p[i, j] the probability that i is more relevant than j; the diagonal is ignored and may be NaN
-    method : 'sum', 'binary' (how often p > 0.5), 'min', 'max', or 'sample': the sum over `samples` of J_i
-    samples : m of 'sample', drawn without replacement for each candidate; all of J_i where it has no more
-    seed : of the drawing
+    method : 'sum', 'binary' (how often p > 0.5), 'min', 'max' over J_i, or 'sample': the sum over `samples` of J_i
+    samples : m of 'sample', drawn without replacement for each candidate; all of J_i if it has no more
+    seed : of the sampling
 
     Returns
     -------
@@ -53,8 +53,8 @@ def aggregate(
     Raises
     ------
     InputError
-        for a matrix that is not square, an unknown method, `samples` where there is no use for it (or none where there
-        is), a probability that is needed but NaN or not from 0 to 1
+        for a matrix that is not square, an unknown method, `samples` with a method other than 'sample' (or none with
+        it), or a needed probability that is NaN or not from 0 to 1
     """
     chosen = checked_method(method, samples)
     matrix = np.asarray(p, dtype=np.float64)
@@ -69,9 +69,9 @@ def aggregate(
 def aggregate_differences(
     differences: NDArray[np.floating[Any]], method: str = Aggregation.SUM, samples: int | None = None, seed: Seed = 0
 ) -> NDArray[np.float64]:
-    """`aggregate` for the logit differences of the pairs: 'min' and 'max' give log p, which does not saturate.
+    """`aggregate` from the pairs' logit differences, (n, n), NaN where not scored.
 
-    Raises what `aggregate` raises.
+    'min' and 'max' give log p, which does not saturate. Parameters and errors are those of `aggregate`.
     """
     from pyserini_repbert.models.cross_encoder import log_probabilities
 
@@ -86,7 +86,7 @@ def aggregate_differences(
 
 
 def sampled_pairs(n: int, samples: int | None, seed: Seed = 0) -> NDArray[np.bool_]:
-    """Which pairs are looked at, bool (n, n): all but the diagonal, or `samples` in each row, drawn by `seed`."""
+    """Which pairs are used, bool (n, n): all but the diagonal, or `samples` in each row, drawn with `seed`."""
     if samples is None or samples >= n - 1:
         return ~np.eye(n, dtype=bool)
     columns = np.random.default_rng(seed).random((n, n - 1)).argsort(axis=1)[:, :samples]

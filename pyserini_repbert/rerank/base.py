@@ -18,15 +18,15 @@ NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 @dataclass(slots=True)
 class Work:
-    """What a reranker has done since it was made, counted as it goes.
+    """What a reranker has done since it was made, counted as it works.
 
     Attributes
     ----------
     inferences : model inputs
-    tokens : in them, padding not counted
+    tokens : tokens of these inputs, padding not counted
     candidates : candidates that were scored
     truncated : candidates whose text was cut
-    stored : candidates that were scored by a vector of an index, whose text was not read
+    stored : candidates that were scored with a vector from an index, without reading their text
     """
 
     inferences: int = 0
@@ -39,14 +39,14 @@ class Work:
 class Reranker(ABC):
     """Gives candidates new scores.
 
-    Subclasses implement `score_lists`; this class owns the checks of its input, the order of the result (descending
-    score; equal scores keep the order of the stage before) and the rule that nothing given to it is changed.
+    Subclasses implement `score_lists`; this class checks input, orders the result (by descending score; candidates of
+    equal score keep their order) and guarantees that nothing given to it is changed.
 
     Attributes
     ----------
     needs_text : whether candidates without text are refused
-    precision : what its model runs in: 'float32', 'bfloat16', 'float16', 'int8'; None where it does not say
-    work : what it has done so far, or None where it does not count
+    precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
+    work : what it has done so far; None if it does not count
     """
 
     needs_text = True
@@ -57,23 +57,23 @@ class Reranker(ABC):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """Scores for the candidates of each query, float (n,) each; a score does not depend on what else is there,
-        unless the model compares candidates. A ranking is a sequence of candidates.
+        """Scores for the candidates of each query, float (n,) each.
 
-        `on_progress` is called with the number of model inputs done since the last call.
+        A score does not depend on the other candidates, unless the model compares them. `on_progress` is called with
+        the number of inputs done since the last call: `inferences(n)` in all for a list of n candidates.
         """
 
     def identity(self) -> Mapping[str, object]:
-        """What decides its scores: a rerank is resumed only with the same. Subclasses add their settings."""
+        """All that scores depend on: reranking is resumed only if it is the same. Subclasses add their settings."""
         known = ('name', 'weights_sha256')
         return {'reranker': type(self).__name__} | {key: getattr(self, key) for key in known if hasattr(self, key)}
 
     def inferences(self, n: int) -> int:
-        """How many model inputs a list of `n` candidates takes."""
+        """How many inputs a list of `n` candidates takes; a vector from an index counts as one."""
         return n
 
     def rerank(self, query: str, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
-        """The candidates with their new scores, best first, ties in their old order; only the k best where k is given.
+        """The candidates with new scores, best first, ties in their old order; all, or the k best.
 
         Raises
         ------
@@ -91,7 +91,11 @@ class Reranker(ABC):
         k: int | None = None,
         on_progress: Progress | None = None,
     ) -> list[list[Candidate]]:
-        """`rerank` for many queries at once: texts of equal length share a batch, whatever query they belong to."""
+        """`rerank` for many queries at once: inputs of similar length share a batch, whatever their query.
+
+        `on_progress` is called with the number of inputs done since the last call. Raises what `rerank` raises, and
+        InputError if there are not as many lists as queries.
+        """
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
         return [list(ranking[:k]) for ranking in self.reranked(queries, list(map(Ranking.of, lists)), on_progress)]
@@ -99,7 +103,7 @@ class Reranker(ABC):
     def reranked(
         self, queries: Sequence[str], rankings: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[Ranking]:
-        """A new ranking of each query's candidates; raises what `rerank` raises."""
+        """A new ranking of each query's candidates. Parameters and errors are those of `rerank_many`."""
         if len(queries) != len(rankings):
             raise InputError(f'{len(queries)} queries and {len(rankings)} lists of candidates: give one list a query')
         for query, ranking in zip(queries, rankings, strict=True):
@@ -118,7 +122,7 @@ class Reranker(ABC):
 
 
 def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
-    """The candidates by these scores, equal ones in their order. DamagedFileError for a score that is not finite."""
+    """`ordered`, if all scores are finite. Raises DamagedFileError, naming the candidate, for one that is not."""
     if not np.isfinite(scores).all():
         docid = ranking.docids[int(np.flatnonzero(~np.isfinite(scores))[0])]
         raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
@@ -126,6 +130,6 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
 
 
 def ordered(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
-    """The candidates by other scores, one for each: descending, equal ones in the order that they have."""
+    """The candidates with these scores, (n,), in descending order; ties keep their order."""
     order = np.argsort(-scores, kind='stable')
     return ranking.taken(order.tolist(), scores[order].tolist())

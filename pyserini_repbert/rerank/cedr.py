@@ -1,4 +1,4 @@
-"""Reranking with CEDR: documents of up to a few pages, read together with the query and matched term by term."""
+"""Reranking with CEDR: documents of up to a few pages, read with the query and matched term by term."""
 
 from __future__ import annotations
 
@@ -17,33 +17,40 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress
 from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
 
-EMPTY_SCORE = -1e6  # of a document without wordpieces: below what a model gives to one that says something
+EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a model gives
 
 
 class CedrReranker(TextReranker):
     """Scores are the model's own: any real number, comparable within one query only.
 
-    The paper's first stages are `models.cedr.FIRST_STAGES`: BM25's 150 best hits on Robust04, query likelihood's 100 on
-    WebTrack. Documents are cut to 800 wordpieces (CEDR section 3.1); one too long for BERT's positions is read in
-    parts. Pairs of all queries share batches, sorted by length. A score depends on its batch by rounding only; DRMM
-    counts similarities in bins, and may put one within rounding of a bin's edge into the neighbouring bin.
+    In the paper, CEDR reranks the 150 best hits of BM25 on Robust04, and the 100 best of query likelihood on WebTrack
+    (CEDR section 3.1; `models.cedr.FIRST_STAGES`). Documents are cut to 800 wordpieces (section 3.1); those too long
+    for BERT's positions are read in parts. Pairs of all queries share batches, sorted by length. A score depends on its
+    batch by rounding only; in DRMM, which counts similarities in bins, rounding may move one to the next bin.
 
     Parameters
     ----------
     model : catalog name or checkpoint folder
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'; similarities and heads are always in float32
-    max_length : wordpieces kept of a document; default: the checkpoint's, else 800
-    n_layers : run only BERT's first layers (CEDR Figure 2b), see `CedrRanker.keep_layers`
-    token_budget : padded tokens in a batch
+    max_length : wordpieces kept of a document; default: the checkpoint's limit, else 800
+    n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2, Figure 2b); default: all
+    token_budget : padded tokens in a batch; default: by device
 
     Attributes
     ----------
     name : the checkpoint's catalog name or folder
-    precision : what BERT runs in, never 'auto'
-    work : what it has done so far; a document counts as one inference, however many parts it has
+    precision : of BERT, never 'auto'
+    work : what it has done so far; a document is one inference, however many parts it has, and tokens are about right
 
-    What is raised is told at `MonoBertReranker`.
+    Raises
+    ------
+    UnknownNameError, MissingResourceError, DamagedFileError
+        for a checkpoint that is not there or not whole
+    MismatchError
+        for a checkpoint of another system, or a plain BERT
+    InputError
+        for settings that the model or the machine does not allow
     """
 
     def __init__(
@@ -75,7 +82,7 @@ class CedrReranker(TextReranker):
     ) -> list[NDArray[np.floating]]:
         """CEDR's scores, float32 (n,) a query; `EMPTY_SCORE` for a text without wordpieces.
 
-        The sums of log counts over an empty document are far from all others, and could put it first.
+        The models sum log counts, whose sums over an empty document are far from all others, and could rank it first.
         """
         tokens = self._tokens(queries, lists)
         texts = each_pair(queries, lists)
@@ -89,7 +96,7 @@ class CedrReranker(TextReranker):
         return in_lists(scores, lists)
 
     def score_pairs(self, pairs: Sequence[Pair], on_progress: Progress | None = None) -> NDArray[np.float32]:
-        """Scores (n,) of queries and documents given as wordpieces, in their order."""
+        """Scores of pairs that are cut already, float32 (n,), in their order; `on_progress` counts pairs."""
         costs = [self.layout.cost(pair) for pair in pairs]
         self.work.tokens += sum(costs)
 

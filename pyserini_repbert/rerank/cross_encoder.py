@@ -1,4 +1,4 @@
-"""What the rerankers with a cross-encoder share: its head, how texts are cut, inputs to logit differences."""
+"""The base of monoBERT's and duoBERT's rerankers: loading the model, and logit differences of its inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = 'classifier.weight'
 
 
 class Backend(Choice, what='backend'):
-    """What runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with weights of 8 bits."""
+    """The library that runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with weights of 8 bits."""
 
     TORCH = 'torch'
     ONNX = 'onnx'
@@ -39,8 +39,11 @@ class CrossEncoderReranker(TextReranker):
     ----------
     name : the checkpoint's catalog name or folder
     max_tokens : length of the longest model input, special tokens included
-    precision : what the model runs in, never 'auto'
+    precision : of the model, never 'auto'
     work : what it has done so far
+    system : the system of its checkpoints
+    module : the class of its model
+    builder : the class that builds model inputs
     """
 
     system: str
@@ -112,7 +115,10 @@ class CrossEncoderReranker(TextReranker):
         return OnnxForward(model, self.weights_sha256, self.backend is Backend.ONNX_INT8)
 
     def _differences(self, inputs: Sequence[Built], on_progress: Progress | None) -> NDArray[np.float64]:
-        """The logit differences of model inputs, in their order; counted as work."""
+        """The logit differences of model inputs, float64 (n,), in their order; counted as work.
+
+        Raises DamagedFileError for logits that are not finite.
+        """
         logits = self._logits(inputs, self.tokenizer.pad, on_progress)
         if not np.isfinite(logits).all():
             raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")

@@ -1,4 +1,4 @@
-"""Reranking with duoBERT: it reads every ordered pair of candidates with the query."""
+"""Reranking with duoBERT, which reads every ordered pair of candidates with the query."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ Wanted = NDArray[np.bool_]
 
 
 def sample_seed(seed: int, query: str) -> tuple[int, int]:
-    """The seed for the pairs of one query: each query has a sample of its own."""
+    """The seed for sampling the pairs of one query: each query has a sample of its own."""
     return seed, zlib.crc32(query.encode('utf-8'))
 
 
 class DuoBertReranker(CrossEncoderReranker):
-    """Scores are aggregated from p_ij over all ordered pairs (Multi-Stage section 3.3 and eq. 3-7).
+    """Scores are aggregated from p_ij, the probability that candidate i is more relevant than j, over ordered pairs.
 
-    A list of n candidates takes n(n - 1) model inputs, with 'sample' n times `samples`. 'min' and 'max' give log p.
+    As in Multi-Stage section 3.3 (eq. 3-7); 'min' and 'max' give log p. A list of n candidates takes n(n - 1) model
+    inputs, with 'sample' n times `samples`.
 
     Parameters
     ----------
     model : catalog name or checkpoint folder; a body of two token types gets a zero embedding for the third
     method : 'sum', 'binary', 'min', 'max', or 'sample'
-    layout : how long texts are cut, see `TripleLayout`; default: the checkpoint's, else 'paper'
-    samples, seed : m of 'sample', and the seed of its drawing
+    layout : how long texts are cut, 'paper' or 'code' (`TripleLayout`); default: the checkpoint's, else 'paper'
+    samples, seed : m of 'sample', and the seed of the sampling
 
     The other parameters, and what is raised, are those of `MonoBertReranker`.
     """
@@ -74,7 +75,7 @@ class DuoBertReranker(CrossEncoderReranker):
         return {**super().identity(), 'method': str(self.method), 'samples': self.samples, 'seed': self.seed}
 
     def inferences(self, n: int) -> int:
-        """n(n - 1), or n times `samples` where there are fewer samples than competitors."""
+        """n(n - 1) model inputs, or n times `samples` if there are fewer samples than competitors."""
         competitors = max(n - 1, 0)
         return n * (competitors if self.samples is None else min(self.samples, competitors))
 
@@ -86,7 +87,7 @@ class DuoBertReranker(CrossEncoderReranker):
         return [self.aggregated(query, matrix) for query, matrix in zip(queries, matrices, strict=True)]
 
     def aggregated(self, query: str, differences: Matrix) -> NDArray[np.float64]:
-        """Scores from the logit differences of a query's pairs, by this reranker's method."""
+        """Scores, float64 (n,), from the logit differences of a query's pairs, (n, n), by this reranker's method."""
         return aggregate_differences(differences, self.method, self.samples, sample_seed(self.seed, query))
 
     def pair_differences(
@@ -96,7 +97,9 @@ class DuoBertReranker(CrossEncoderReranker):
         wanted: Sequence[Wanted] | None = None,
         on_progress: Progress | None = None,
     ) -> list[Matrix]:
-        """The logit differences of pairs (i more relevant than j), float64 (n, n) a query, NaN where not scored.
+        """The logit differences of pairs, float64 (n, n) a query: log-odds that i is more relevant than j.
+
+        NaN stands for pairs that were not scored.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Reranking with EPIC: passages' vectors come from an index, or are computed on the fly; a query costs a few sums."""
+"""Reranking with EPIC: passage vectors come from an index, or are computed on the fly; a query costs a few sums."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Work, rescored
 
-TOGETHER = 16384  # candidates whose vectors are in memory at a time
+TOGETHER = 16384  # about as many candidates' vectors are in memory at a time
 
 
 class Missing(Choice, what='missing'):
-    """What becomes of a candidate without a vector in the index."""
+    """What is done with a candidate that has no vector in the index."""
 
     ENCODE = 'encode'
     REFUSE = 'refuse'
@@ -33,18 +33,18 @@ class Missing(Choice, what='missing'):
 class EpicReranker(Reranker):
     """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term is shared.
 
-    A vector computed on the fly is pruned like the index's but not quantised, so that scores differ by what quantising
-    loses. If nothing is pruned, only the query's terms are computed.
+    A vector computed on the fly is pruned like those of the index but not quantised, so that scores differ by the error
+    of quantising. If nothing is pruned, only the terms of queries are computed.
 
     Parameters
     ----------
-    model : catalog name ('epic'), checkpoint folder, or an encoder
+    model : catalog name ('epic'), checkpoint folder, or an encoder, which has a device, precision and length of its own
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     index : an EPIC bundle or its folder; None: every candidate's text is encoded
-    missing : 'encode' the text of candidates that the index lacks, or 'refuse' them
+    missing : 'encode' the text of candidates that have no vector in the index, or 'refuse' them
     precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'
-    prune : without an index: how many weights of a vector are kept, 0 for all
-    token_budget : padded tokens in a batch
+    prune : without an index: how many of a vector's largest weights are kept, 0 for all
+    token_budget : padded tokens in a batch; default: by device
     max_length : wordpieces kept of a passage; default: as the index was built, else the checkpoint's limit
     verify : compare the index's files with their checksums when they have changed since the last time
 
@@ -53,17 +53,17 @@ class EpicReranker(Reranker):
     checkpoint : opened
     name : the checkpoint's catalog name or folder
     weights_sha256 : of the checkpoint
-    precision : what BERT runs in, never 'auto'
-    work : what it has done so far; an inference is a passage that was encoded, tokens are those of such passages
+    precision : of BERT, never 'auto'
+    work : what it has done so far; an inference is a passage that was encoded on the fly
 
     Raises
     ------
     UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint that is not there; a checkpoint or an index that is not whole
+        for a checkpoint that is not there, or a checkpoint or index that is not whole
     MismatchError
-        for a checkpoint of another system, or an index made with another vocabulary or other weights
+        for a checkpoint of another system, or an index made with another vocabulary, variant or other weights
     InputError
-        for an index that is not there, or settings that the model or the machine cannot meet
+        for an index that is not there, or settings that the model or the machine does not allow
     """
 
     needs_text = False
@@ -110,11 +110,14 @@ class EpicReranker(Reranker):
         return {**super().identity(), **settings}
 
     def encode_query(self, query: str) -> TermVector:
-        """A query's vector (EPIC eq. 1), for `rerank_with`: it can be made before there are candidates."""
+        """A query's vector (EPIC eq. 1), for `rerank_with`; it can be computed before there are candidates."""
         return self.encoder.encode_query(query)
 
     def rerank_with(self, query: TermVector, candidates: Sequence[Candidate], k: int | None = None) -> Ranking:
-        """`rerank` for a query that is encoded already; candidates in a `Ranking`, which holds columns, are fastest."""
+        """`rerank` for a query that is encoded already; fastest with candidates in a `Ranking`.
+
+        Raises what `rerank` raises, and MissingResourceError for a candidate that is refused.
+        """
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
         ranking = Ranking.of(candidates)
@@ -124,7 +127,10 @@ class EpicReranker(Reranker):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for many queries."""
+        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for several queries.
+
+        Raises MissingResourceError for a candidate that is refused, InputError for one without vector and text.
+        """
         vectors = self.encoder.encode_queries(queries, self.token_budget)
         scores: list[NDArray[np.floating]] = []
         while len(scores) < len(lists):
@@ -139,9 +145,9 @@ class EpicReranker(Reranker):
     def _scores(
         self, queries: Sequence[TermVector], lists: Sequence[Ranking], on_progress: Progress | None
     ) -> list[NDArray[np.floating]]:
-        """Scores from the index where it has the candidates, else from their texts."""
+        """Scores from the vectors of the index, or of the texts of candidates that have none there."""
         scores: list[NDArray[np.floating]] = []
-        absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of what has to be encoded
+        absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of candidates to encode
         for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
             self.work.candidates += len(candidates)
             here = np.zeros(len(candidates), dtype=bool)
@@ -162,7 +168,7 @@ class EpicReranker(Reranker):
         return scores
 
     def _text(self, candidate: Candidate, n_absent: int) -> str:
-        """The text of a candidate that the index lacks. Raises where such are refused, or there is no text."""
+        """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""
         if self.index is not None and self.missing is Missing.REFUSE:
             raise MissingResourceError(
                 f"candidate '{candidate.docid}' (one of {n_absent}) has no vector in index {self.index.folder}: index "
@@ -184,8 +190,8 @@ class EpicReranker(Reranker):
         scores: list[NDArray[np.floating]],
         on_progress: Progress | None,
     ) -> None:
-        """Put the scores of candidates that have to be encoded into their places."""
-        texts = Counter(text for _, _, text in absent)  # in the order in which they come first
+        """Encode the texts of `absent` candidates, and put their scores into `scores`."""
+        texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
         places = {text: place for place, text in enumerate(texts)}
         self.work.inferences += len(places)
 
@@ -210,7 +216,7 @@ class EpicReranker(Reranker):
 
 
 def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
-    """Raises MismatchError where an index was made with another vocabulary, other weights or another variant."""
+    """Raises MismatchError if an index was made with another vocabulary, other weights or another variant."""
     settings = index.settings
     advice = f"use the model it was built with ('{settings.encoder}')"
     if (settings.vocabulary, settings.vocabulary_sha256) != (encoder.vocabulary, encoder.vocabulary_sha256):

@@ -1,4 +1,4 @@
-"""Reranking with monoBERT: it reads each candidate with the query."""
+"""Reranking with monoBERT, which reads each candidate with the query."""
 
 from __future__ import annotations
 
@@ -17,26 +17,30 @@ from pyserini_repbert.rerank.text_reranker import each_pair, in_lists
 
 
 class MonoBertReranker(CrossEncoderReranker):
-    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), in the order of the logit differences.
+    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), ordered as the logit differences.
 
     Parameters
     ----------
     model : catalog name, checkpoint folder, or a cross-encoder folder of sentence-transformers with 1 or 2 labels
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'; logits are always computed in float32
-    layout : how long texts are cut, see `PairLayout`; default: the checkpoint's, else 'paper'
-    max_length : tokens of the longest input; default: the checkpoint's, else 512
+    layout : how long texts are cut, 'paper', 'dl4marco', 'pygaggle' or 'pygaggle_fast_tokenizer' (`PairLayout`);
+        default: the checkpoint's, else 'paper'
+    max_length : tokens of the longest input, special tokens included; default: the checkpoint's, else 512 or BERT's
+        positions if these are fewer
     backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of 'onnx-int8' by more
-    token_budget : padded tokens in a batch
+    token_budget : padded tokens in a batch; default: by device
 
     Raises
     ------
     UnknownNameError, MissingResourceError, DamagedFileError
         for a checkpoint that is not there or not whole
     MismatchError
-        for one of another system, or with another head
+        for a checkpoint of another system, without a classifier, or with another number of labels
     InputError
-        for settings that the model or the machine cannot meet
+        for settings that the model or the machine does not allow
+    MissingDependencyError
+        where a package that the backend needs is not installed
     """
 
     system = SYSTEM
@@ -47,7 +51,7 @@ class MonoBertReranker(CrossEncoderReranker):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """log p(relevant) of each candidate, float64 (n,) a query; an empty text is a candidate like any other."""
+        """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
         tokens = self._tokens(queries, lists)
         built = [self.inputs.build(tokens[query], tokens[text]) for query, text in each_pair(queries, lists)]
         self.work.candidates += len(built)

@@ -1,7 +1,7 @@
 """Cross-encoders on ONNX Runtime: exported once into the cache, in float32 or with weights of 8 bits.
 
 In float32 the logits differ from PyTorch's by rounding (1e-5). With 8 bits (dynamic quantisation: weights by channel,
-activations as they come) they differ by tenths; where a CPU has VNNI instructions that is several times faster.
+activations at run time) they differ by tenths; on a CPU with VNNI instructions, this is several times faster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
 _OPSET = 18
-_FORMAT = 1  # of the exported graph: a new number where the export changes
+_FORMAT = 1  # of the exported graph: raised whenever the export changes
 
 
 class OnnxForward:
@@ -32,8 +32,8 @@ class OnnxForward:
 
     Parameters
     ----------
-    model : the model, in float32 and in evaluation mode
-    weights_sha256 : names the exported file in the cache
+    model : in float32 and in evaluation mode
+    weights_sha256 : its first 16 digits name the exported file in the cache
     int8 : quantise the weights
 
     Raises
@@ -95,7 +95,7 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """The exporters warn of packages that a BERT does not need, and advise steps that were taken."""
+    """Without warnings: exporters warn of packages that a BERT does not need, and advise steps that were taken."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -107,9 +107,9 @@ def _silence() -> Iterator[None]:
 
 
 def _fuse(path: Path, config: BertConfig) -> None:
-    """Join what runs faster as one step (a third in float32), and drop what guards softmax from rows without tokens.
+    """Fuse operators, which makes float32 a third faster, and drop the guard of softmax against rows without tokens.
 
-    No row of ours is without a token: [CLS] and [SEP] are always there.
+    Every row has tokens: [CLS] and [SEP] are always there.
     """
     import onnx
     from onnxruntime.transformers import optimizer
@@ -126,7 +126,7 @@ def _fuse(path: Path, config: BertConfig) -> None:
     kept = [node for node in graph.node if node.op_type != 'IsNaN' and node.output[0] not in guards]
     for node in kept:
         node.input[:] = [guards.get(name, name) for name in node.input]
-    del graph.node[:], graph.value_info[:]  # shapes noted before weights were transposed: they are inferred anew
+    del graph.node[:], graph.value_info[:]  # shapes from before weights were transposed; they are inferred anew
     graph.node.extend(kept)
     onnx.save(model, path)
 
@@ -142,6 +142,6 @@ def _quantised(whole: Path) -> Path:
         op_types_to_quantize=['MatMul', 'Gemm'],
         per_channel=True,
         weight_type=QuantType.QInt8,
-        extra_options={'DefaultTensorType': TensorProto.FLOAT},  # of fused steps, whose types are not inferred
+        extra_options={'DefaultTensorType': TensorProto.FLOAT},  # for fused operators, whose types are not inferred
     )
     return result

@@ -1,7 +1,7 @@
-"""Scores that a reranking leaves behind, from which shallower or otherwise aggregated ones follow without a model.
+"""Saved scores of monoBERT and duoBERT, from which reranking is replayed without a model.
 
 For each query: the first stage's candidates in their order with monoBERT's scores, and duoBERT's logit differences for
-the pairs that were compared. A smaller k0 or k1, or another aggregation, is then a matter of sorting.
+the pairs that were compared. A smaller k0 or k1, or another aggregation, then takes sorting only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _About(TypedDict):
 
 
 class _Names(TypedDict):
-    """The array `names` of a file, in JSON."""
+    """The JSON object in the array `names` of a file; `scored` and `members` tell the sizes of the other arrays."""
 
     format: int
     about: _About
@@ -52,15 +52,15 @@ class _Names(TypedDict):
 
 @dataclass(frozen=True)
 class SavedScores:
-    """What is saved of one query.
+    """The saved scores of one query.
 
     Attributes
     ----------
     qid, query : the topic
-    docids : candidates in the order in which they came to the first of the two stages
-    scores : float64, that stage's scores (log-probabilities of monoBERT) of the first of them; none without that stage
-    members : int64 (m,), which of the candidates were compared in pairs, by position in `docids`
-    differences : float64 (m, m), logit differences of the pairs, NaN where not compared
+    docids : the first stage's candidates, in their order
+    scores : float64 (s,), monoBERT's log-probabilities of relevance for the first s candidates; (0,) without monoBERT
+    members : int64 (m,), the candidates that duoBERT compared, by position in `docids`
+    differences : float64 (m, m), duoBERT's logit differences of pairs of members, NaN where not compared
     """
 
     qid: str
@@ -72,14 +72,19 @@ class SavedScores:
 
 
 def best_of(saved: SavedScores, k0: int, k1: int) -> NDArray[np.int64]:
-    """Positions of the k1 best of the first k0 candidates, best first, ties as they came; for k0 = 0 the first k1."""
+    """Positions of the k1 best of the first k0 candidates, best first, ties in their order; for k0 = 0 the first k1."""
     if not k0:
         return np.arange(min(k1, len(saved.docids)), dtype=np.int64)
     return np.argsort(-saved.scores[:k0], kind='stable')[:k1].astype(np.int64)
 
 
 def needed_pairs(saved: SavedScores, depths: Sequence[int], k1: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Pairs to score so that every k0 in `depths` can be replayed with up to k1: members, and bool (m, m)."""
+    """The pairs to score so that every k0 in `depths` can be replayed with up to k1.
+
+    Returns
+    -------
+    members int64 (m,), by position in `saved.docids`, and bool (m, m), True for pairs of members to score
+    """
     groups = [best_of(saved, k0, k1) for k0 in depths]
     members = np.array(list(dict.fromkeys(int(position) for group in groups for position in group)), dtype=np.int64)
     place = {int(position): row for row, position in enumerate(members)}
@@ -92,7 +97,10 @@ def needed_pairs(saved: SavedScores, depths: Sequence[int], k1: int) -> tuple[ND
 
 
 def submatrix(saved: SavedScores, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The logit differences between the candidates at `positions`, in this order, NaN where not compared."""
+    """The logit differences between the candidates at `positions`, int64 (n,): float64 (n, n), NaN where not compared.
+
+    Raises InputError for a candidate that was not compared at all.
+    """
     place = {int(position): row for row, position in enumerate(saved.members)}
     if missing := [saved.docids[position] for position in positions.tolist() if position not in place]:
         raise InputError(
@@ -113,14 +121,19 @@ def replay(
     seed: int = 0,
     drop_rest: bool = False,
 ) -> Ranking:
-    """The ranking that monoBERT at k0 and duoBERT at k1 give, from saved scores; 0 leaves a stage out.
+    """The ranking that monoBERT on k0 candidates and duoBERT on the k1 best of them give; 0 leaves a stage out.
 
     Without monoBERT, candidates keep their order and get the scores -1, -2, … before duoBERT.
+
+    Parameters
+    ----------
+    method, samples, seed : of the aggregation, as of `aggregate`
+    drop_rest : drop the candidates that a stage does not rerank, instead of ranking them below
 
     Raises
     ------
     InputError
-        where a candidate's score is needed, or a pair's, that was not saved
+        where the score of a candidate or a pair is needed that was not saved
     """
     if min(k0, len(saved.docids)) > len(saved.scores):
         raise InputError(f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores")
@@ -143,7 +156,7 @@ def replay(
 
 
 def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Mapping[str, Any]) -> None:
-    """Write saved scores as .npz, atomically; `about` says how they were made."""
+    """Write saved scores to a .npz file, atomically; `about` says how they were made, in JSON."""
     names = {
         'format': _FORMAT,
         'about': dict(about),
@@ -161,21 +174,21 @@ def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Map
 
 
 def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]:
-    """Saved scores, and what was noted about them.
+    """The saved scores in a file, and `about` as it was written.
 
     Raises
     ------
     InputError
-        for a file of another kind
+        for a file that does not exist, or is of another kind or format
     DamagedFileError
-        for one whose parts do not fit together
+        for a file whose parts do not fit together
     """
     found = existing_file(path, 'file of saved scores')
     try:
         with warnings.catch_warnings(action='ignore'), np.load(found, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
             scores, differences = np.asarray(arrays['scores']), np.asarray(arrays['differences'])
-    except Exception as error:  # numpy and zipfile raise nearly anything for what is no .npz, or no longer one
+    except Exception as error:  # numpy and zipfile raise nearly anything for a file that is no .npz
         raise InputError(
             f'{found} holds no saved scores: the rerank command writes them', parameters=('pairs',)
         ) from error

@@ -28,22 +28,22 @@ _SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 
 
 class SentenceCrossEncoderReranker(TextReranker):
-    """Scores are those of sentence-transformers' `predict`: its logit under the folder's activation, here in float64.
+    """Scores are those of sentence-transformers' `predict`: the logit under the folder's activation, here in float64.
 
     Parameters
     ----------
-    model : the folder, whose classifier has one label
+    model : a folder of sentence-transformers, whose classifier has one label
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
-    max_length : tokens of the longest input; default: what the folder says
-    token_budget : padded tokens in a batch
+    max_length : tokens of the longest input, special tokens included; default: as the folder says
+    token_budget : padded tokens in a batch; default: by device
 
     Raises
     ------
     MismatchError
-        for a folder that is no such cross-encoder
+        for a folder that is not such a cross-encoder
     InputError
-        for a module or a setting that is not supported
+        for a module, an activation or a setting that is not supported, or a device that this machine lacks
     DamagedFileError
         for files that do not fit each other
     """
@@ -78,7 +78,7 @@ class SentenceCrossEncoderReranker(TextReranker):
 
     @property
     def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights, and of its settings."""
+        """Checksum over the checkpoint's weights and settings."""
         parts = [self.checkpoint.weights_sha256, str(self.settings)]
         return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 

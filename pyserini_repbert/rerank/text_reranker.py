@@ -1,4 +1,4 @@
-"""What the rerankers whose model reads query and passage together share: all but EPIC's."""
+"""The base of all rerankers but EPIC's: those whose model reads query and passage together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
 
 class TextReranker(Reranker):
-    """A checkpoint, a device and a precision; subclasses own the model and document the parameters.
+    """Opens a checkpoint and counts work; subclasses own the model and document the parameters.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class TextReranker(Reranker):
 
     @cached_property
     def tokenizer(self) -> WordPieceTokenizer:
-        """The tokenizer of BERT."""
+        """The checkpoint's tokenizer."""
         return self.checkpoint.tokenizer()
 
     @property
@@ -57,25 +57,25 @@ class TextReranker(Reranker):
         return {**super().identity(), 'dtype': str(self.precision)}
 
     def _logits(self, inputs: Sequence[Built], pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
-        """What `_forward` gives for model inputs, in their order; counted as work."""
+        """The logits of model inputs, float32 (n, labels), in their order; counted as work."""
         sequences = [own.sequence for own in inputs]
         self.work.inferences += len(sequences)
         self.work.tokens += sum(len(own.input_ids) for own in sequences)
         return run_batched(self._forward, sequences, pad, self.device, self.token_budget, on_progress)
 
     def _tokens(self, queries: Sequence[str], lists: Sequence[Ranking]) -> dict[str, list[int]]:
-        """The wordpieces of each distinct text: a text is tokenised once, however often it is used."""
+        """The wordpiece ids of each distinct query and text, by text: each is tokenised once."""
         texts = (candidate.text or '' for candidates in lists for candidate in candidates)
         distinct = list(dict.fromkeys([*queries, *texts]))
         return dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
 
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
-    """(query, text) of every candidate, list after list."""
+    """(query, text) of every candidate, list after list; '' for a candidate without text."""
     return [(query, own.text or '') for query, candidates in zip(queries, lists, strict=True) for own in candidates]
 
 
 def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> list[NDArray[np.floating]]:
-    """The scores of `each_pair`, cut into a column for each list."""
+    """Scores in the order of `each_pair`, cut into an array for each list."""
     ends = np.cumsum([0, *map(len, lists)]).tolist()
     return [scores[start:end] for start, end in pairwise(ends)]

@@ -1,8 +1,8 @@
 """A last layer of BERT that gives all texts vectors of equal length, for a base that was trained for cosine.
 
 RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained for cosine, the direction
-of a mean vector is what it learnt, and its length is noise. The layer attends to all tokens alike and adds to each token
-the mean vector, times ten; layer normalisation then makes the sums equally long. The mean of the output has the
+of a mean vector is what it learnt, and its length is noise. The layer attends to all tokens alike and adds their mean
+vector, times ten, to each; layer normalisation then makes the sums equally long. The mean of the output has the
 direction of the input's mean, less its average over dimensions, which layer normalisation takes away: the inner product
 ranks as cosine did.
 """
