@@ -162,9 +162,8 @@ def _encode(
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
-        compare_shard(
-            target, plan.settings, iter(passages()), None, verify=True
-        )  # written meanwhile by a machine that does not see our locks
+        # Another machine, which does not see our locks, has written the shard meanwhile.
+        compare_shard(target, plan.settings, iter(passages()), None, verify=True)
 
 
 def missing_shards(output: StrPath, plan: Plan[Any]) -> list[int]:

@@ -49,7 +49,7 @@ class SimilarityMap(NamedTuple):
         return int(np.argmax(sums[width:] - sums[:-width])) if len(self.passage) > width else 0
 
     def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
-        """For each query token the `k` most similar passage tokens: token, position from 0, cosine; ties by position."""
+        """For each query token the `k` most similar ones of the passage (token, position from 0, cosine), ties in order."""
         orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
         return [
             [(self.passage[place], int(place), float(row[place])) for place in order]
