@@ -79,8 +79,8 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     UnknownNameError, MissingResourceError, DamagedFileError, MismatchError
         for a checkpoint that is not there, not whole, or of another system
     InputError
-        for no checkpoint, a prefix, an unknown precision, a device that this machine lacks, or a maximum length beyond
-        the model's positions
+        where no checkpoint or a prefix is given; for an unknown precision, a device that this machine lacks, or a
+        maximum length beyond the model's positions
     """
 
     token_type = repbert.QUERY_TYPE

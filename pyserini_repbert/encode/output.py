@@ -33,7 +33,7 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> Part:
-        """From '0/4' to '3/4', for instance. Raises InputError for anything else."""
+        """The part that '0/4', …, '3/4' name. Raises InputError for anything else."""
         index, _, of = text.partition('/')
         try:
             number = integer(of, 1)
@@ -107,7 +107,7 @@ def planned_output(folder: Path, part: Part = ALL) -> Iterator[None]:
 
 @contextmanager
 def _made(folder: Path, may_hold_more: bool = False) -> Iterator[None]:
-    """A context with an output folder that exists; a new one is removed if the context ends with an error in it empty.
+    """A context that makes the output folder; if it ends with an error, a new folder that is empty is removed again.
 
     Raises InputError for a file, or (unless it `may_hold_more`) a folder with something that no encoding writes.
     """

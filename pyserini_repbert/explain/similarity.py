@@ -49,7 +49,10 @@ class SimilarityMap(NamedTuple):
         return int(np.argmax(sums[width:] - sums[:-width])) if len(self.passage) > width else 0
 
     def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
-        """For each query token the `k` most similar ones of the passage (token, position from 0, cosine), ties in order."""
+        """For each query token, the `k` most similar passage tokens, most similar first; ties by position.
+
+        Each is a token, its position from 0, and the cosine.
+        """
         orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
         return [
             [(self.passage[place], int(place), float(row[place])) for place in order]

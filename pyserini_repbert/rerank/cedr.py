@@ -41,7 +41,7 @@ class CedrReranker(TextReranker):
     ----------
     name : the checkpoint's catalog name or folder
     precision : of BERT, never 'auto'
-    work : what it has done so far; a document is one inference, however many parts it has, and tokens are about right
+    work : what it has done so far; a document is one inference, however many parts it has, and tokens are approximate
 
     Raises
     ------
@@ -82,7 +82,7 @@ class CedrReranker(TextReranker):
     ) -> list[NDArray[np.floating]]:
         """CEDR's scores, float32 (n,) a query; `EMPTY_SCORE` for a text without wordpieces.
 
-        The models sum log counts, whose sums over an empty document are far from all others, and could rank it first.
+        The log counts of an empty document in KNRM and DRMM are far from all others, and could rank it first.
         """
         tokens = self._tokens(queries, lists)
         texts = each_pair(queries, lists)

@@ -2,7 +2,7 @@
 
 As in the released code: 32 filters each for 1-, 2- and 3-grams of query and document tokens, the strongest filter at
 each document position, the k_max strongest positions for each query token, no IDF. k_max is 2 there, 30 in the paper
-(CEDR section 3.1): set it before training, since the first linear layer has its size from it.
+(CEDR section 3.1): set it before training, since the size of the first linear layer depends on it.
 """
 
 from __future__ import annotations
@@ -90,6 +90,6 @@ class CedrPacrr(CedrRanker):
 
 
 def told_k_max(n_inputs: int, n_extra: int, max_query_length: int) -> int | None:
-    """PACRR's k_max, from how many inputs its first linear layer has, `n_extra` not of matches; None if none fits."""
+    """PACRR's k_max from the number of inputs of its first linear layer, `n_extra` not matches; None if none fits."""
     k_max, rest = divmod(n_inputs - n_extra, max_query_length * len(NGRAM_SIZES))
     return k_max if k_max >= 1 and not rest else None
