@@ -1,1 +1,1 @@
-"""Training of every system from one recipe, on Hugging Face's Trainer; see `python -m pyserini_repbert.train`."""
+"""Training of every system from a recipe, on Hugging Face's Trainer: `python -m pyserini_repbert.train`."""

@@ -12,7 +12,14 @@ from pyserini_repbert.train.tasks.base import Task
 
 
 def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
-    """The Trainer's arguments for a recipe; where there is a validation, checkpoints are written when it runs."""
+    """The Trainer's arguments for a recipe. With a validation, a checkpoint is written whenever it runs.
+
+    Parameters
+    ----------
+    folder : for the Trainer's checkpoints
+    device : 'cpu', or 'auto' for a GPU where there is one
+    quiet : no progress bar
+    """
     settings, validation = recipe.training, recipe.validation
     every = {'eval_strategy': 'no', 'save_steps': settings.save_every}
     if validation is not None:

@@ -17,7 +17,12 @@ from pyserini_repbert.train.saving import base_reference
 
 
 def model_card(recipe: Recipe, base: Checkpoint, done: Trained, notes: Sequence[str] = ()) -> str:
-    """The card, in Markdown with the head that Hugging Face's hub reads; `notes` are lines about the training."""
+    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads.
+
+    Parameters
+    ----------
+    notes : lines about the training, from `Task.notes`
+    """
     kind = 'full fine-tuning'
     if recipe.adapter:
         kind = 'its layers whole' if recipe.adapter.whole else f'LoRA adapter (rank {recipe.adapter.rank})'
@@ -95,7 +100,7 @@ def described(source: Source) -> str:
 
 
 def commit() -> str:
-    """The commit of this package's source, with '+' where files differ from it; 'unknown' where it is installed."""
+    """The commit of the repository that this package's source lies in, or 'unknown'; '+' marks uncommitted changes."""
     folder = Path(pyserini_repbert.__file__).parent
     try:
         found = _git(folder, 'rev-parse', 'HEAD')

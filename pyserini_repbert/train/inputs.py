@@ -1,4 +1,4 @@
-"""What a recipe's sources name, opened: passages and topics."""
+"""The passages and topics that a recipe's sources name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_passages(source: Source) -> PassageTexts:
 
 
 def first_columns(path: str) -> list[str]:
-    """The first columns of a file's lines: qids."""
+    """The qids that a file's lines begin with. Raises InputError for one with a character that no qid can have."""
     found = []
     for number, line in numbered_lines(path, 'list of qids'):
         try:
@@ -35,7 +35,12 @@ def first_columns(path: str) -> list[str]:
 
 
 def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -> list[Query]:
-    """The topics of a source, those of its `qids` only; with `sample`, that many of them, drawn by the seed."""
+    """The topics of a source in their order, only those in its `qids` file if it has one; none for a source without.
+
+    Parameters
+    ----------
+    sample : how many of them, drawn by the seed; 0 for all
+    """
     if source.topics is None:
         return []
     topics = load_topics(source.topics)
@@ -43,6 +48,6 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
         chosen = set(first_columns(source.qids))
         topics = [query for query in topics if query.qid in chosen]
     if sample and sample < len(topics):
-        kept = set(random.Random(f'{seed} sample').sample(range(len(topics)), sample))
-        topics = [query for number, query in enumerate(topics) if number in kept]
+        drawn = set(random.Random(f'{seed} sample').sample(range(len(topics)), sample))
+        topics = [query for number, query in enumerate(topics) if number in drawn]
     return topics

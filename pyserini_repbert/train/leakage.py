@@ -1,4 +1,4 @@
-"""Keeping test topics out of training data, and validation topics too."""
+"""Keeps test topics and validation topics out of training data."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ TEST_SETS = ('demo',)  # of the catalog
 
 
 def normal_form(text: str) -> str:
-    """A query's text without differences of case and white space."""
+    """A query's text in folded case, its words separated by single spaces."""
     return ' '.join(text.casefold().split())
 
 
 class Guard:
-    """Says which queries may be trained on, by their text: qids of different collections mean nothing to each other.
+    """Says which queries may be trained on, by their text, since one qid may name different queries in two collections.
 
     Parameters
     ----------
-    test : texts of test topics; one of them among the training data is an error
-    validation : texts of validation topics; one of them is left out
+    test : texts of test topics; to train on one is an error
+    validation : texts of validation topics; these are left out of training
     """
 
     def __init__(self, test: Iterable[str] = (), validation: Iterable[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What a training writes down as it goes: a CSV file, and TensorBoard's event files where they are asked for."""
+"""The log of a training: a CSV file, and TensorBoard's event files if asked for."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUT
 class CsvLog(TrainerCallback):  # type: ignore[misc]
     """Writes losses, learning rates and validation results to a CSV file.
 
-    A resumed training begins with the log of the state that it resumes from: the file may hold more, or less.
+    A resumed training first rewrites the file from the state that it resumes from: the file may hold more, or less.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Read the lines of the steps already done."""
+        """Write the lines of the steps already done."""
         if state.is_world_process_zero:
             self.write(state.log_history)
 
     def write(self, history: Iterable[Mapping[str, Any]]) -> None:
-        """Write the whole file from the Trainer's log."""
+        """Write the whole file anew from the Trainer's log."""
         with atomic_file(self.path) as stream:
             writer = csv.DictWriter(stream, _COLUMNS, lineterminator='\n')
             writer.writeheader()
             writer.writerows(filter(None, map(_line, history)))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """Write one line."""
+        """Append a line."""
         line = _line({**(logs or {}), 'step': state.global_step})
         if not state.is_world_process_zero or line is None:
             return
@@ -56,26 +56,26 @@ def _line(logged: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 class LossMeter(TrainerCallback, ExportableState):  # type: ignore[misc]
-    """The loss since the last line of the log, kept with the training's state, so that a resumed one logs the same.
+    """The loss since the log's last line, saved with the training's state, so that a resumed training logs the same.
 
-    It warns where the first losses are all 0.
+    Warns if the losses of the first `FIRST_STEPS` steps are all 0.
 
     Parameters
     ----------
-    since : sum of the losses of the steps since that line
-    last : the step of that line
-    zero : whether all losses were 0 so far
+    since : sum of the losses of the steps since the last line
+    last : step of the last line
+    zero : whether all losses have been 0 so far
     """
 
     def __init__(self, since: float = 0.0, last: int = 0, zero: bool = True) -> None:
         self.since, self.last, self.zero = since, last, zero
 
     def state(self) -> dict[str, Any]:
-        """What the Trainer saves, and restores this callback from."""
+        """The arguments that the Trainer saves, and makes this callback from when it resumes."""
         return {'args': {'since': self.since, 'last': self.last, 'zero': self.zero}, 'attributes': {}}
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Log the last step in any case: a short training has no other line."""
+        """Log the last step in any case, since a short training has no other line; warn of losses that are all 0."""
         if state.global_step >= state.max_steps:
             control.should_log = True
         if self.zero and state.is_world_process_zero and state.global_step == min(FIRST_STEPS, state.max_steps):
@@ -88,7 +88,7 @@ class LossMeter(TrainerCallback, ExportableState):  # type: ignore[misc]
 
 
 def read_log(path: Path) -> list[dict[str, str]]:
-    """The lines of a training's log, none where there is no log yet."""
+    """The lines of a training's CSV log, column -> text; empty if there is no log yet."""
     if not path.is_file():
         return []
     with open(path, encoding='utf-8', newline='') as stream:
@@ -96,9 +96,9 @@ def read_log(path: Path) -> list[dict[str, str]]:
 
 
 class EventLog(TrainerCallback):  # type: ignore[misc]
-    """Writes what the CSV file has to TensorBoard's event files; those of a resumed training hide what is done again.
+    """Writes the columns of the CSV log as TensorBoard's events; a resumed training hides those of steps done again.
 
-    The Trainer's own callback also writes its arguments, with paths of the machine, into a folder named after it.
+    The Trainer's own callback also writes its arguments, local paths among them, into a folder named after the host.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -106,7 +106,7 @@ class EventLog(TrainerCallback):  # type: ignore[misc]
         self.writer: Any = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Open a new file."""
+        """Open a new event file."""
         if state.is_world_process_zero:
             from torch.utils.tensorboard import SummaryWriter
 

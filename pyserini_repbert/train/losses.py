@@ -13,11 +13,11 @@ from torch.nn import functional
 
 from pyserini_repbert.errors import InputError
 
-MARGIN = 1.0  # RepBERT eq. 4; also of the hinge
+MARGIN = 1.0  # of RepBERT eq. 4, and of the hinge loss
 
 
 class TeacherLoss(StrEnum):
-    """How scores follow those of a teacher: `listwise_divergence` or `margin_mean_squared_error`."""
+    """How scores follow a teacher's: by `listwise_divergence` (KL) or `margin_mean_squared_error` (MARGIN_MSE)."""
 
     KL = 'kl'
     MARGIN_MSE = 'margin_mse'
@@ -39,17 +39,22 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
     """RepBERT's loss over in-batch negatives (RepBERT eq. 4), averaged over rows as its code does.
 
     A row's loss is the sum of max(0, 1 - (s_i - s_j)) over its positives i and negatives j, divided by the number of
-    all its passages. A row without positives, or without negatives, has loss 0 and counts in the average.
+    passages. A row without positives, or without negatives, has loss 0 and counts in the average.
 
     Parameters
     ----------
-    similarities : (rows, passages), the inner product of each row's query with each passage in the batch
-    positive : bool (rows, passages), whether the passage is relevant to the query; a passage that comes twice counts
-        twice
+    similarities : floating (rows, passages), the inner product of each row's query with each passage in the batch
+    positive : bool (rows, passages), whether the passage is relevant to the row's query; a passage that is in the batch
+        twice counts twice
 
     Returns
     -------
     float32 scalar; 0 for no rows
+
+    Raises
+    ------
+    InputError
+        for matrices of different shapes
     """
     if similarities.shape != positive.shape or similarities.dim() != 2:
         raise InputError(
@@ -65,14 +70,14 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
 
 
 def anchored(vectors: Tensor, anchors: Tensor) -> Tensor:
-    """Mean squared distance between vectors, in units of their mean length, and the unit vectors along the anchors.
+    """Mean squared distance between the vectors, divided by their mean length, and the normalised anchors.
 
-    It is 0 where all vectors are equally long and each points where its anchor does: their inner products then rank
-    as the cosine of the anchors. The length itself is free.
+    It is 0 if all vectors are equally long and each points in its anchor's direction: inner products of the vectors
+    then rank as cosines of the anchors do. Their common length is free.
 
     Parameters
     ----------
-    vectors, anchors : (n, h); no gradient reaches the anchors
+    vectors, anchors : floating (n, h); no gradient reaches the anchors
 
     Returns
     -------
@@ -88,17 +93,22 @@ def anchored(vectors: Tensor, anchors: Tensor) -> Tensor:
 def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
     """Mean of -log p for relevant inputs and of -log(1 - p) for the others.
 
-    With monoBERT's logits this is Multi-Stage eq. 1; with those of duoBERT, where an input is relevant if its first
-    candidate is the relevant one, eq. 2.
+    With monoBERT's logits this is Multi-Stage eq. 1, with duoBERT's eq. 2, both as means instead of sums. duoBERT's
+    input is relevant if its first candidate is.
 
     Parameters
     ----------
-    logits : (n, 2), index 1 is "relevant"; or (n, 1), the log-odds of relevance
+    logits : floating (n, 2), index 1 is "relevant"; or (n, 1), the log-odds of relevance
     relevant : bool or int64 (n,); or floating (n,), the probability of relevance that a teacher gives
 
     Returns
     -------
     float32 scalar
+
+    Raises
+    ------
+    InputError
+        for other shapes
     """
     if logits.dim() != 2 or logits.shape[1] not in (1, 2) or relevant.shape != logits.shape[:1]:
         raise InputError(
@@ -112,15 +122,21 @@ def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
 
 
 def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss | str) -> Tensor:
-    """Mean loss over pairs of a relevant and a non-relevant text, see `PairLoss`.
+    """Mean loss over pairs of a relevant and a non-relevant text.
 
     Parameters
     ----------
-    positive, negative : scores (n,) of the relevant and of the non-relevant text of each pair
+    positive, negative : floating (n,), scores of the relevant and of the non-relevant text of each pair
+    kind : a `PairLoss`, or its name
 
     Returns
     -------
     float32 scalar
+
+    Raises
+    ------
+    InputError
+        for an unknown loss
     """
     difference = positive.float() - negative.float()
     if kind == PairLoss.CROSS_ENTROPY:
@@ -135,17 +151,22 @@ def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss | str) -> Tenso
 def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
     """Localized contrastive estimation: -log softmax of a group's relevant candidate, which comes first.
 
-    Gao, Dai, Callan, "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline" (ECIR 2021), eq. 3: the
-    others are drawn from what the first stage retrieves.
+    Gao, Dai, Callan, "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline" (ECIR 2021), eq. 3. Its
+    other candidates are drawn from the first stage's hits.
 
     Parameters
     ----------
-    scores : (groups, candidates)
+    scores : floating (groups, candidates)
     present : bool (groups, candidates), False where a group has fewer candidates
 
     Returns
     -------
     float32 scalar; 0 for no groups
+
+    Raises
+    ------
+    InputError
+        for matrices of different shapes
     """
     _check_groups(scores, present)
     if not len(scores):
@@ -155,19 +176,24 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
 
 
 def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of a group's softmax from that of the teacher's scores, summed over candidates.
+    """Kullback-Leibler divergence of a group's softmax from that of the teacher's scores, averaged over groups.
 
     Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network" (2015), over the candidates of a query as in
-    Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 where all differences equal the teacher's.
+    Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 if all differences of scores equal the teacher's.
 
     Parameters
     ----------
-    scores, teacher : (groups, candidates), both in the units of logits
+    scores, teacher : floating (groups, candidates), both logits
     present : bool (groups, candidates), False where a group has fewer candidates
 
     Returns
     -------
     float32 scalar
+
+    Raises
+    ------
+    InputError
+        for matrices of different shapes
     """
     _check_groups(scores, present)
     own = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
@@ -177,19 +203,24 @@ def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Ten
 
 
 def margin_mean_squared_error(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
-    """Mean squared error of the margins between a group's first candidate and each other one.
+    """Mean squared error, over all candidates but a group's first, of the first one's margin over them.
 
     Hofstätter et al., "Improving Efficient Neural Ranking Models with Cross-Architecture Knowledge Distillation"
     (2020), eq. 6.
 
     Parameters
     ----------
-    scores, teacher : (groups, candidates), in the same units
+    scores, teacher : floating (groups, candidates), in the same units
     present : bool (groups, candidates), False where a group has fewer candidates
 
     Returns
     -------
-    float32 scalar; 0 where no group has a second candidate
+    float32 scalar; 0 if no group has a second candidate
+
+    Raises
+    ------
+    InputError
+        for matrices of different shapes
     """
     _check_groups(scores, present)
     own, aim = (values.float()[:, :1] - values.float()[:, 1:] for values in (scores, teacher))

@@ -1,4 +1,4 @@
-"""The output of a training: the names in its folder, what an earlier one has to be, and what it may not replace."""
+"""The output folder of a training: the names of its files, and which folders it may not replace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CARD = 'README.md'
 
 
 def foreign(target: Path) -> str | None:
-    """What makes an output one that no training wrote, in words, or None."""
+    """Why no training can have written an existing output, as the middle of an error message; None if one can."""
     if not target.is_dir():
         return 'is a file'
     names = sorted(path.name for path in target.iterdir())
@@ -27,7 +27,7 @@ def foreign(target: Path) -> str | None:
 
 
 def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
-    """Raises InputError where the output would replace something that the training reads."""
+    """Raise InputError where the output would replace something that the training reads."""
     read = {'base': recipe.base}
     beneath = base.base
     while beneath is not None:

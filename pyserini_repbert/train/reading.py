@@ -1,4 +1,4 @@
-"""Reading recipes from YAML, and checking them before anything expensive begins."""
+"""Reads recipes from YAML, and checks them before anything expensive begins."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
     Raises
     ------
     InputError
-        for anything that is not as it should be, in one line that names file, line and key, or the setting
+        for the first fault, in one line that names file, line and key, or the setting
     """
     import yaml
 
@@ -78,7 +78,7 @@ def check(recipe: Recipe, read: RecipeFile) -> None:
 
 
 def source_fault(recipe: Recipe, source: Source) -> str | None:
-    """What a source lacks that the system trains on; None for nothing."""
+    """Why the recipe's system cannot be trained on a source, in words; None if it can."""
     if source.corpus and source.index:
         return 'give either corpus or index, not both'
     if recipe.system is System.MLM:

@@ -1,4 +1,4 @@
-"""Recipes: what a training is made of. The types say what a value may be, for whoever reads a recipe (`schema`)."""
+"""Recipes: what a training is made of. `schema` checks a recipe's values by the types here."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ class Source:
     ----------
     topics, qrels : file, catalog name, or `ir_datasets:ID`
     run : run file that negatives are drawn from (lines of a query together); other topics in it are passed over
-    triples : MS MARCO's qidpidtriples (ids) or triples (texts), or `ir_datasets:ID` (its docpairs); .gz allowed
-    corpus, index : where passage text is, one of the two: see `open_texts`; not needed for triples of texts
+    triples : MS MARCO's qidpidtriples (ids) or, without `topics`, triples (texts), or `ir_datasets:ID` (its docpairs);
+        .gz allowed
+    corpus, index : the corpus, or the index, that holds the passages' texts; neither for triples of texts
     corpus_format, fields : of the corpus
-    depth : hits of the run that count
-    negatives : drawn for each relevant passage and epoch; 0 (RepBERT only) leaves it to the batch
-    judged_only : negatives are those that the qrels judge non-relevant, and positives are among the run's hits where
-        there is a run (CEDR section 3.1)
-    relevant_from : the grade from which a passage is relevant
+    depth : hits of each topic that are read from the run
+    negatives : drawn for each relevant passage and epoch; 0 (RepBERT only) for the batch's other passages alone
+    judged_only : negatives are passages that the qrels judge non-relevant; with a run, relevant passages that it lacks
+        are left out (CEDR section 3.1)
+    relevant_from : the lowest grade of a relevant passage
     qids : file whose lines begin with the qids to train on (a fold); default: all topics
     scores : run file with a teacher's scores of the topics' candidates, the relevant passages among them; default:
-        those of the recipe's teacher
+        scores of the recipe's teacher
     """
 
     __pydantic_config__ = _STRICT
@@ -71,12 +72,13 @@ class Validation:
     Attributes
     ----------
     topics, qrels, corpus, index, corpus_format, fields, qids : as for training data
-    run : the hits to rerank; RepBERT ranks the whole corpus without one
-    depth : hits reranked
+    run : run file whose hits are reranked; without one, RepBERT ranks the whole corpus
+    depth : hits of each topic that are reranked; without a run, hits that are evaluated
     sample : how many topics, drawn by the seed; 0 for all
     measure : in ir_measures' form
     every : steps between evaluations
-    patience : evaluations without gain after which training stops; 0 never stops. The best model is kept in any case.
+    patience : evaluations without gain after which training stops; 0 for no early stop. In any case the result is the
+        best model.
     """
 
     __pydantic_config__ = _STRICT
@@ -98,18 +100,18 @@ class Validation:
 
 @dataclass(frozen=True)
 class Teacher:
-    """A teacher, whose scores those of a query's candidates should follow; needs `training.group`.
+    """A teacher, whose scores of a query's candidates the model learns to follow; needs `training.group`.
 
     Attributes
     ----------
-    checkpoint : a bi-encoder, by the cosine of its vectors, or a cross-encoder, by its log-odds; None where each source
-        has a file of `scores`
-    scale : factor that makes the teacher's scores logits
-    loss : how they are followed
-    weight : of that loss; sources with judgments add `losses.localized_contrastive`, RepBERT
-        its own, with `judged_weight`
-    drop_above : candidates that are not judged, but have more than this share of the relevant one's score, are left
-        out as likely to be relevant; 0 for none (Qu et al., "RocketQA", NAACL 2021, section 4.2, denoises like this)
+    checkpoint : a bi-encoder, which scores by the cosine of its vectors, or a monoBERT, by its log-odds; None if each
+        source has a file of `scores`
+    scale : factor that turns the teacher's scores into logits
+    loss : how scores follow the teacher's; duoBERT always takes cross-entropy with the sigmoid of the teacher's margin
+    weight, judged_weight : of the teacher's loss, and of the loss over groups with a relevant passage, which is
+        `losses.localized_contrastive`, RepBERT eq. 4 for RepBERT, and Multi-Stage eq. 2 for duoBERT
+    drop_above : candidates not judged relevant whose score is more than this share of the relevant passage's are left
+        out as likely relevant; 0 leaves out none (denoised as in Qu et al., "RocketQA", NAACL 2021, section 4.2)
     """
 
     __pydantic_config__ = _STRICT
@@ -124,12 +126,16 @@ class Teacher:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning: rank, scale, dropout, and the layers it adapts.
+    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning.
 
-    `whole` trains the body's layers themselves and keeps them whole, without the embeddings, which stay the base's.
-
-    `start` names a checkpoint whose adapter, of this rank and scale over the same base, training goes on from, heads
-    included; by default it begins with a new one.
+    Attributes
+    ----------
+    rank, alpha : r and alpha of LoRA, which scales its updates by alpha / r
+    dropout : of the updates' input while training
+    targets : the linear layers of the body that are adapted
+    start : checkpoint with an adapter of this rank and alpha over the same base, from which training goes on, heads
+        included; default: a new adapter
+    whole : train and save the body's layers in full, without low-rank updates; the embeddings stay the base's
     """
 
     __pydantic_config__ = _STRICT
@@ -150,29 +156,30 @@ class Training:
     ----------
     steps : optimizer steps
     batch_size : on one device, before accumulation: RepBERT's query-passage pairs, monoBERT's and duoBERT's inputs,
-        pairs of a relevant and a non-relevant text for EPIC and CEDR, sequences for pre-training; with `group`, queries
-    group : candidates of a query that are scored together, the relevant one among them where there is one; 0 for pairs
-    accumulate : batches to a step
-    learning_rate, head_learning_rate : of BERT, and of what was added to it (default: the same)
-    schedule, warmup_steps : 'linear' (up, then down to 0) or 'constant' (after the warm-up)
-    weight_decay : of Adam, decoupled, not for biases and layer norms
+        pairs of a relevant and a non-relevant text for EPIC and CEDR, sequences for pre-training; with `group`, groups
+    group : candidates of a query that are scored together, a relevant one among them if the source has qrels; 0 for
+        pairs
+    accumulate : batches a step
+    learning_rate, head_learning_rate : peak rate of BERT, and of what was added to it (default: the same)
+    schedule, warmup_steps : after a linear warm-up, 'linear' (down to 0) or 'constant'
+    weight_decay : of AdamW, not for biases and layer norms
     max_grad_norm : to which gradients are clipped; 0 for no clipping
-    dropout : of hidden states and attention while training; default: the base's own (0.1 in BERT)
-    precision : 'float32', 'bfloat16' or 'float16', of the computation; weights stay in float32
+    dropout : probability, of hidden states and attention while training; default: the base's own (0.1 in BERT)
+    precision : of the computation; weights stay in float32
     seed : of everything that is drawn
-    loss : for EPIC and CEDR, a `PairLoss`
-    scale : RepBERT: a learnt factor of the inner product, and where it begins, for a base that was trained for cosine;
-        0 for none. It ends up in the weights. By default it is chosen from the scores of the base where there is a unit
-        layer, whose vectors are long, and there is none otherwise.
-    unit_layer : RepBERT: add a last layer that makes all vectors equally long, for a base that was trained for cosine,
-        see `models.unit_layer`
+    loss : for EPIC and CEDR without `group`
+    scale : RepBERT: initial value of a learnt factor of the inner product, for a base that was trained for cosine; 0
+        for no factor. The saved weights include it. Default: chosen from the base's scores with `unit_layer`, whose
+        vectors are long; else no factor.
+    unit_layer : RepBERT: add a last layer that makes all vectors equally long, for a base that was trained for cosine
+        (`models.checkpoints.unit_layer`)
     anchor : RepBERT: weight of `losses.anchored`, which keeps vectors in the direction of the base's own and makes them
         equally long, for a base that was trained for cosine; 0 for none
     vanilla_head : CEDR-KNRM: begin with the scores of the base, a Vanilla BERT: its head, and no weight on the kernels
     gather : RepBERT: passages of all devices are negatives
-    shuffle : instances that wait in the buffer from which the next one is drawn; 1 keeps the order
+    shuffle : size of the shuffle buffer, in instances; 1 keeps the order
     workers : processes that prepare batches
-    log_every, save_every : steps
+    log_every, save_every : steps; with a validation, `Validation.every` counts instead of `save_every`
     """
 
     __pydantic_config__ = _STRICT
@@ -210,15 +217,16 @@ class Recipe:
     ----------
     name : of the model
     system, base : what is trained, and from which checkpoint (catalog name or folder)
-    ranking : the settings of the `ranking` object of config.json, beside the system
-    data : one source or more, mixed
-    test_topics : topics whose queries may not be trained on (files or names), beside those of the catalog's test sets
-    allow_test_topics : train on them all the same
-    adapter : LoRA instead of full fine-tuning
-    teacher : whose scores are followed
-    licence : of the weights that come out
+    ranking : settings of the `ranking` object of config.json, without the system
+    data : one source or more, which take turns
+    validation : None for none
+    test_topics : topics that may not be trained on (files or names), beside those of the catalog's test sets
+    allow_test_topics : train on test topics all the same
+    adapter : None for full fine-tuning
+    teacher : None for none
+    licence : of the trained weights
     description : a sentence for the model card
-    text : the recipe as read, with its settings
+    text : the recipe as YAML, settings and variables filled in
     """
 
     __pydantic_config__ = _STRICT

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-METRIC = 'eval_measure'  # in the log
-CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # of a model that is the best so far
+METRIC = 'eval_measure'  # column of the log: the validation measure
+CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # the same, only for a model that is the best so far
 
 
 class Trained(NamedTuple):
@@ -16,10 +16,11 @@ class Trained(NamedTuple):
     Attributes
     ----------
     folder : the checkpoint
-    steps : done, fewer than asked for where training stopped early
+    steps : optimizer steps done, fewer than asked for if training stopped early
     loss : mean over all steps
-    best : the validation measure of the model that was kept, if there was a validation
-    cutoff, at_cutoff : how many hits of the validation topics it is best to rerank, and the measure then, if it reranks
+    best : the validation measure of the best model, which is the result; None without a validation
+    cutoff, at_cutoff : how many hits of the validation topics the model should best rerank, and the measure then; None
+        without a run to rerank
     """
 
     folder: Path
@@ -31,7 +32,7 @@ class Trained(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Trained:
-        """From the lines of a training's log, of which the last one with a loss is that of its last step."""
+        """From the lines of a training's log; its last line with a loss is of the last step."""
         total, before = 0.0, 0
         for row in rows:
             if row.get('loss') not in (None, ''):

@@ -46,20 +46,20 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
 
 
 def base_reference(base: Checkpoint) -> str:
-    """How an adapter names its base: by its catalog name, which comes before a folder's, or by its whole path."""
+    """The base's name in an adapter's settings: its catalog name, else the absolute path of its folder."""
     named = catalog.checkpoint_kind(base.name) is not None
     return base.name if named else str(Path(base.name).resolve())
 
 
 def _adapter_tensors(tensors: dict[str, Tensor], trained_in_body: tuple[str, ...]) -> dict[str, Tensor]:
     """Low-rank updates, heads, and the body's own weights that were trained, under PEFT's names."""
-    kept = {}
+    named = {}
     for name, value in tensors.items():
         if LORA in name:
-            kept[PREFIX + name.replace('.default.', '.')] = value
+            named[PREFIX + name.replace('.default.', '.')] = value
         elif not name.startswith('bert.') or name.startswith(trained_in_body):
-            kept[PREFIX + name.replace('.base_layer.', '.')] = value
-    return kept
+            named[PREFIX + name.replace('.base_layer.', '.')] = value
+    return named
 
 
 def _copy_tokenizer(base: Checkpoint, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A recipe's YAML into a `Recipe`: every key known, every value of its type, or one line that says which is not."""
+"""Turns a recipe's YAML into a `Recipe`. An unknown key, or a value of another type, is an error in one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Keys = tuple[str | int, ...]
 
 @cache
 def _validator() -> Any:
-    """pydantic's validator of recipes, which takes 15 ms to make."""
+    """pydantic's validator of recipes, cached since it takes 15 ms to make."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Recipe)
@@ -36,14 +36,14 @@ class RecipeFile:
     Parameters
     ----------
     file : the YAML file
-    settings : 'key=value' with dotted keys, the later ones first in errors
+    settings : 'key=value' with dotted keys, applied in order
     """
 
     file: YamlFile
     settings: tuple[str, ...] = ()
 
     def error(self, message: str, *keys: str | int) -> InputError:
-        """An error about the entry at `keys`: names the setting that it came from, or file and line."""
+        """An error about the entry at `keys`, which names the last setting that set it, else file and line."""
         dotted = [str(key) for key in keys]
         for setting in reversed(self.settings):
             own = setting.partition('=')[0].split('.')
@@ -52,9 +52,10 @@ class RecipeFile:
         return self.file.error(message, *keys)
 
     def content(self) -> dict[str, Any]:
-        """The recipe's values: settings put in, variables replaced; nothing is shared.
+        """The recipe's values, with settings applied, variables replaced, and each YAML alias a copy of its own.
 
-        Raises InputError for what is no mapping, keys that are no text, and dates and other values that YAML knows.
+        Raises InputError for content that is not a mapping, keys that are not text, variables without a value, control
+        characters, and values of YAML's other types, such as dates.
         """
         if not isinstance(self.file.value, dict):
             raise self.file.error('no recipe: a mapping with name, system, base, data and training was expected')
@@ -93,7 +94,7 @@ class RecipeFile:
         return found
 
     def recipe(self, content: dict[str, Any], text: str) -> Recipe:
-        """The recipe of a content; `text` is kept with it. Raises InputError for the first entry that is wrong."""
+        """The recipe with these values and this `text`. Raises InputError for the first entry that is wrong."""
         from pydantic import ValidationError
 
         if 'text' in content:
@@ -105,7 +106,7 @@ class RecipeFile:
         return made
 
     def _refused(self, found: Any) -> InputError:
-        """One of pydantic's errors as ours."""
+        """pydantic's error as an InputError."""
         keys, kind = found['loc'], found['type']
         if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
             return self._unknown(keys)
@@ -124,12 +125,12 @@ class RecipeFile:
 
 
 def dotted(keys: Keys) -> str:
-    """'training.steps'"""
+    """Keys as one text: 'training.steps'."""
     return '.'.join(map(str, keys))
 
 
 def inside(keys: Keys) -> str:
-    """'training: ', what the last key stands in; nothing for a key of the recipe itself."""
+    """The part that the last key is in, 'training: '; '' for a key of the recipe itself."""
     return f'{dotted(keys[:-1])}: ' if len(keys) > 1 else ''
 
 
@@ -165,5 +166,5 @@ def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str
 def _unshared(value: Any) -> Any:
     """A copy in which every alias is expanded."""
     if isinstance(value, dict):
-        return {key: _unshared(inside) for key, inside in value.items()}
-    return [_unshared(inside) for inside in value] if isinstance(value, list) else value
+        return {key: _unshared(own) for key, own in value.items()}
+    return [_unshared(own) for own in value] if isinstance(value, list) else value

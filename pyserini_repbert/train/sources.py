@@ -1,4 +1,4 @@
-"""Training instances from topics, qrels, runs and triples: a stream of ids; texts are looked up for each batch."""
+"""Training instances from topics, qrels, runs and triples: a stream of ids, whose texts are looked up for each batch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from pyserini_repbert.train.teachers import ScoreFile, Scorer
 
 
 class Instance(NamedTuple):
-    """A query with a relevant and, if there is one, a non-relevant passage, by their ids.
+    """A query with a relevant passage and, unless `negative` is None, a non-relevant one, by their ids.
 
-    `source` is the position of the source that knows them.
+    Attributes
+    ----------
+    source : position in the recipe of the source that they are from
     """
 
     source: int
@@ -31,7 +33,13 @@ class Instance(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A query with candidates that are scored together, by their ids; the relevant one comes first if `judged`."""
+    """A query with candidates that are scored together, by their ids.
+
+    Attributes
+    ----------
+    source : position in the recipe of the source that they are from
+    judged : whether the first candidate is a relevant one; else none is known to be
+    """
 
     source: int
     qid: str
@@ -48,12 +56,19 @@ class TrainingSource:
     number : its position there
     guard : says which queries may be trained on
     where : names the source in errors
-    group : candidates that are scored together, see `Group`; 0 for pairs
-    teacher : from the recipe; with `scorer`, whose scores candidates get where the source has no file of them
+    group : candidates in a `Group`, the relevant one included; 0 for pairs
+    teacher : from the recipe
+    scorer : the teacher's checkpoint, used if the source has no file of scores
 
     Attributes
     ----------
-    space : what its docids are docids of; sources with one corpus share it
+    space : the corpus or index that its docids belong to, '' for triples of texts; equal docids in one space are one
+        passage
+
+    Raises
+    ------
+    InputError
+        for a test topic
     """
 
     def __init__(
@@ -81,7 +96,7 @@ class TrainingSource:
         self.passages = None if self.of_texts else open_passages(source)
 
     def relevant(self, qid: str) -> list[str]:
-        """The docids judged relevant to a query."""
+        """The docids judged relevant to a query, in the order of the qrels."""
         grades = self.judged.get(qid, {})
         return [docid for docid, grade in grades.items() if grade >= self.source.relevant_from]
 
@@ -100,7 +115,10 @@ class TrainingSource:
         return [text or '' for text in found]
 
     def instances(self, seed: int, epoch: int) -> Iterator[Instance | Group]:
-        """The instances of an epoch: in the order of triples or of a run, else in one drawn by the seed."""
+        """The instances of an epoch: in the order of triples or of a run, else in an order drawn by the seed.
+
+        Raises InputError for a line of triples of another form, or with a test topic.
+        """
         if self.source.triples is not None:
             yield from self._from_triples(self.source.triples)
         elif self.source.run is not None:
@@ -114,14 +132,14 @@ class TrainingSource:
                 yield from self._of_query(qid, None, random.Random(f'{seed} {epoch} {qid}'))
 
     def taught(self, qid: str, docids: Sequence[str]) -> list[float]:
-        """The teacher's scores of a query's candidates, as logits."""
+        """The teacher's scores of a query's candidates, as logits. Raises InputError where it has none."""
         if self.scorer is None or self.teacher is None:
             raise InputError(f'{self.where}: there is no teacher: give teacher.checkpoint, or scores')
         found = self.scorer.scores(qid, self.query(qid), docids, self.texts(docids))
         return [score * self.teacher.scale for score in found]
 
     def _groups(self, qid: str, hits: Sequence[str], draw: random.Random) -> Iterator[Group]:
-        """A group for each relevant passage, or one without any where the source has no judgments."""
+        """A group for each relevant passage; one group, without a relevant passage, if the source has no qrels."""
         relevant = self.relevant(qid)
         known = set(relevant)
         others = [docid for docid in hits if docid not in known]
@@ -174,8 +192,12 @@ class TrainingSource:
 class InstanceStream:
     """The instances of all sources, epoch after epoch without end, in an order that the seed decides.
 
-    Sources, anything with `instances(seed, epoch)` and `where`, take turns until all are at their end. Beyond the
-    shuffle buffer, nothing is held in memory.
+    In an epoch, sources take turns until all are exhausted. Only the shuffle buffer is held in memory.
+
+    Parameters
+    ----------
+    sources : anything with `instances(seed, epoch)` and `where`
+    shuffle : size of the shuffle buffer, in instances; 1 keeps the order
     """
 
     def __init__(self, sources: Sequence[Any], seed: int, shuffle: int) -> None:

@@ -42,7 +42,7 @@ LORA = 'lora_'
 
 
 def open_base(name: str) -> Checkpoint:
-    """The checkpoint that a recipe starts from: a name among the catalog's bases, encoders, rerankers, or a folder."""
+    """A checkpoint that a recipe names: one of the catalog's bases, encoders or rerankers, or a folder."""
     return open_checkpoint(name, catalog.checkpoint_kind(name) or 'bases')
 
 
@@ -52,9 +52,11 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     Raises
     ------
     DamagedFileError
-        for a base whose body is not whole
+        for a base whose body is incomplete
     InputError
         for settings that do not fit the base
+    MissingDependencyError
+        for an adapter without PEFT
     """
     kind = _TASKS[recipe.system]
     torch.manual_seed(recipe.training.seed)
@@ -73,11 +75,11 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
 
 
 def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> list[str]:
-    """Copy a base's weights into `module`, and name those that stay new: heads, and a missing pooler.
+    """Copy a base's weights into `module`; the names of those that the base lacks: heads, and perhaps the pooler.
 
-    A body with fewer token types has zeros for the others, see `DuoBert.with_three_segments`.
+    Token types that the base lacks become zeros, as in `DuoBert.with_three_segments`.
 
-    Raises DamagedFileError where the body is not whole, or of another shape.
+    Raises DamagedFileError for a base whose body is incomplete, or of another shape.
     """
     new, wrong = [], []
     for key, own in module.state_dict().items():
@@ -101,9 +103,11 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> l
 
 
 def add_adapter(task: Task, adapter: Adapter) -> None:
-    """Freeze the body but for `task.trained_in_body`, and put low-rank updates beside its layers (needs PEFT).
+    """Freeze the body but for `task.trained_in_body`, and put low-rank updates beside its layers.
 
-    Raises InputError for a rank above the body's width.
+    With `adapter.whole`, train those layers in full instead.
+
+    Raises InputError for a rank above the body's width, MissingDependencyError without PEFT.
     """
     with needs('peft', 'training an adapter', 'train'):
         from peft import inject_adapter_in_model
@@ -123,7 +127,7 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
 
 @torch.no_grad()
 def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint) -> None:
-    """Copy a trained adapter, its heads and its other weights; token types that it lacks keep the base's.
+    """Copy a trained adapter, its heads and its other weights; token types that it lacks stay as they are.
 
     Raises InputError for a checkpoint that is not an adapter of this kind over this base.
     """

@@ -1,7 +1,7 @@
-"""The folder that holds a training's state while it runs: begun, resumed, and cleared when all is done.
+"""The folder that holds a training's state while it runs: the recipe, the log, and the Trainer's checkpoints.
 
-It lies beside the output OUT as OUT.training: the recipe, the log, and the Trainer's checkpoints. OUT appears when it
-is whole, and only then does OUT.training go.
+The state of the output OUT is beside it, in OUT.training. OUT appears when it is whole; only then is OUT.training
+removed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHECKPOINT = re.compile(r'checkpoint-(\d+)')
 
 
 class Standing(Enum):
-    """How far a training is."""
+    """How far a training is: not begun, begun and stopped, or done."""
 
     NEW = 'new'
     BEGUN = 'begun'
@@ -39,7 +39,7 @@ class Standing(Enum):
 
 
 def work_folder(target: Path) -> Path:
-    """Where the state of the training of an output lies."""
+    """The folder of the state for an output."""
     return target.with_name(f'{target.name}.training')
 
 
@@ -54,9 +54,11 @@ def standing(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Sta
     Raises
     ------
     InputError
-        where something is in the way that neither `resume` nor `overwrite` allows
+        where something is in the way that neither `resume` nor `overwrite` allows, or there is nothing to resume
     MismatchError
-        where what is begun is of another recipe
+        where `resume` meets the state of another recipe
+    DamagedFileError
+        where `resume` meets a damaged output
     """
     work = work_folder(target)
     if overwrite and target.exists() and (own := foreign(target)):
@@ -102,7 +104,9 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
     BusyError
         where another process trains the same output
     DamagedFileError
-        where the checkpoint to go on from is not as it was written
+        where the checkpoint to resume from is not as it was written
+    InputError, MismatchError
+        as in `standing`
     """
     work = work_folder(target)
     if not is_first():
@@ -127,7 +131,7 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
 
 
 def _ready(recipe: Recipe, work: Path) -> Path | None:
-    """Tidy the folder and note what begins there; the checkpoint to resume from."""
+    """Remove what is incomplete and write down the recipe; the checkpoint to resume from, None for none."""
     for leftover in work.glob('.*'):
         leftover.unlink()
     if _recipe_in(work) is None:
@@ -149,7 +153,7 @@ def _ready(recipe: Recipe, work: Path) -> Path | None:
 
 @contextmanager
 def finished_output(target: Path) -> Iterator[Path]:
-    """A temporary folder that replaces the output at the end; then the state is removed too."""
+    """Yields a temporary folder that becomes the output at the end; then the state is removed."""
     work, earlier = work_folder(target), None
     with atomic_folder(target) as made:
         yield made
@@ -161,7 +165,7 @@ def finished_output(target: Path) -> Iterator[Path]:
 
 
 def clear(target: Path) -> None:
-    """Remove what a killed process left beside its finished output."""
+    """Remove the state that a killed process left beside its finished output, unless a process holds its lock."""
     work = work_folder(target)
     if owner(_lock(work)) is None:
         discard(work)
@@ -172,14 +176,14 @@ def _lock(work: Path) -> Path:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder; under its name it is gone at once or not at all."""
+    """Remove a folder, renamed first, so that no half-removed folder has its name."""
     if folder.exists():
         shutil.rmtree(_set_aside(folder), ignore_errors=True)
     remove_leftovers(folder.parent, folder.name)
 
 
 def _set_aside(folder: Path) -> Path:
-    """Rename a folder as what a killed process leaves behind."""
+    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is killed."""
     aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
     aside.rmdir()
     return folder.rename(aside)
@@ -197,7 +201,7 @@ def _checkpoints(work: Path) -> dict[int, Path]:
 
 
 def _newest(work: Path) -> tuple[Path | None, list[Path]]:
-    """The newest whole checkpoint, and those that are not whole: the Trainer writes its own state last."""
+    """The newest complete checkpoint, and all incomplete ones, which lack the Trainer's state: it is written last."""
     found = _checkpoints(work)
     whole = [step for step, path in found.items() if _step_of(path) == step]
     return found[max(whole)] if whole else None, [path for step, path in found.items() if step not in whole]
@@ -210,7 +214,7 @@ def _step_of(checkpoint: Path) -> int | None:
 
 
 def is_finished(state: Any) -> bool:
-    """Whether a training whose state (a TrainerState) was written had done its last step, or stopped early."""
+    """Whether a training with this saved state (a TrainerState) had done its last step, or stopped early."""
     control = state.stateful_callbacks.get('TrainerControl', {})
     stopped = control.get('args', {}).get('should_training_stop', False) if isinstance(control, dict) else False
     return bool(stopped) or state.global_step >= state.max_steps

@@ -20,7 +20,7 @@ class Scorer(Protocol):
     """Scores of a query's candidates."""
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
-        """One for each candidate, in the teacher's own units."""
+        """A score for each candidate, in the teacher's own units."""
 
 
 class ScoreFile:
@@ -39,7 +39,7 @@ class ScoreFile:
         }
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
-        """The file's scores. Raises InputError for a candidate that is not in it."""
+        """The file's scores. Raises InputError for a candidate that the file lacks."""
         known = self._scores.get(qid, {})
         if missing := next((docid for docid in docids if docid not in known), None):
             raise InputError(f"{self.where}: {self.path} has no score of '{missing}' for topic '{qid}'")
@@ -47,7 +47,7 @@ class ScoreFile:
 
 
 class BiEncoderTeacher:
-    """The cosine of a bi-encoder's vectors of query and passage; a vector is computed once.
+    """The cosine of a bi-encoder's vectors of query and passage; a passage's vector is computed once.
 
     Parameters
     ----------
@@ -69,20 +69,25 @@ class BiEncoderTeacher:
 
 
 class CrossEncoderTeacher:
-    """The log-odds of a trained monoBERT. The parameter is that of `BiEncoderTeacher`."""
+    """The log-odds of relevance by a trained monoBERT.
+
+    Parameters
+    ----------
+    model : the opened checkpoint
+    """
 
     def __init__(self, model: Checkpoint) -> None:
         self._reranker = MonoBertReranker(model)
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
-        """log p - log(1 - p)."""
+        """log p - log(1 - p), with p the probability of relevance."""
         ranking = Ranking(docids, [0.0] * len(docids), texts)
         log_p = np.asarray(self._reranker.score_lists([query], [ranking])[0], dtype=np.float64)
         return list(map(float, log_p - np.log(-np.expm1(np.minimum(log_p, -1e-300)))))
 
 
 def opened_teacher(model: Checkpoint) -> Scorer:
-    """The teacher that a checkpoint makes: by its system, a cross-encoder or a bi-encoder."""
+    """The teacher of a checkpoint: a cross-encoder if its system is monoBERT, else a bi-encoder."""
     if model.config.get('ranking', {}).get('system') == MONO:
         return CrossEncoderTeacher(model)
     return BiEncoderTeacher(model)

@@ -1,4 +1,4 @@
-"""Texts of a whole corpus by docid, from a file: millions of passages cost 16 bytes of memory each."""
+"""Texts of a whole corpus by docid, read from a file: a passage takes 16 bytes of memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _LENGTHS = struct.Struct('<II')  # of a docid and its text, in bytes
 class DiskTexts:
     """Passages written to a temporary file as they are read, and found in it by a hash of their docids.
 
-    The file vanishes with the object; processes that are forked from this one can read it too.
+    The file vanishes with the object; processes that are forked from this one can read it too. Of passages with one
+    docid, the first counts.
     """
 
     def __init__(self, corpus: Iterable[Passage]) -> None:
@@ -61,5 +62,5 @@ def _key(docid: bytes) -> int:
 
 
 def docid_key(docid: str) -> int:
-    """A docid as a whole number below 2^63, for tensors: never negative."""
+    """A hash of a docid for int64 tensors: from 0 to 2^63 - 1."""
     return _key(docid.encode()) >> 1

@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer, fed with a stream of instances and judged by ranking."""
+"""Hugging Face's Trainer, fed with a stream of instances and validated by ranking."""
 
 from __future__ import annotations
 
@@ -37,7 +37,13 @@ from pyserini_repbert.train.validation import Validator
 
 
 class StreamDataset(IterableDataset[Instance | Group]):
-    """Instances from a position on; several worker processes take turns by `chunk`, which is a batch of all devices."""
+    """Instances from a position on; several worker processes take turns.
+
+    Parameters
+    ----------
+    chunk : instances of one turn: a batch of all devices
+    position : instances to skip
+    """
 
     def __init__(self, stream: InstanceStream, chunk: int, position: int = 0) -> None:
         self.stream, self.chunk, self.position = stream, chunk, position
@@ -62,9 +68,9 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
     task, recipe : what is trained, and how
     stream : training instances
     validator : None for no validation
-    base : what an adapter adapts, and where tokenizer files come from
+    base : the checkpoint that an adapter adapts, and whose tokenizer files are copied
     folder : for checkpoints and logs
-    device : 'cpu', or 'auto' for whatever there is
+    device : 'cpu', or 'auto' for a GPU where there is one
     quiet : no progress bar
     tensorboard : write TensorBoard's event files too
     """
@@ -108,7 +114,15 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             self.remove_callback(ProgressCallback)
 
     def run(self, checkpoint: Path | None) -> None:
-        """Train, from a checkpoint of the Trainer's if one is given; at its end, the model is the one to keep."""
+        """Train, from a checkpoint of the Trainer's if one is given; the model is then the last, or the best validated.
+
+        Raises
+        ------
+        InputError
+            for a loss that is not finite
+        DamagedFileError
+            where the checkpoint of the best model is missing or damaged
+        """
         if checkpoint is None:
             self.train()
             return
@@ -121,7 +135,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         self.train(resume_from_checkpoint=str(checkpoint))
 
     def _finish(self, checkpoint: Path, state: TrainerState) -> None:
-        """Take up the model of a training that has done its last step: the Trainer would do one more."""
+        """Load the model of a training that has done its last step, since the Trainer would do one more."""
         self.state = state
         self._load_from_checkpoint(str(self._best(state) or checkpoint))
         if self.is_world_process_zero():
@@ -129,7 +143,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         self.accelerator.wait_for_everyone()
 
     def _init_training_state(self, *args: Any, **kwargs: Any) -> Any:
-        """The Trainer's; the best model so far is found where the state is now, and goes missing aloud."""
+        """As the Trainer's, but the best model so far is looked for in the present folder, and has to be there."""
         found = super()._init_training_state(*args, **kwargs)
         if self.restored is not None:
             state = TrainerState.load_from_json(str(self.restored / TRAINER_STATE_NAME))
@@ -138,7 +152,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         return found
 
     def _best(self, state: TrainerState) -> Path | None:
-        """The folder of the best model so far, None where none was measured."""
+        """The folder of the best model so far; None if none was measured. Raises DamagedFileError if it is missing."""
         if state.best_model_checkpoint is None:
             return None
         found = Path(self.args.output_dir) / Path(state.best_model_checkpoint).name
@@ -150,11 +164,11 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
 
     @property
     def meter(self) -> LossMeter:
-        """The callback that counts losses; the Trainer makes a new one when it resumes."""
+        """The callback that sums losses; the Trainer makes a new one when it resumes."""
         return next(one for one in self.callback_handler.callbacks if isinstance(one, LossMeter))
 
     def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
-        """A batch's loss, counted."""
+        """A batch's loss, added to the sum since the last line of the log."""
         loss: Tensor = super().training_step(*args, **kwargs)
         if self.since is None:
             self.since = torch.zeros_like(loss) + self.meter.since
@@ -163,17 +177,20 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             self.meter.zero = not loss.item()
         return loss
 
-    def _mean_since(self) -> float:
-        """The sum of the losses since the last line of the log, the mean of all processes."""
+    def _sum_since(self) -> float:
+        """The sum of the losses since the last line of the log, averaged over processes."""
         if self.since is None:
             return self.meter.since
         return float(self.accelerator.gather(self.since.reshape(1)).mean().item())
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
-        """What the Trainer logs; the loss is the mean since the last line, whether resumed since or not."""
+        """What the Trainer logs, but the loss is the mean since the last line, even if training was resumed since.
+
+        Raises InputError for a loss that is not finite.
+        """
         if 'loss' in logs:
             meter, step = self.meter, self.state.global_step
-            loss = self._mean_since() / (step - meter.last)
+            loss = self._sum_since() / (step - meter.last)
             if not math.isfinite(loss):
                 raise InputError(
                     f'the loss is not finite at step {step}: give a smaller training.learning_rate, or '
@@ -184,8 +201,8 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         super().log(logs, *args, **kwargs)
 
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
-        """The Trainer's state, with checksums once it is whole."""
-        self.meter.since = self._mean_since()
+        """Save the Trainer's checkpoint; checksums are written once it is whole."""
+        self.meter.since = self._sum_since()
         self.since = None
         super()._save_checkpoint(*args, **kwargs)
         self.accelerator.wait_for_everyone()
@@ -193,7 +210,10 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             write_checksums(Path(self.args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}')
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
-        """The next batches; the first time with random states restored anew: opening a data loader draws a number."""
+        """The next batches; after resuming, random states are restored once more: opening a data loader draws a number.
+
+        Raises a worker process's error without PyTorch's traceback.
+        """
         try:
             found = super().get_batch_samples(*args, **kwargs)
         except PyseriniRepbertError as error:
@@ -211,7 +231,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         return (loss, {}) if return_outputs else loss
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """AdamW; heads with their own learning rate, no decay for biases, layer norms and single numbers."""
+        """AdamW; heads have a learning rate of their own; biases, layer norms and scalars have no weight decay."""
         if self.optimizer is None:
             settings = self.recipe.training
             rates = {False: settings.learning_rate, True: settings.head_learning_rate or settings.learning_rate}
@@ -233,7 +253,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         return self.optimizer
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Rank the validation topics; for the best model so far, find how many hits it should rerank too."""
+        """Rank and measure the validation topics; for the best model so far, also find how many hits to rerank."""
         metrics: dict[str, float] = {}
         if self.validator is not None:
             task = self.accelerator.unwrap_model(self.model)
@@ -249,7 +269,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
 
 
 def without_traceback(error: PyseriniRepbertError) -> PyseriniRepbertError:
-    """An error of a worker process, to which PyTorch adds where it came from, as the worker raised it."""
+    """An error as its worker process raised it, without the traceback that PyTorch adds to its text."""
     text = str(error)
     if not text.startswith('Caught '):
         return error

@@ -1,4 +1,4 @@
-"""A recipe from beginning to end: sources, model, training, the finished checkpoint with its card."""
+"""Trains a recipe from beginning to end: sources, model, training, the finished checkpoint with its card."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def train(
     Parameters
     ----------
     output : the checkpoint folder, which appears when all is done, with the model card and the log
-    resume : go on from the last state; the losses are those of a training that was never stopped
+    resume : go on from the last checkpoint; the losses are those of a training that was never stopped
     overwrite : replace an earlier training's output, and remove its state
     device : 'cpu', or 'auto' for a GPU where there is one
     quiet : no progress bar
@@ -58,12 +58,16 @@ def train(
     Raises
     ------
     InputError
-        for data or settings that do not fit, test topics among the training data, an output that no training wrote or
-        that this one reads, and a loss that is not finite
+        for data or settings that do not fit, test topics among the training data, an output that exists, that no
+        training wrote or that this one reads, nothing to resume, and a loss that is not finite
     MismatchError
         where `resume` meets the state of another recipe
     DamagedFileError
-        where `resume` meets a finished training without its log, or a damaged checkpoint
+        where `resume` meets a finished training without its log, or a damaged checkpoint; for a damaged base
+    BusyError
+        where another process trains the same output
+    MissingDependencyError
+        where a package that training needs is not installed
     """
     check_machine(recipe, device, tensorboard)
     from transformers import set_seed
@@ -116,7 +120,7 @@ def train(
 
 
 def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
-    """The recipe's sources: corpora for pre-training, topics with their judgments otherwise."""
+    """The recipe's sources, opened: corpora for pre-training (`CorpusSource`), else `TrainingSource`s."""
     if recipe.system is System.MLM:
         return [CorpusSource(source, f'data.{n}') for n, source in enumerate(recipe.data)]
     scorer = None
@@ -127,14 +131,17 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
 
 
 def forbidden_texts(recipe: Recipe) -> list[str]:
-    """The texts of the topics that may not be trained on."""
+    """The texts of the topics that may not be trained on; none if the recipe allows test topics."""
     if recipe.allow_test_topics:
         return []
     return [query.text for name in (*TEST_SETS, *recipe.test_topics) for query in load_topics(name)]
 
 
 def check_machine(recipe: Recipe, device: str, tensorboard: bool) -> None:
-    """Raise where packages, or the device, do not allow what is asked for."""
+    """Raise MissingDependencyError or InputError where packages or the device do not allow what is asked for.
+
+    Also turns TF32 off: float32 is computed in float32.
+    """
     for package in ('transformers', 'accelerate'):
         if importlib.util.find_spec(package) is None:
             raise MissingDependencyError.of(package, 'training', "'pyserini-repbert[train]'")

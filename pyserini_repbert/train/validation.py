@@ -1,4 +1,4 @@
-"""Validation during training: the model is written as a checkpoint, opened as a user would, and made to rank."""
+"""Validation during training: the model is written as a checkpoint, opened as a user would open it, and ranks."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _RERANKERS = {
 
 
 class Validator:
-    """Ranks the candidates of the validation topics and measures how well.
+    """Ranks the candidates of the validation topics, and measures the rankings.
 
     Parameters
     ----------
     settings : from the recipe
     system : what is trained
-    topics : the validation topics
+    topics : the validation topics; those without judgments are left out
 
     Raises
     ------
     InputError
-        where none of them is judged, or none has hits
+        where no topic is judged or none has hits, a hit is not in the corpus, or there is neither run nor corpus
     """
 
     def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:
@@ -87,7 +87,10 @@ class Validator:
         return found
 
     def measure(self, task: Task, base: Checkpoint, adapter: Adapter | None) -> float:
-        """The measure's mean over the topics, for the task's model as it is now. Draws no random numbers."""
+        """The measure's mean over the topics, for the task's model as it is now. Leaves random states as they were.
+
+        Raises InputError for scores that are not finite.
+        """
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base, adapter)
@@ -105,7 +108,7 @@ class Validator:
         return evaluate(self.ranked, self.qrels, self.measures).means[self.settings.measure]
 
     def cutoff(self) -> Cutoff | None:
-        """How many hits the model that was measured last should rerank (EPIC section 3); None without a run of hits."""
+        """How many hits the model that was measured last should rerank (EPIC section 3); None without a run."""
         if self.settings.run is None or not self.ranked:
             return None
         first: Run = {}

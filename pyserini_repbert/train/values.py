@@ -11,7 +11,7 @@ LARGEST = 2**31 - 1
 
 
 def _number(value: Any) -> Any:
-    """YAML reads 3e-6, without a point, as text."""
+    """A number that YAML reads as text, such as 3e-6, without a point."""
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             return float(value)

@@ -1,4 +1,4 @@
-"""What every task has in common: a model to train, instances to a batch of tensors, a batch to a loss."""
+"""The base of all tasks: a model to train, its batches of tensors, and its loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Group, Instance, TrainingSource
 
 Batch = dict[str, Tensor]
-GROUP = 8
+GROUP = 8  # sequences of like length that a CPU runs at once
 
 
 class Task(nn.Module, ABC):
@@ -34,10 +34,15 @@ class Task(nn.Module, ABC):
     Attributes
     ----------
     ranker : the model that is trained
-    tokenizer : of the checkpoint
-    sources : where instances find their texts
-    known : keys of the recipe's `ranking` that the system has
-    trained_in_body : with an adapter, the prefixes of the body's own weights that are trained and kept with it
+    tokenizer : of the base
+    sources : the opened sources, which give instances their texts
+    known : keys that the recipe's `ranking` may have
+    trained_in_body : with an adapter, prefixes of the names of body weights that are trained in full and saved with it
+
+    Raises
+    ------
+    InputError
+        for settings of `ranking` that are unknown or do not fit
     """
 
     known: tuple[str, ...]
@@ -60,7 +65,7 @@ class Task(nn.Module, ABC):
 
     @abstractmethod
     def new_ranker(self, sizes: BertConfig) -> nn.Module:
-        """The model with new weights; reads the recipe's settings of its inputs.
+        """The model with new weights; also reads the recipe's settings of its inputs.
 
         Raises InputError for settings that do not fit.
         """
@@ -88,24 +93,25 @@ class Task(nn.Module, ABC):
         """The `ranking` object for config.json."""
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
-        """Called once the model has what it takes of the base's weights by their names, before it has an adapter."""
+        """Called with the base's weights by name, after the model has copied them and before it gets an adapter."""
 
     def look_at(self, instances: Iterator[Any]) -> None:
-        """Called with the coming instances before training begins or resumes; those drawn come again."""
+        """Called with the first instances of the stream before training begins or resumes; training gets them too."""
 
     def notes(self) -> list[str]:
-        """Lines for the model card, on what the recipe left open."""
+        """Lines for the model card, on settings that the recipe left open."""
         return []
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The weights to keep, from those in training."""
+        """The weights to save, from those in training."""
         return tensors
 
     def of_teacher(self, groups: Sequence[Group]) -> Batch:
-        """What `with_teacher` reads.
+        """The tensors that `with_teacher` reads.
 
-        `present` bool (groups, candidates): where a group has a candidate; `judged` bool (groups,); with a teacher,
-        `taught` float32 (groups, candidates): its scores, as logits.
+        `present` bool (groups, candidates): where a group has a candidate; `judged` bool (groups,): whether the first
+        one is relevant; with a teacher, `taught` float32 (groups, candidates): its scores as logits, 0 where a group
+        has no candidate.
         """
         sizes = torch.tensor([len(own.docids) for own in groups])
         present = torch.arange(int(sizes.max())) < sizes[:, None]
@@ -116,7 +122,12 @@ class Task(nn.Module, ABC):
         return batch
 
     def with_teacher(self, loss: Tensor, scores: Tensor, batch: Batch) -> Tensor:
-        """The loss over the judged, and the teacher's over all groups, from the scores (passages,) of candidates."""
+        """`loss`, of the judged groups, and the teacher's loss over all groups, weighted; `loss` without a teacher.
+
+        Parameters
+        ----------
+        scores : (passages,), of the candidates of all groups, one group after the other
+        """
         teacher, present = self.recipe.teacher, batch['present']
         if teacher is None:
             return loss
@@ -125,13 +136,16 @@ class Task(nn.Module, ABC):
         return teacher.judged_weight * loss + teacher.weight * measure(own, batch['taught'], present)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The wordpieces of each text."""
+        """The wordpieces of each text, without special tokens, not truncated."""
         return self.tokenizer.ids(texts)
 
     def queries_and_passages(
         self, instances: Sequence[Instance]
     ) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
-        """Wordpieces of the instances' queries, relevant passages and non-relevant ones (which all must have)."""
+        """Wordpieces of the instances' queries, relevant passages and non-relevant passages.
+
+        Raises InputError for an instance without a non-relevant passage.
+        """
         queries, positives, negatives = [], [], []
         for instance in instances:
             source = self.sources[instance.source]
@@ -157,7 +171,7 @@ class GroupTask(Task):
     """A task whose instances may be groups of candidates of one query."""
 
     def collate(self, instances: Sequence[Any]) -> Batch:
-        """The queries with their relevant passages, then with the others; or groups."""
+        """The queries with their relevant passages, then the queries with the others; or groups."""
         if self.recipe.training.group:
             return self.collate_groups(instances)
         queries, positives, negatives = self.queries_and_passages(instances)
@@ -165,26 +179,26 @@ class GroupTask(Task):
 
     @abstractmethod
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
-        """The tensors that `scores` reads: of wordpieces of queries, of passages, and whose query each passage has."""
+        """The tensors that `scores` reads, from wordpieces; `query_of` is the row of each passage's query."""
 
     @abstractmethod
     def scores(self, batch: Batch) -> Tensor:
-        """Scores (passages,) of what `inputs_of` made."""
+        """The passages' scores for their queries, (passages,), from the tensors of `inputs_of`."""
 
     def forward(self, batch: Batch) -> Tensor:
-        """The recipe's loss over the scores, of relevant passages against the others; or the groups' loss."""
+        """The recipe's `PairLoss` of relevant passages against the others; or `group_loss`."""
         if 'present' in batch:
             return self.group_loss(batch)
         positive, negative = torch.chunk(self.scores(batch), 2)
         return pair_loss(positive, negative, self.recipe.training.loss)
 
     def collate_groups(self, groups: Sequence[Group]) -> Batch:
-        """What `scores` reads, and what `with_teacher` does."""
+        """The tensors that `scores` and `with_teacher` read."""
         query_of = [row for row, own in enumerate(groups) for _ in own.docids]
         return self.inputs_of(*self.queries_and_candidates(groups), query_of) | self.of_teacher(groups)
 
     def group_loss(self, batch: Batch) -> Tensor:
-        """The teacher's loss over all groups, and localized contrastive estimation over those with judgments."""
+        """Localized contrastive estimation over the judged groups, and the teacher's loss over all groups."""
         present, judged = batch['present'], batch['judged']
         own = self.scores(batch).float()
         scores = own.new_zeros(present.shape).masked_scatter(present, own)
@@ -192,7 +206,7 @@ class GroupTask(Task):
 
 
 def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:
-    """A batch of sequences by the names of their tensors, without a mask where nothing is padded."""
+    """Sequences as tensors by name, padded to the longest; no mask where nothing is padded."""
     return named(*collate(sequences, pad, 'cpu'), prefix)
 
 
@@ -211,12 +225,11 @@ def outputs(model: Forward, batch: Batch, prefix: str = '') -> Tensor:
 def in_length_groups(
     model: Forward, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, rows: int = GROUP
 ) -> Tensor:
-    """The model's result for padded sequences. A CPU runs groups of sequences of like length, with little padding.
+    """The model's result for padded sequences; a CPU runs `rows` sequences of like length at once, with little padding.
 
     Parameters
     ----------
-    model : sequences to a result (n, h), or (n, length, h), which is then 0 beyond a group's longest sequence
-    rows : sequences in a group
+    model : gives (n, h) or (n, length, h) for n sequences; the latter becomes 0 beyond the longest of those run at once
     """
     if attention_mask is None or input_ids.device.type != 'cpu' or len(input_ids) <= rows:
         return model(input_ids, token_type_ids, attention_mask)

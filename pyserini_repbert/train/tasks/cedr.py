@@ -1,4 +1,4 @@
-"""CEDR and Vanilla BERT: a relevant document above a non-relevant one (CEDR section 3.1)."""
+"""CEDR and Vanilla BERT, trained to rank a relevant document above a non-relevant one (CEDR section 3.1)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class CedrTask(GroupTask):
         return new_ranker(sizes, settings)
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
-        """Begin with the scores of the base, where the recipe says so."""
+        """With `vanilla_head`, begin with the scores of the base.
+
+        Raises InputError unless the model is KNRM with [CLS] over a Vanilla BERT.
+        """
         if not self.recipe.training.vanilla_head:
             return
         ranker = cast(CedrRanker, self.ranker)
@@ -46,9 +49,10 @@ class CedrTask(GroupTask):
         return cast(CedrRanker, self.ranker).settings.ranking()
 
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
-        """Pairs of query and document, in batches of like length.
+        """Pairs of query and document, sorted by length, in batches of `GROUP`; in one batch where there is a GPU.
 
-        A batch's tensors are named after its first place; `places` says where each pair is.
+        A batch's tensors have the position of its first pair before their names; `places` int64 (pairs,) are the
+        sorted positions of the pairs.
         """
         pairs = [self.layout.cut(queries[row], text) for row, text in zip(query_of, passages, strict=True)]
         order = sorted(range(len(pairs)), key=lambda place: self.layout.cost(pairs[place]))
@@ -61,7 +65,7 @@ class CedrTask(GroupTask):
         return batch
 
     def scores(self, batch: Batch) -> Tensor:
-        """CEDR's scores of the pairs."""
+        """CEDR's scores of the pairs, in the order that `inputs_of` was given."""
         groups: dict[str, dict[str, Any]] = {}
         for name, tensor in batch.items():
             start, _, field = name.partition('.')

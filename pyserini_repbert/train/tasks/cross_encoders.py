@@ -20,7 +20,7 @@ from pyserini_repbert.train.tasks.base import Batch, GroupTask, Task, limit, out
 
 
 class CrossEncoderTask(Task):
-    """An instance gives two inputs, one relevant and one not: batches are balanced."""
+    """An instance gives two inputs, one relevant and one not: batches are balanced (Multi-Stage section 4.1)."""
 
     known = ('layout', 'max_query_length', 'max_length')
     system: str
@@ -44,7 +44,7 @@ class CrossEncoderTask(Task):
 
     @property
     def inputs_per_instance(self) -> int:
-        """Two; of a group, which is counted as a whole, one."""
+        """Two; one for a group, which counts as a whole."""
         return 1 if self.recipe.training.group else 2
 
     def forward(self, batch: Batch) -> Tensor:
@@ -72,11 +72,11 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
         return logits[:, 1] - logits[:, 0]
 
     def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy; the loss of groups where the batch has them."""
+        """Mean cross-entropy (Multi-Stage eq. 1); `group_loss` for groups."""
         return self.group_loss(batch) if 'present' in batch else super().forward(batch)
 
     def collate(self, instances: Sequence[Any]) -> Batch:
-        """Inputs with the relevant passages, then those with the others; or those of groups."""
+        """Inputs with the relevant passages, then inputs with the others; or the inputs of groups."""
         batch = super().collate(instances)
         return batch if self.recipe.training.group else {**batch, 'relevant': _first_half(len(instances))}
 
@@ -92,14 +92,14 @@ class DuoBertTask(CrossEncoderTask):
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-        """With a third token type."""
+        """The base's own, with three token types."""
         return {**values, 'type_vocab_size': max(SEGMENTS, int(values.get('type_vocab_size', 2)))}
 
     def collate(self, instances: Sequence[Any]) -> Batch:
         """Inputs with the relevant passage first, then the same pairs the other way round.
 
-        Of groups, which are pairs, `taught` has the probability that the teacher's margin gives to an input's order,
-        and `judged` says which inputs have a relevant passage.
+        For groups, which are pairs, `judged` bool (inputs,) says which inputs have a relevant passage; with a teacher,
+        `taught` float32 (inputs,) is the sigmoid of its margin: the probability that the first passage is the better.
         """
         if self.recipe.training.group:
             return self._collate_taught(instances)
@@ -116,7 +116,7 @@ class DuoBertTask(CrossEncoderTask):
         return batch
 
     def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy; of groups, against the teacher's probabilities and, where there are some, judgments."""
+        """Mean cross-entropy (Multi-Stage eq. 2); for groups, with judgments and with the teacher's probabilities."""
         if 'judged' not in batch:
             return super().forward(batch)
         logits, judged, teacher = outputs(self.ranker, batch), batch['judged'], self.recipe.teacher

@@ -1,4 +1,4 @@
-"""EPIC: a relevant passage above a non-relevant one (EPIC section 3)."""
+"""EPIC, trained to rank a relevant passage above a non-relevant one (EPIC section 3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPECIAL_TOKENS = 2
 
 
 class EpicTask(GroupTask):
-    """Scores of both passages of an instance, over the terms of the batch's queries only: no other term counts.
+    """Scores of both passages of an instance. Vectors have only the terms of the batch's queries: no other term counts.
 
     A text without wordpieces is read as [UNK].
     """
@@ -54,11 +54,12 @@ class EpicTask(GroupTask):
         return {'system': SYSTEM, 'variant': variant, **lengths}
 
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
-        """Queries and passages, each for itself.
+        """Queries and passages, encoded apart.
 
-        For each: its chunks, where their wordpieces lie in BERT's flattened output (`places`), how many wordpieces and
-        chunks each text has (`lengths`, `chunks`). Of the queries: the row (`owners`) and the term of each wordpiece.
-        Of the passages: the row of their query (`query_of`).
+        Of both, by the prefixes `query_` and `passage_`: the texts' chunks, where their wordpieces are in BERT's
+        flattened output (`places`), and how many wordpieces and chunks each text has (`lengths`, `chunks`). Of the
+        queries: the row (`owners`) and the term (`terms`) of each wordpiece. Of the passages: the row of their query
+        (`query_of`).
         """
         queries = [query[: self.max_query] or self.unknown for query in queries]
         passages = [text[: self.max_passage] or self.unknown for text in passages]
@@ -93,7 +94,7 @@ class EpicTask(GroupTask):
         return (queries.view(-1, len(terms))[batch['query_of']] * vectors).sum(dim=1)
 
     def _contextual(self, batch: Batch, prefix: str) -> tuple[Tensor, Tensor]:
-        """The texts' wordpieces (total, h), one text after the other, and their mean [CLS] (n, h)."""
+        """Vectors of the wordpieces (total, h), one text after the other; and of [CLS] (n, h), the mean over chunks."""
         hidden = outputs(self.ranker, batch, prefix)
         tokens = hidden.flatten(0, 1)[batch[f'{prefix}places']]
         parts = torch.split(hidden[:, 0], batch[f'{prefix}chunks'].tolist())

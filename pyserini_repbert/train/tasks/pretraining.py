@@ -1,7 +1,8 @@
 """Target corpus pre-training: masked words and next sentences of the corpus itself (Multi-Stage section 4.1).
 
-The inputs are BERT's: two runs of sentences, of which the second follows the first in half of the cases; 15% of the
-wordpieces are to be predicted, 80% of these being [MASK], 10% another wordpiece, 10% themselves (Devlin et al., 2019).
+The inputs are BERT's (Devlin et al., 2019): two spans of sentences, of which the second follows the first in half of
+the cases; 15% of the wordpieces are predicted, of which 80% are replaced by [MASK], 10% by a random wordpiece, and 10%
+are left as they are.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from pyserini_repbert.train.recipe import Source
 from pyserini_repbert.train.tasks.base import Batch, Task, limit, padded
 
 MASKED = 0.15
-_AS_MASK, _AS_OTHER = 0.8, 0.9  # cumulative
+_AS_MASK, _AS_OTHER = 0.8, 0.9  # cumulative probabilities
 _REMEMBERED = 1000  # passages from which a second text that does not follow is drawn
 _SPECIAL_TOKENS = 3
 _SENTENCE_END = re.compile(r'(?<=[.!?])\s+')
 
 
 class TextPair(NamedTuple):
-    """Two texts, whether the second follows the first, and a number that the masking is drawn by."""
+    """Two texts, whether the second follows the first, and the seed of the masking."""
 
     first: str
     second: str
@@ -41,7 +42,7 @@ class TextPair(NamedTuple):
 
 
 class CorpusSource:
-    """A corpus as a stream of text pairs; a passage of one sentence is cut in its middle."""
+    """A corpus as a stream of text pairs; a passage is cut between sentences, a single sentence in its middle."""
 
     def __init__(self, source: Source, where: str) -> None:
         self.source, self.where = source, where
@@ -86,7 +87,11 @@ class PreTrainingTask(Task):
         return {}
 
     def collate(self, instances: Sequence[Any]) -> Batch:
-        """Inputs with masked wordpieces, where these are (`places`), what they were (`words`), and `follows` as 0/1."""
+        """Inputs with masked wordpieces.
+
+        `places` int64 (m,): positions of the masked wordpieces in the flattened inputs; `words` int64 (m,): what they
+        were; `follows` int64 (n,): 0 if the second text follows the first, else 1, as in BERT's head.
+        """
         ids = self.ids([text for pair in instances for text in (pair.first, pair.second)])
         sequences: list[TokenSequence] = []
         masked: list[list[tuple[int, int]]] = []
@@ -103,7 +108,7 @@ class PreTrainingTask(Task):
         return batch | {
             'places': torch.tensor(places, dtype=torch.int64),
             'words': torch.tensor([word for own in masked for _, word in own], dtype=torch.int64),
-            'follows': torch.tensor([int(not pair.follows) for pair in instances]),  # 0 is "follows"
+            'follows': torch.tensor([int(not pair.follows) for pair in instances]),
         }
 
     def _cut(self, first: list[int], second: list[int]) -> tuple[list[int], list[int]]:
@@ -114,7 +119,7 @@ class PreTrainingTask(Task):
         return first, second[: room - len(first)]
 
     def _hide(self, ids: list[int], places: list[int], draw: random.Random) -> list[tuple[int, int]]:
-        """Hide some of the `places` of `ids`; gives them with the wordpieces that were there."""
+        """Mask some of the `places` of `ids`, in place; gives these with the wordpieces that were there."""
         chosen = sorted(draw.sample(places, min(len(places), max(1, round(MASKED * len(places))))))
         hidden = [(place, ids[place]) for place in chosen]
         for place in chosen:

@@ -1,4 +1,4 @@
-"""RepBERT: a margin over in-batch negatives (RepBERT section 3.2), and the scores of a teacher."""
+"""RepBERT, trained by a margin over in-batch negatives (RepBERT section 3.2), and by the scores of a teacher."""
 
 from __future__ import annotations
 
@@ -32,17 +32,19 @@ from pyserini_repbert.train.texts import docid_key
 
 logger = logging.getLogger(__name__)
 
-SCALE_INSTANCES = 32  # from whose scores the scale is chosen
-WITHIN_MARGIN = 0.1  # of the pairs of a relevant and another passage, at least, where the scale is chosen
+SCALE_INSTANCES = 32  # instances from whose scores the scale is chosen
+WITHIN_MARGIN = 0.1  # share of pairs of a relevant and another passage that a chosen scale leaves within the margin
 _SPECIAL_TOKENS = 2
 
 
 class RepBertTask(Task):
-    """Rows are query-passage pairs: each instance gives one with its relevant passage and, if it has one, a second
-    with its non-relevant passage, as the released code reads MS MARCO's triples. Every passage in the batch is a
-    column of every row; which are relevant to a row's query, its judgments say. A query or a passage sees only itself.
+    """A margin loss over the scores of each row's query for all passages in the batch.
 
-    With groups, rows are judged queries, and a query's own candidates follow the teacher besides.
+    Rows are query-passage pairs: an instance gives one with its relevant passage and, if it has a non-relevant passage,
+    another with that, as the released code reads MS MARCO's triples. The judgments of a row's query say which passages
+    are relevant to it. Queries and passages are encoded apart.
+
+    With groups, rows are judged queries; the scores of a query's own candidates also follow the teacher's.
     """
 
     known = ('max_query_length', 'max_doc_length')
@@ -58,14 +60,14 @@ class RepBertTask(Task):
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
         self._notes: list[str] = []
-        self._anchor: tuple[nn.Module, ...] = ()  # in a tuple: it is no part of what is trained and kept
+        self._anchor: tuple[nn.Module, ...] = ()  # in a tuple, so that it is not a submodule: never trained or saved
         return RepBert(sizes)
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-        """The base's own, with one layer more where the recipe asks for a unit layer.
+        """The base's own, with one layer more if the recipe asks for a unit layer.
 
-        Raises InputError for a base that has one.
+        Raises InputError for a base that already has a unit layer.
         """
         if not recipe.training.unit_layer:
             return dict(values)
@@ -75,19 +77,19 @@ class RepBertTask(Task):
 
     @property
     def inputs_per_instance(self) -> int:
-        """Two pairs where sources give negatives, else one; of a group, which is counted as a whole, one."""
+        """Two pairs if any source gives negatives, else one; one for a group, which counts as a whole."""
         if self.recipe.training.group:
             return 1
         return 2 if any(source.source.triples or source.source.negatives for source in self.sources) else 1
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
-        """Keep a copy of the base, where the recipe anchors vectors to its own."""
+        """With `anchor`, copy the model as it begins."""
         if self.recipe.training.anchor > 0:
             self._anchor = (copy.deepcopy(self.ranker).eval().requires_grad_(False),)
 
     @torch.no_grad()
     def look_at(self, instances: Iterator[Instance]) -> None:
-        """Choose the scale where the recipe leaves it open, from the scores of the model as it begins."""
+        """With a unit layer and no `scale`, choose the scale from the scores of the model as it begins."""
         if not self.chooses_scale or self.log_scale is None:
             return
         batch = self.collate(list(itertools.islice(instances, SCALE_INSTANCES)))
@@ -102,7 +104,7 @@ class RepBertTask(Task):
         logger.info(self._notes[0])
 
     def notes(self) -> list[str]:
-        """The scale, where it was chosen."""
+        """The scale, if it was chosen."""
         return self._notes
 
     def ranking(self) -> dict[str, Any]:
@@ -113,8 +115,8 @@ class RepBertTask(Task):
         """Queries, passages, and the docids by which labels are found.
 
         `rows` int64 (n,): the query of each passage; `passage_keys` int64 (n,): hashes of the docids;
-        `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, filled up with -1. Of
-        groups also what `of_teacher` gives.
+        `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, padded with -1. For
+        groups, also the tensors of `of_teacher`.
         """
         found = [_parts(instance, self.sources[instance.source]) for instance in instances]
         queries = [self.sources[instance.source].query(instance.qid) for instance in instances]
@@ -130,9 +132,9 @@ class RepBertTask(Task):
         return batch | self.of_teacher(instances) if self.recipe.training.group else batch
 
     def forward(self, batch: Batch) -> Tensor:
-        """RepBERT eq. 4, averaged over rows; with an anchor, plus its weight times how far vectors are off.
+        """RepBERT eq. 4, averaged over rows; plus the teacher's loss, for groups, and `anchor` times `losses.anchored`.
 
-        With groups, beside the teacher's loss where there is one.
+        The latter is the mean of that of queries and that of passages.
         """
         queries, passages = outputs(self.ranker, batch, 'query_'), outputs(self.ranker, batch, 'passage_')
         away = self._away_from_anchor(batch, queries, passages)
@@ -158,7 +160,7 @@ class RepBertTask(Task):
         return (anchored(queries, own[0]) + anchored(passages, own[1])) / 2
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """With a learnt scale s, the last layer norm gives vectors that are the square root of s times as long."""
+        """The weights; a learnt scale s goes into the last layer norm, which makes vectors sqrt(s) times as long."""
         if self.log_scale is None:
             return tensors
         root = float((self.log_scale.detach() / 2).exp())
@@ -166,7 +168,7 @@ class RepBertTask(Task):
 
 
 class _Parts(NamedTuple):
-    """Of an instance or a group: its passages' texts, the keys of their docids, and those of all relevant ones."""
+    """An instance's or a group's texts of passages, keys of their docids, and keys of the query's relevant docids."""
 
     texts: list[str]
     keys: list[int]
@@ -187,15 +189,19 @@ def _key(source: TrainingSource, docid: str) -> int:
 
 
 def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
-    """A factor of similarities at which the margin of 1 tells relevant passages from others: neither all nor none.
+    """A factor of similarities at which some pairs of a relevant and another passage violate the margin, and not all.
 
-    The margin becomes the standard deviation of the scores of non-relevant passages, or the difference that a tenth of
-    all pairs of a relevant and another passage stay below, if that is more. 1 where a batch has no such pair.
+    The margin of 1 then equals the standard deviation of the scores of the other passages, or the difference of scores
+    that a tenth of the pairs stay below, whichever is more.
 
     Parameters
     ----------
-    similarities : (rows, passages)
+    similarities : floating (rows, passages)
     positive : bool (rows, passages), whether the passage is relevant to the row's query
+
+    Returns
+    -------
+    the factor; 1 if there is no such pair
     """
     pairs = [
         (row[own][:, None] - row[~own]).flatten() for row, own in zip(similarities.double(), positive, strict=True)
@@ -214,13 +220,13 @@ def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
     Parameters
     ----------
     passage_keys : int64 (passages,), none negative
-    relevant_keys : int64 (rows, m), -1 where there is nothing
+    relevant_keys : int64 (rows, m), padded with -1
     """
     return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
 
 
 class _Gather(torch.autograd.Function):
-    """The rows of all processes in the order of their ranks; a row's gradient is the sum of what each makes of it."""
+    """The rows of all processes, as many of each, in the order of their ranks; gradients are summed over processes."""
 
     @staticmethod
     def forward(context: Any, own: Tensor) -> Tensor:
@@ -238,7 +244,10 @@ class _Gather(torch.autograd.Function):
 
 
 def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-    """The passages of all processes, in the order of their ranks, with gradients; one process has only its own."""
+    """Passages and their keys of all processes, in the order of their ranks, with gradients; unchanged for one process.
+
+    Every process has to have the same number of passages.
+    """
     if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
         return passages, keys
     everywhere: Any = _Gather.apply
