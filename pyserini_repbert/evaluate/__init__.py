@@ -1,4 +1,4 @@
-"""How good runs are: measures on ir_measures, paired tests, and the analyses of RepBERT's tables and figures."""
+"""Evaluation of runs: measures by ir_measures, paired tests, and the analyses of the papers' tables and figures."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Cross-validation over topics, as on Robust04: folds, which of them train, validate and test, and the joined run."""
+"""Cross-validation over topics, as on Robust04: folds, their splits into train, validate and test, and joined runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
     Raises
     ------
     InputError
-        for fewer than three folds, an empty one, a JSON file of another form
+        for fewer than three folds, an empty one, a line that begins with no qid, a JSON file of another form
     """
     folds = _from_json(paths[0]) if len(paths) == 1 else [_first_columns(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
@@ -90,7 +90,7 @@ def fold_of(folds: Folds) -> dict[str, int]:
 
 
 def check_cover(folds: Folds, qids: Sequence[str]) -> None:
-    """Raises MismatchError unless the folds are disjoint and hold the topics `qids`, all of them and no other."""
+    """Raise MismatchError unless the folds are disjoint and together hold exactly the topics `qids`."""
     places = fold_of(folds)
     uncovered = [qid for qid in qids if qid not in places]
     known = set(qids)
@@ -102,7 +102,7 @@ def check_cover(folds: Folds, qids: Sequence[str]) -> None:
 
 
 def split_folds(folds: Folds) -> list[Split]:
-    """A split for each fold: it tests, the fold before it validates (the last before the first), the others train.
+    """A split for each fold: the fold tests, the one before it validates (the last before the first), the others train.
 
     CEDR section 3.1. Raises MismatchError for folds that are not disjoint.
     """
@@ -116,7 +116,7 @@ def split_folds(folds: Folds) -> list[Split]:
 
 
 def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
-    """One run of all folds' topics from the run of each fold's model on the topics that it was tested on.
+    """One run of all topics, fold by fold, from each fold's run on its own topics, in the order of `folds`.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from pyserini_repbert.ranking import Ranking
 
 
 class NamedMeasure(NamedTuple):
-    """A measure of ir_measures under the name that the user gave it: 'MRR@10' stays that, although it is RR@10."""
+    """A measure of ir_measures under the name that the user gave: 'MRR@10', although ir_measures calls it RR@10."""
 
     name: str
     measure: Any
@@ -80,7 +80,7 @@ def _parse(name: str) -> NamedMeasure:
 
 
 def _in_trec_eval(name: str) -> str:
-    """' (did you mean …?)' with ir_measures' name of a measure that trec_eval calls so; '' for what is none of its."""
+    """' (did you mean …?)' with ir_measures' name for a measure of trec_eval; '' for any other name."""
     import ir_measures
 
     try:
@@ -91,20 +91,20 @@ def _in_trec_eval(name: str) -> str:
 
 
 def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
-    """The run without documents that nobody judged for their topic, as if they had never been found.
+    """The run without hits that are not judged for their topic: Sakai's condensed lists (SIGIR 2007).
 
-    Judgments pooled from other systems then do less harm to a new one (Sakai, SIGIR 2007: condensed lists).
+    Judgments that were pooled from other systems then do less harm to a new one.
     """
-    kept = {}
+    condensed = {}
     for qid, ranking in run.items():
         known = qrels.get(qid, {})
         hits = [hit for hit in ranking if hit.docid in known]
-        kept[qid] = Ranking((hit.docid for hit in hits), (hit.score for hit in hits))
-    return kept
+        condensed[qid] = Ranking((hit.docid for hit in hits), (hit.score for hit in hits))
+    return condensed
 
 
 def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedMeasure]) -> Evaluation:
-    """Evaluate a run over all judged topics, by its scores (as evaluators do with a run file).
+    """Evaluate a run over all judged topics. Hits are ranked by score, as evaluators rank those of a run file.
 
     A judged topic without hits counts 0; a topic that is not judged does not count.
 
@@ -117,7 +117,7 @@ def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedM
     Raises
     ------
     InputError
-        for grades that a measure cannot be computed on
+        for grades from which a measure cannot be computed
     """
     import ir_measures
 

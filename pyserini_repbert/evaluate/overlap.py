@@ -6,23 +6,32 @@ from collections.abc import Sequence
 
 from pyserini_repbert.errors import InputError
 
-PERSISTENCE = 0.9  # Webber et al.: 86% of the weight on the first ten ranks
+PERSISTENCE = 0.9  # p of Webber et al. (2010), which puts 86% of the weight on the first ten ranks
 
 
 def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
-    """The number of hits that both have among their best `depth`, over the longer one's; 1 for two empty rankings."""
+    """The share of the best `depth` hits that two rankings have in common, 0 to 1; 1 for two empty rankings.
+
+    It is the number of common hits divided by the hits of the longer ranking, at most `depth`.
+
+    Parameters
+    ----------
+    first, second : docids, best first, each distinct
+    """
     own, other = set(first[:depth]), set(second[:depth])
     longer = max(len(own), len(other))
     return len(own & other) / longer if longer else 1.0
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = PERSISTENCE) -> float:
-    """RBO, extrapolated to rankings without end (Webber, Moffat and Zobel 2010, eq. 32), 0 to 1.
+    """RBO, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to 1.
+
+    1 for two empty rankings, 0 if only one is empty.
 
     Parameters
     ----------
-    first, second : docids, best first, each distinct; 1 where both are empty, 0 where one is
-    p : how likely a reader goes on to the next rank, above 0 and below 1
+    first, second : docids, best first, each distinct
+    p : probability that a reader goes on to the next rank, above 0 and below 1
 
     Raises
     ------

@@ -12,9 +12,12 @@ Series = Mapping[str, Mapping[int, float]]
 
 
 def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logarithmic: bool = True) -> None:
-    """A panel of lines for each label of a y axis: name -> x -> y; a logarithmic x keeps 0, at its left end.
+    """A panel of lines for each label of a y axis; the point with the greatest y of each line is named by its x and y.
 
-    The best point of each line is named by its x and y.
+    Parameters
+    ----------
+    panels : label of the y axis -> name of a line -> x -> y
+    logarithmic : of the x axis, which then still has 0, at its left end
     """
     figure, axes = _figure(len(panels))
     for axis, (label, series) in zip(axes, panels.items(), strict=True):
@@ -39,9 +42,12 @@ def plot_points(
     fronts: Mapping[str, Sequence[tuple[str, float, float]]],
     x_label: str,
 ) -> None:
-    """A panel for each label of a y axis: series name -> (x, y), x logarithmic.
+    """A panel of points for each label of a y axis, with a logarithmic x axis.
 
-    The Pareto front, (name, x, y) each, is a line whose points are named.
+    Parameters
+    ----------
+    panels : label of the y axis -> name of a series -> its (x, y)
+    fronts : label of the y axis -> (name, x, y) of the Pareto front, drawn as a line whose points are named
     """
     figure, axes = _figure(len(panels))
     for axis, (label, series) in zip(axes, panels.items(), strict=True):
@@ -61,7 +67,12 @@ def plot_points(
 
 
 def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
-    """A panel for each title: rows and columns as a heat map with the values in its cells."""
+    """A heat map, with the values in its cells, for each title.
+
+    Parameters
+    ----------
+    matrices : title -> row -> column -> value
+    """
     figure, axes = _figure(len(matrices))
     for axis, (title, rows) in zip(axes, matrices.items(), strict=True):
         values = [list(row.values()) for row in rows.values()]
@@ -79,7 +90,12 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
 
 
 def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: str, y_label: str) -> None:
-    """Bars on a logarithmic y axis, a panel for each title: x label -> height."""
+    """A panel of bars for each title, with a logarithmic y axis.
+
+    Parameters
+    ----------
+    bars : title -> label of a bar -> height
+    """
     figure, axes = _figure(len(bars))
     for axis, (title, heights) in zip(axes, bars.items(), strict=True):
         axis.bar(list(heights), list(heights.values()))

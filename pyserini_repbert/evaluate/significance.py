@@ -14,9 +14,11 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    difference : mean of the run less mean of the baseline
+    measure : its name
+    baseline, mean : aggregates of the baseline and of the run, as in `Evaluation.means`
+    difference : `mean` less `baseline`
     t, p : statistic and two-sided p-value of the paired t-test, not corrected for the number of comparisons
-    wins, ties, losses : topics in which the run is better, equal, worse
+    wins, ties, losses : number of topics in which the run is better, equal, worse
     """
 
     measure: str
@@ -31,7 +33,9 @@ class Comparison(NamedTuple):
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """t and two-sided p of the paired t-test of `first` against `second`; (0, 1) where all pairs are equal.
+    """t and two-sided p of the paired t-test of `first` against `second`.
+
+    (0, 1) if all pairs are equal; (±inf, 0) if all differ by the same amount.
 
     Raises InputError for lengths that differ, or fewer than two pairs.
     """
@@ -49,7 +53,10 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> tuple[floa
 
 
 def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
-    """`other` against `baseline`, measure by measure; both evaluated with the same qrels and measures."""
+    """`other` against `baseline`, measure by measure; both evaluated with the same qrels and measures.
+
+    Raises InputError for fewer than two judged topics.
+    """
     found = []
     for measure, values in baseline.values.items():
         old = list(values.values())

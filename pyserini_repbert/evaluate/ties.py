@@ -1,4 +1,4 @@
-"""How much of a run's value hangs on the order of hits with equal scores, which each evaluator breaks its own way."""
+"""How much of a run's value depends on the order of hits with equal scores: each evaluator breaks ties its own way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyserini_repbert.ranking import Ranking, Run
 
 
 class Interval(NamedTuple):
-    """A measure over all judged topics: with every tie broken for the worst, as in the run, and for the best."""
+    """A measure over all judged topics: with every tie broken for the worst, as the run breaks it, and for the best."""
 
     lowest: float
     given: float
@@ -33,12 +33,12 @@ def tie_intervals(run: Run, qrels: Qrels, measures: Sequence[NamedMeasure]) -> d
 
 
 def ties_as_scored(run: Run) -> Run:
-    """A run that this package wrote, whose scores strictly decrease, with its ties put back: see `ties_restored`."""
+    """A run that this package wrote, whose scores strictly decrease, with its ties restored (`ties_restored`)."""
     return {qid: Ranking(own.docids, ties_restored(own.scores)) for qid, own in run.items()}
 
 
 def tied_share(run: Run) -> float:
-    """The share of hits, from 0 to 1, whose score another hit of the same query has too."""
+    """The share of hits, 0 to 1, whose score another hit of the same query also has."""
     sizes = [len(list(group)) for own in run.values() for _, group in itertools.groupby(own.scores)]
     return sum(size for size in sizes if size > 1) / max(sum(sizes), 1)
 

@@ -1,4 +1,4 @@
-"""Training instances from topics, qrels, runs and triples: a stream of ids, whose texts are looked up for each batch."""
+"""Training instances from topics, qrels, runs and triples: a stream of ids. Texts are looked up for each batch."""
 
 from __future__ import annotations
 

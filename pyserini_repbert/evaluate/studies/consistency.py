@@ -23,7 +23,7 @@ def consistency_factors(
 
     Returns
     -------
-    depth -> factor, 1 where all hits are among the candidates, 0 where none is
+    depth -> factor, 0 to 1: 1 if all hits are among the candidates, 0 if none is
 
     Raises
     ------

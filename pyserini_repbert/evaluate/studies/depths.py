@@ -1,4 +1,4 @@
-"""What depth is worth: recall, a reranker's scores applied to the first n hits, and the cut-off that is best."""
+"""Quality by depth: recall, the first n hits reranked by saved scores, and the best cut-off of a reranker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recall_at_depths(run: Run, qrels: Qrels, depths: Sequence[int], rel: int = 1
 def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
     """The first `n` hits ordered as in `reranked`, above the rest, which stays in the first stage's order.
 
-    A hit among the first `n` that `reranked` lacks comes after those that it has, in the first stage's order. The
+    Hits among the first `n` that `reranked` lacks come after the others of these, in the first stage's order. The
     scores are 1, 1/2, 1/3, …
     """
     place = {docid: i for i, docid in enumerate(reranked.docids)}
@@ -34,7 +34,7 @@ def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
 def rerank_at_depths(
     first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
 ) -> dict[int, dict[str, float]]:
-    """Depth -> measure name -> value over all judged topics, when so many hits of each query are reranked.
+    """Depth -> measure name -> value over all judged topics, if that many hits of each query are reranked.
 
     RepBERT Table 2, Figure 1b.
 
@@ -47,7 +47,7 @@ def rerank_at_depths(
     Raises
     ------
     InputError
-        for a negative depth
+        for no depths, or a negative one
     """
     if min(depths, default=-1) < 0:
         raise InputError(f'depths {list(depths)}: numbers of at least 0 were expected')
@@ -59,7 +59,7 @@ def rerank_at_depths(
 
 
 def unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:
-    """How many of the first `depth` hits of the judged topics the reranker's run lacks."""
+    """How many of the first stage's best `depth` hits of the judged topics the reranker's run lacks."""
     count = 0
     for qid in qrels:
         scored = set(reranked.get(qid, NO_HITS).docids)
@@ -75,13 +75,13 @@ class Cutoff(NamedTuple):
 
 
 def tune_cutoff(first: Run, reranked: Run, qrels: Qrels, measure: NamedMeasure, cutoffs: Sequence[int]) -> Cutoff:
-    """The cut-off whose reranking has the greatest value, the smallest of equal ones (EPIC section 3).
+    """The cut-off with the greatest value of the measure, the smallest of equal ones (EPIC section 3).
 
     Parameters
     ----------
     first : the first stage's run
     reranked : the same hits with the reranker's scores
-    qrels : of the validation topics, which are not those that the result is reported on
+    qrels : of the validation topics, which should not be those that the result is reported on
     cutoffs : numbers of hits to try, 0 for no reranking
 
     Raises

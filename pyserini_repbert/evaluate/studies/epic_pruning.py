@@ -1,4 +1,4 @@
-"""What pruning and quantising EPIC's vectors save and cost: storage, latency, quality (EPIC section 3, Table 1)."""
+"""Storage, latency and quality of pruned and quantised EPIC vectors (EPIC section 3, Table 1)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class PruningResult:
 
     Attributes
     ----------
-    prune : weights kept of a passage, 0 for all
+    prune : weights that a passage keeps, the largest ones; 0 for all
     weights : 'float16' or 'uint8'
     bytes_per_passage : on disk
-    milliseconds : a query, median over the topics: scoring its candidates, the query vector given
-    means : measure name -> value of the reranked run
-    agreement : mean share of the ten best that are also among the ten best of the first setting
+    milliseconds : to score a query's candidates, query vector given; median over the topics
+    means : measure name -> value of the reranked run over all judged topics
+    agreement : mean share, 0 to 1, of a query's ten best hits that are also among the first setting's ten best
     """
 
     prune: int
@@ -61,9 +61,10 @@ def compare_pruning(
 
     Parameters
     ----------
-    settings : (weights kept, 0 for all; 'float16' or 'uint8'); the first is the one that others are compared with
-    folder : where the indexes are made; those that are there are used again, one that was stopped goes on
-    k : hits reranked
+    settings : (weights kept, 0 for all; 'float16' or 'uint8'); the others are compared with the first
+    folder : for the indexes; a finished one is used again, an unfinished one is completed
+    k : hits of each topic that are reranked
+    on_progress : called with 1 after each setting
 
     Raises
     ------
@@ -110,7 +111,7 @@ def _candidates_index(
 def _reranked(
     index: EpicBundle, asked: Sequence[tuple[Query, Sequence[str]]], vectors: Sequence[TermVector]
 ) -> tuple[Run, float]:
-    """The reranked run, and the median milliseconds that scoring a query took (a first pass warms the cache up)."""
+    """The reranked run, and the median milliseconds of scoring a query's candidates, after a pass that warms caches."""
     rows = [index.rows(docids) for _, docids in asked]
     for own, vector in zip(rows, vectors, strict=True):
         index.score(own, vector)

@@ -13,12 +13,12 @@ BIN = 0.1
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """Counts of values, rounded up to the next decimal as in Figure 2.
+    """Counts of values, rounded up to the next tenth as in EPIC Figure 2.
 
     Attributes
     ----------
-    counts : upper end of a bin (0.1: values above 0 and up to 0.1) -> how many values, ascending; 0.0 has the zeros
-    pruned : how many values the index does not keep
+    counts : upper end of a bin -> number of values, ascending: 0.1 for values above 0 and up to 0.1, 0.0 for zeros
+    pruned : number of values that the index does not keep
     """
 
     counts: dict[float, int]
@@ -26,11 +26,11 @@ class ValueCounts:
 
     @property
     def total(self) -> int:
-        """All values, kept or not."""
+        """The number of all values, kept or not."""
         return sum(self.counts.values()) + self.pruned
 
     def share_up_to(self, value: float) -> float:
-        """The share of values that are at most `value`; pruned ones count, since they are the smallest."""
+        """The share of values, 0 to 1, that are at most `value`; pruned ones count among them, as the smallest."""
         low = sum(count for end, count in self.counts.items() if end <= value + BIN / 100)
         return (low + self.pruned) / self.total if self.total else 0.0
 

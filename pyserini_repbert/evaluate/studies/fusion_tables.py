@@ -22,13 +22,13 @@ def fusion_table(
     alpha: float = ALPHA,
     rrf_k: float = RRF_K,
 ) -> FusionTable:
-    """The value of each measure for each ordered pair of runs; a run with itself is the run alone.
+    """The value of each measure for each ordered pair of runs; a run paired with itself is evaluated alone.
 
     Parameters
     ----------
     runs : name -> run
-    method : how a pair is fused; the row's run comes first
-    k : length of a fused ranking; None keeps all
+    method : a `FusionMethod`; the row's run comes first
+    k : length of a fused ranking; None for all hits
     alpha, rrf_k : as in `fuse`
 
     Returns
@@ -46,5 +46,5 @@ def fusion_table(
 
 
 def in_order(run: Run) -> Run:
-    """The run with scores that make an evaluator keep its order, as a written run has them."""
+    """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps its order."""
     return {qid: Ranking(own.docids, reciprocal_scores(len(own.docids))) for qid, own in run.items()}

@@ -1,4 +1,4 @@
-"""How to fuse, chosen on some topics and reported on others: method, order and constants by cross-validation."""
+"""Fusion tuned by cross-validation: method, order and constants are chosen on some topics and reported on others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
 ALPHAS = tuple(step / 20 for step in range(1, 20))
-_MOST_ORDERED = 4  # runs: all their orders are tried; of more, each run leads once
+_MOST_ORDERED = 4  # runs of which all orders are tried; of more, each run leads once
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class FusionSetting:
 
     Attributes
     ----------
-    order : names of the runs, the first one leads
-    rrf_k, alpha : of the methods that have them
+    method : a `FusionMethod`
+    order : names of the runs; the first one leads
+    rrf_k, alpha : constants of the methods that have them
     """
 
     method: str
@@ -48,7 +49,13 @@ class FusionSetting:
 
 
 class FoldChoice(NamedTuple):
-    """What a fold's training topics chose, and its values there and on the topics that were held out."""
+    """The setting that is best on a fold's training topics.
+
+    Attributes
+    ----------
+    training, held_out : its mean over the training topics, and over the topics held out
+    topics : qids of the topics held out
+    """
 
     setting: FusionSetting
     training: float
@@ -57,7 +64,14 @@ class FoldChoice(NamedTuple):
 
 
 class Against(NamedTuple):
-    """The held-out values against those of a fixed choice, over all topics, by a two-sided paired t-test."""
+    """The held-out values compared with those of a fixed setting or a single run, over all topics.
+
+    Attributes
+    ----------
+    mean : of the fixed setting or the run
+    difference : mean of the held-out values less `mean`
+    t, p : of a paired t-test, two-sided
+    """
 
     name: str
     mean: float
@@ -72,10 +86,10 @@ class Tuned(NamedTuple):
     Attributes
     ----------
     folds : the choice of each
-    held_out : mean over all topics, each under the choice of the fold that did not see it
-    against : the runs alone, and interleave and RRF untuned
-    whole : what all topics choose, for use on others; its value here is no estimate
-    run : the fused hits of each topic, under its fold's choice
+    held_out : mean over all topics, each with the setting of the fold that held it out
+    against : comparisons with the runs alone, and with interleave and RRF untuned
+    whole : the setting that is best on all topics, for use on others; its value on these is no estimate
+    run : the fused hits of each topic, with the setting of the fold that held it out
     """
 
     folds: tuple[FoldChoice, ...]
@@ -86,7 +100,7 @@ class Tuned(NamedTuple):
 
 
 def settings(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)) -> Iterator[FusionSetting]:
-    """What is tried; interpolation only of two runs."""
+    """The settings to try; interpolation only for two runs."""
     orders = list(permutations(names)) if len(names) <= _MOST_ORDERED else [_led_by(names, name) for name in names]
     if FusionMethod.INTERLEAVE in methods:
         yield from (FusionSetting(FusionMethod.INTERLEAVE, tuple(order)) for order in orders)
@@ -105,15 +119,15 @@ def tune_fusion(
     methods: Sequence[str] = tuple(FusionMethod),
     k: int | None = 1000,
 ) -> Tuned:
-    """Choose how to fuse on the training topics of each fold, and report on those held out.
+    """Choose a setting on the training topics of each fold, and report its values on those held out.
 
     Parameters
     ----------
     runs : name -> run, two or more
-    measure : what is maximised; equal means are settled by the order of `settings`
-    folds : of the judged topics, shuffled by `seed`
+    measure : its mean is maximised; of settings with equal means, the first of `settings` is chosen
+    folds : how many; the judged topics are shuffled by `seed`
     methods : FusionMethods to try
-    k : length of a fused ranking; None keeps all
+    k : length of a fused ranking; None for all hits
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a reranker's speed costs and buys: rate and quality by number of BERT layers, rate by document length."""
+"""A reranker's speed and quality: both by number of BERT layers, and speed by document length (CEDR Figure 2)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LEAST_DOCUMENTS = 4
 
 
 class LayerResult(NamedTuple):
-    """A reranker that runs some of its layers.
+    """The speed and quality of a reranker that runs some of its layers.
 
     Attributes
     ----------
     documents_per_second : reranked, from text to score
-    means : measure name -> mean over all judged topics, of the reranked candidates alone
+    means : measure name -> value over all judged topics, of the reranked candidates alone
     """
 
     documents_per_second: float
@@ -44,13 +44,14 @@ def layer_curve(
     on_progress: Progress | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[int, LayerResult]:
-    """Rate and quality by number of layers (CEDR Figure 2b).
+    """Speed and quality by number of layers (CEDR Figure 2b).
 
     Parameters
     ----------
-    reranker_of : the reranker that runs a given number of layers
+    reranker_of : gives the reranker that runs that many layers
     queries, lists : topics, and the candidates of each with their texts
     on_progress : called with the number of documents done since the last call
+    clock : seconds
     """
     n_documents = sum(map(len, lists))
     found = {}
@@ -75,12 +76,13 @@ def length_rates(
 ) -> dict[int, float]:
     """Documents scored per second by document length in wordpieces (CEDR Figure 2a).
 
-    Documents are random wordpieces, of exactly the length; the time is the model's, tokenisation not counted. A length
-    that the reranker cuts is measured as what is left of it.
+    Documents are random wordpieces, and the time is the model's, without tokenisation. A document that is longer than
+    the reranker reads is cut, and counts under its full length.
 
     Parameters
     ----------
-    least_seconds : how long each length is measured, at least
+    least_seconds : for which each length is measured, at least
+    clock : seconds
     """
     rates = {}
     for length in lengths:
@@ -105,7 +107,7 @@ def _random_pairs(reranker: CedrReranker, length: int) -> list[Pair]:
 
 
 def by_measure(found: Mapping[str, Mapping[int, LayerResult]]) -> dict[str, dict[str, dict[int, float]]]:
-    """Panels for a plot: 'documents/s' and each measure -> model -> layers -> value."""
+    """Panels for `plot_lines`: each measure, then 'documents/s' -> model -> layers -> value."""
     names = list(next(iter(next(iter(found.values())).values())).means)
     panels = {
         name: {model: {n: result.means[name] for n, result in curve.items()} for model, curve in found.items()}

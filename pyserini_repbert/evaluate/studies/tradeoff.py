@@ -26,7 +26,14 @@ Order = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run the pipeline: candidates of monoBERT and of duoBERT (0 leaves it out), and the aggregation."""
+    """One way to run the pipeline of monoBERT and duoBERT.
+
+    Attributes
+    ----------
+    k0, k1 : candidates of monoBERT, and of duoBERT; k1 = 0 leaves duoBERT out
+    method : the aggregation
+    samples : m of 'sample'; None for the other methods
+    """
 
     k0: int
     k1: int = 0
@@ -35,9 +42,9 @@ class Setting:
 
     @property
     def inferences(self) -> int:
-        """k0 + k1(k1 - 1) a query (Multi-Stage section 5.3), with 'sample' k0 + k1 m.
+        """Model inputs a query: k0 + k1(k1 - 1) (Multi-Stage Figure 4), k0 + k1 m with 'sample'.
 
-        Its Figure 3 counts k1(m - 1) for 'sample'; eq. 7 draws m competitors, and as many inferences are needed.
+        The paper's Figure 3 counts k1(m - 1) for 'sample', but eq. 7 draws m competitors, each of which is an input.
         """
         return self.inferences_of(self.k0)
 
@@ -46,13 +53,13 @@ class Setting:
         return min(self.k0, n) + self.compared(n)
 
     def compared(self, n: int) -> int:
-        """duoBERT's share of the inferences."""
+        """duoBERT's inputs for a query with `n` candidates."""
         head = min(self.k1, n)
         return head * max(0, head - 1 if self.samples is None else min(self.samples, head - 1))
 
     @property
     def series(self) -> str:
-        """The curve that it belongs to."""
+        """The name of the curve that the setting belongs to."""
         if not self.k1:
             return 'monoBERT'
         return self.method if self.samples is None else f'sample, m={self.samples}'
@@ -63,12 +70,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Point:
-    """A setting with what it costs and what it is worth.
+    """A setting with its cost and its quality.
 
     Attributes
     ----------
     inferences : model inputs a query, the mean over the queries, whose lists may be shorter than k0
-    seconds : a query, at the seconds an inference that each stage was measured to take; None where that is not known
+    seconds : that the inferences of a query take, from the measured seconds an inference of each stage; None if unknown
     values : measure -> value over all judged topics, for 'sample' the mean over trials
     """
 
@@ -78,7 +85,7 @@ class Point:
     values: Mapping[str, float]
 
     def cost(self, unit: str) -> float:
-        """Its 'inferences' or 'seconds'. Raises InputError where the seconds are not known."""
+        """Its 'inferences' or 'seconds', whichever `unit` names. Raises InputError if the seconds are unknown."""
         found = self.inferences if unit == 'inferences' else self.seconds
         if found is None:
             raise InputError('how long an inference takes was not saved: give the budget in inferences')
@@ -88,7 +95,7 @@ class Point:
 def settings(
     k0s: Iterable[int], k1s: Iterable[int], methods: Sequence[str], samples: Sequence[int] = ()
 ) -> list[Setting]:
-    """All combinations that make sense: k1 at most k0, each with every method; 'sample' with every m below k1 - 1."""
+    """All settings with k1 = 0, or k1 from 2 to k0 and each method; 'sample' with every m below k1 - 1."""
     found = []
     depths = sorted(set(k1s))
     for k0 in sorted(set(k0s)):
@@ -102,13 +109,13 @@ def settings(
 
 
 class Replay:
-    """Replays one query; equal to `rerank.saved_scores.replay`, in arrays."""
+    """Replays settings for one query; as `rerank.saved_scores.replay`, but in arrays."""
 
     def __init__(self, saved: SavedScores) -> None:
         self.saved = saved
 
     def order(self, setting: Setting, seed: int = 0) -> Order | None:
-        """Positions of the candidates, best first; None where a score or a pair that is needed was not saved."""
+        """Positions of the candidates, int64 (n,), best first; None if a score or a pair that it needs was not saved."""
         saved, n = self.saved, len(self.saved.docids)
         if min(setting.k0, n) > len(saved.scores):
             return None
@@ -141,9 +148,10 @@ def trade_off(
     Parameters
     ----------
     saved : the scores of all queries
-    rates : seconds an inference of monoBERT and of duoBERT; () where they are not known
+    rates : seconds an inference of monoBERT, and of duoBERT; () if unknown
     trials : drawings of 'sample' that are averaged (10 in Multi-Stage section 5.2)
     hits : how many hits of each query are evaluated
+    on_progress : called with 1 after each setting
     """
     queries = [Replay(own) for own in saved]
     points, missing = [], []
@@ -178,12 +186,12 @@ def _point(setting: Setting, lengths: Sequence[int], values: Mapping[str, float]
 
 
 def seconds_an_inference(about: Mapping[str, Any]) -> list[float]:
-    """What each stage was measured to take, from the costs saved with the scores."""
+    """Seconds an inference of each stage that made any, from the costs saved with the scores."""
     return [cost['seconds'] / cost['inferences'] for cost in about.get('costs', []) if cost['inferences']]
 
 
 def pareto_front(points: Sequence[Point], measure: str, unit: str = 'inferences') -> list[Point]:
-    """The points that no other beats: each better than all that cost as much or less; cheapest first."""
+    """The points that are better than all that cost as much or less, cheapest first."""
     front: list[Point] = []
     for point in sorted(points, key=lambda point: (point.cost(unit), -point.values[measure])):
         if not front or point.values[measure] > front[-1].values[measure]:
