@@ -1,4 +1,4 @@
-"""What a score can depend on: versions, numerics, thread count, policies, and what records say of its commands."""
+"""What a score can depend on: versions, numerics, thread count, policies, and the recorded settings of its commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PRECISION = 'float32, or as a command says'
 
 
 def fingerprint() -> dict[str, str]:
-    """What is compared when two results differ, name -> value: the machine's part, the same for all conditions."""
+    """Name -> value of what is compared when two results differ: the machine's part, the same for all conditions."""
     return versions() | _java() | {
         'code': code_version(),
         'platform': f'{platform.system()} {platform.machine()}',
@@ -31,7 +31,7 @@ def fingerprint() -> dict[str, str]:
 
 
 def code_version() -> str:
-    """The SHA-256 over this package's sources and catalog, the regressions' own code aside."""
+    """The first digits of the SHA-256 over this package's .py and .yaml files, the regressions' own code aside."""
     root = Path(__file__).resolve().parents[1]
     total = hashlib.sha256()
     for path in sorted(root.rglob('*')):
@@ -42,7 +42,12 @@ def code_version() -> str:
 
 
 def cache_version(environment: dict[str, str]) -> str:
-    """What must agree for a remembered result to be used: the code and the packages beneath it."""
+    """A hash that must agree for a remembered result to be used: of the code and the packages that it needs.
+
+    Parameters
+    ----------
+    environment : from `fingerprint`
+    """
     parts = [f'{name} {environment.get(name)}' for name in ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)]
     return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
@@ -96,7 +101,7 @@ def _torch() -> dict[str, str]:
 
 
 def recorded(words: Sequence[str]) -> Record | None:
-    """The record of a command that has run: beside one of the files and folders that it names."""
+    """The record of a command that has run, found beside a file or folder that it names; None if there is none."""
     command = decisive(words)
     found = (read_record(word.rpartition('=')[2]) for word in words[2:])
     return next((record for record in found if record is not None and record.command == command), None)
@@ -107,8 +112,8 @@ def condition_fingerprint(records: Iterable[Record]) -> dict[str, str]:
 
     Returns
     -------
-    'NAME weights', 'NAME tokenizer' and 'NAME config' -> SHA-256, its first 16 digits; 'COMMAND precision' -> what its
-    models ran in; 'COMMAND SETTING' -> its value, given or by default
+    'NAME weights', 'NAME tokenizer' and 'NAME config' of each checkpoint -> first 16 digits of the SHA-256; 'COMMAND
+    precision' -> precision of its models; 'COMMAND SETTING' -> its value as JSON, given or by default
     """
     models: dict[str, str] = {}
     found: dict[str, dict[str, None]] = {}

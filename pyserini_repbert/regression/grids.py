@@ -1,4 +1,4 @@
-"""The papers' tables as they are printed, each cell with what is known of it: measured here, rehearsed, or why not."""
+"""The papers' tables as printed, each cell marked as measured here, rehearsed, or missing and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ class Known(StrEnum):
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper; `cells` is its path in the list of published figures, `columns` are last parts of cells."""
+    """A table of a paper.
+
+    Attributes
+    ----------
+    cells : its path in the list of published figures; a cell's path is `cells/row/column`
+    columns : last part of a cell's path -> heading
+    """
 
     title: str
     cells: str
@@ -39,9 +45,10 @@ class Cell:
 
     Attributes
     ----------
-    measured : here, as a text, '' where nothing was
+    published : the figure as printed
+    measured : the figure measured here, as a text; '' for none
     why : what is missing, or what failed
-    commands : that measure it
+    commands : the commands that measure it
     """
 
     published: str = ''
@@ -116,7 +123,7 @@ _KNOWN: Mapping[str, Known] = {
     Status.REHEARSED: Known.REHEARSED,
 }
 _COLOURS = {Known.FAILED: '#e05d44', Known.MEASURED: '#4c1', Known.REHEARSED: '#007ec6', Known.OPEN: '#9f9f9f'}
-_CHARACTER, _PADDING = 6.6, 10  # pixels of a badge's character, and some more: too wide a badge is not cut off
+_CHARACTER, _PADDING = 6.6, 10  # pixels of a badge's character and of its ends, generous so that no text is cut off
 LEGEND = (
     'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and another; ○ rehearsed: its '
     'commands ran from download to score on stand-ins of their input; … not run; — cannot be had. A figure without a '
@@ -125,7 +132,7 @@ LEGEND = (
 
 
 def grid(data: Mapping[str, Any], table: Table) -> list[tuple[str, list[Cell]]]:
-    """(row, its cells) of a table, as far as a report's data have scores of it."""
+    """(row, its cells) for the rows of a table of which a report's data have scores."""
     found: dict[str, list[Cell]] = {}
     for cell, condition, score in _scores(data):
         found.setdefault(cell, []).append(_cell(condition, score))
@@ -139,12 +146,12 @@ def grid(data: Mapping[str, Any], table: Table) -> list[tuple[str, list[Cell]]]:
 
 
 def grids(data: Mapping[str, Any]) -> list[tuple[Table, list[tuple[str, list[Cell]]]]]:
-    """The tables of which a report has scores."""
+    """The tables of which a report has scores, each with its rows."""
     return [(table, rows) for table in TABLES if (rows := grid(data, table))]
 
 
 def counts(data: Mapping[str, Any]) -> dict[Known, int]:
-    """The number of cells of the papers' tables, by how well they are known."""
+    """The number of cells of the papers' tables, by what is known of them."""
     cells = [cell for _, rows in grids(data) for _, own in rows for cell in own if cell.published]
     return {known: sum(cell.known is known for cell in cells) for known in Known}
 
@@ -160,12 +167,12 @@ def markdown(data: Mapping[str, Any]) -> list[str]:
 
 
 def text(cell: Cell) -> str:
-    """'0.304 ✓ 0.3038'"""
+    """A cell's text: '0.304 ✓ 0.3038'."""
     return ' '.join(filter(None, (cell.published, _SIGNS[cell.known] if cell.published else '', cell.measured)))
 
 
 def badge(data: Mapping[str, Any]) -> str:
-    """An SVG; red where a figure failed, green where some are measured, blue where some are rehearsed only."""
+    """An SVG: red if a figure failed, else green if one is measured, else blue if one is rehearsed, else grey."""
     found = counts(data)
     total = sum(found.values()) - found[Known.RECORDED]
     said = [f'{found[known]} {known}' for known in (Known.MEASURED, Known.FAILED, Known.REHEARSED) if found[known]]

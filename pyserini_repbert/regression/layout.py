@@ -1,6 +1,6 @@
-"""The layout of a regression file: which keys stand where, and what kind of value each has.
+"""The layout of a regression file: which keys it has where, and what kind of value each has.
 
-Values are checked as they are written: a number is text here too, and `{names}` in it are replaced afterwards.
+Values are checked as they are written: numbers stay texts, and `{names}` in texts are replaced afterwards.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from pyserini_repbert.formats.yaml_files import Place, YamlFile, read_nodes
 from pyserini_repbert.numerals import decimal
 from pyserini_repbert.regression.schema import replaced
 
-# What `unpack` may begin with, and whether a pattern of members follows; `fetching.unpacking` does it.
+# What `unpack` may begin with -> whether a pattern of members follows; `fetching.unpacking` does the work.
 UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
-# What is said of values of another type, by pydantic's names of the errors.
+# pydantic's name of an error -> message for a value of another type.
 _EXPECTED = {
     'string_type': 'expected a text',
     'list_type': 'expected a list',
@@ -39,7 +39,7 @@ _EXPECTED = {
 
 
 def checked_number(given: str) -> str:
-    """A text that is a number of at least 0. Raises a ValueError for another."""
+    """`given`, a text that is a number of at least 0. Raises ValueError for another."""
     with contextlib.suppress(ValueError):
         if decimal(given) >= 0:
             return given
@@ -61,7 +61,7 @@ def _unpacking(given: str) -> str:
 
 
 def _labels(given: object) -> object:
-    """An axis of a grid: its labels, or texts by label; both as the latter."""
+    """An axis of a grid as texts by label; a list of labels gets none."""
     if isinstance(given, list) and all(isinstance(own, str) for own in given):
         return {own: {} for own in given}
     return given
@@ -73,7 +73,7 @@ Only = Annotated[str, AfterValidator(_choice)]
 
 
 class Entry(BaseModel):
-    """A mapping of which every key is known."""
+    """A mapping whose keys all have to be fields of the class."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -93,7 +93,7 @@ class Entry(BaseModel):
         return given
 
     def at(self, axes: Mapping[str, str]) -> Self:
-        """A cell of the grid: the same with the axes' labels in the place of `{axis}`."""
+        """The entry for a cell of its grid: labels in place of `{axis}`, texts in place of `{axis.key}`."""
         return self.model_validate(_at(self.model_dump(exclude_unset=True, exclude={'grid', 'only'}), axes))
 
 
@@ -152,7 +152,7 @@ class ToleranceEntry(Entry):
 
 
 class ScoreEntry(Entry):
-    """An expected or a recorded score; `values` is a grid of them, looked into for each cell."""
+    """An expected or a recorded score: a `value`, or `values` for the cells of a grid, nested by the axes `by`."""
 
     measure: str
     source: str
@@ -217,7 +217,7 @@ _File = TypeVar('_File', bound=SharedFile)
 
 
 def read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
-    """A file and what it says. Raises InputError with file and line where it is not laid out as `kind`."""
+    """A file's root and its content. Raises InputError with file and line where it is not laid out as `kind`."""
     node = read_nodes(path, 'regression file')
     if node is None:
         raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
@@ -235,7 +235,7 @@ def read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
 
 
 def _plain(file: YamlFile, node: Any) -> Any:
-    """Dicts, lists, texts as they are written but on one line, and None."""
+    """A node as dicts, lists, None, and texts as they are written, but on one line."""
     if node.id == 'mapping':
         plain = {}
         for key, value in node.value:

@@ -1,8 +1,7 @@
 """What chosen conditions would take: downloads, disk, memory and hours, each shared step once.
 
-Hours are those of models, at the rate that this machine was just measured to encode passages with BERT-Base; other
-sizes and lengths go by their number of weights and tokens. Lucene's steps go by the rates below, measured
-once.
+Hours of models follow from the rate, measured on this machine, at which BERT-Base encodes passages; models of other
+sizes and inputs of other lengths count by their weights and tokens. Lucene's hours follow from the rates below.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from pyserini_repbert.regression.workspace import Workspace
 
 # `index lucene` of 1% of MS MARCO's passages (benchmarks/real_size_memory.py makes them): 17.3 s of CPU, 68.2 MB
 LUCENE_RATE = 5_000  # passages a second that one core indexes
-LUCENE_BYTES = 770  # of index a passage, text and vectors stored
+LUCENE_BYTES = 770  # of index a passage, with texts and term vectors stored
 SEARCH_RATE = 20  # topics a second over millions of passages: an assumption, not measured at that size
-RUN_BYTES = 45  # of a line of a TREC run, packed to a quarter
-TEXT_BYTES = 620  # of memory a passage whose text is kept (benchmarks/real_size_memory.py)
-LINE_BYTES = 80  # of memory a line of a run that is read (the same)
-_PASSAGE, _PAIR, _TRIPLE, _DOCUMENT = 77, 90, 150, 800  # tokens that a model reads at once
+RUN_BYTES = 45  # of a line of a TREC run before it is compressed to a quarter
+TEXT_BYTES = 620  # of memory a passage whose text is held (benchmarks/real_size_memory.py)
+LINE_BYTES = 80  # of memory a line of a run that is read (benchmarks/real_size_memory.py)
+_PASSAGE, _PAIR, _TRIPLE, _DOCUMENT = 77, 90, 150, 800  # tokens of a model's inputs
 _NAMED_DEPTHS = {'robust04': 150, 'webtrack': 100}
 _LARGE = re.compile(r'monobert|duobert|bert-large', re.IGNORECASE)
 _RERANKER = re.compile(r'(.+)@([a-z0-9]+)(?::[a-z]+)?')
@@ -30,7 +29,7 @@ _RERANKER = re.compile(r'(.+)@([a-z0-9]+)(?::[a-z]+)?')
 
 @dataclass(frozen=True)
 class Scale:
-    """The real size of a collection: passages, topics, and candidates of a topic."""
+    """The real size of a collection: number of passages, of topics, and of candidates of a topic."""
 
     passages: int
     topics: int
@@ -52,7 +51,8 @@ class Step:
     Attributes
     ----------
     hours : of a model, or of Lucene on one core
-    disk, memory : bytes
+    disk : bytes written
+    memory : bytes, of the largest command
     """
 
     name: str
@@ -63,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Conditions in the order that shares work, what they need, and their steps."""
+    """Conditions, the cheapest first, the resources that they lack, and their steps, each shared one once."""
 
     conditions: Sequence[str]
     needs: Sequence[Need]
@@ -71,7 +71,7 @@ class Plan:
 
 
 def plan(work: Sequence[Pair], rate: float) -> Plan:
-    """What these conditions take.
+    """The plan for these conditions.
 
     Parameters
     ----------
@@ -125,15 +125,15 @@ def _command(words: Sequence[str], scale: Scale, rate: float) -> tuple[float, in
 
 def _reranking(name: str, depth: str, scale: Scale, rate: float) -> float:
     """Hours of a reranking stage."""
-    kept = _NAMED_DEPTHS.get(depth) or int(depth)
+    candidates = _NAMED_DEPTHS.get(depth) or int(depth)
     if 'cedr' in name:
-        return scale.topics * kept * _cost(_DOCUMENT, False) / rate / 3600
+        return scale.topics * candidates * _cost(_DOCUMENT, False) / rate / 3600
     is_duo = 'duobert' in name
-    pairs = kept * (kept - 1) if is_duo else kept
+    pairs = candidates * (candidates - 1) if is_duo else candidates
     return scale.topics * pairs * _cost(_TRIPLE if is_duo else _PAIR, bool(_LARGE.search(name))) / rate / 3600
 
 
 def _cost(tokens: int, is_large: bool) -> float:
-    """What reading so many tokens takes, in passages that BERT-Base reads."""
-    large = 24 * 1024**2 / (12 * 768**2) if is_large else 1.0  # weights of the layers
+    """The cost of an input of so many tokens, in passages that BERT-Base encodes."""
+    large = 24 * 1024**2 / (12 * 768**2) if is_large else 1.0  # ratio of the layers' weights
     return tokens / _PASSAGE * large

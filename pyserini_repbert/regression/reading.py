@@ -1,4 +1,4 @@
-"""Regression files read, checked, and their grids expanded. Every error names file and line."""
+"""Reads and checks regression files, and expands their grids. Every error names file and line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from pyserini_repbert.regression.schema import (
 FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')
 _Declared = TypeVar('_Declared')
 _Repeated = TypeVar('_Repeated', BuildEntry, ConditionEntry)
-Axes = Mapping[str, str]  # an axis's name, 'axis.key' too -> what stands for it in a cell
+Axes = Mapping[str, str]  # 'axis' -> its label in a cell; 'axis.key' -> that label's text
 
 
 class Names(NamedTuple):
@@ -55,7 +55,7 @@ def read_regression(path: StrPath) -> Regression:
     Raises
     ------
     InputError
-        with file and line, for anything that is not as it should be
+        for the first fault, with file and line
     """
     root, top = read_layout(path, RegressionFile)
     if top.name != Path(path).name.removesuffix('.yaml'):
@@ -65,7 +65,7 @@ def read_regression(path: StrPath) -> Regression:
         parts.insert(0, read_layout(Path(path).parent / top.shared, SharedFile))
     names = Names({}, {})
     resources: dict[str, Resource] = {}
-    for place, part in parts:  # the file's own come last and count
+    for place, part in parts:  # the file's own come last and replace shared ones
         for name, source in part.sources.items():
             if ('cells' in source.model_fields_set) == ('commit' in source.model_fields_set):
                 wanted = 'expected cells, the path in the list of published figures, or a commit'
@@ -123,18 +123,18 @@ def _resource(name: str, entry: ResourceEntry, place: Place) -> Resource:
 
 
 def _cells(entry: _Repeated, place: Place) -> Iterator[tuple[Axes, _Repeated]]:
-    """The entry for each cell of its grid, with the labels of the axes in it.
+    """The axes and the entry of each cell of its grid.
 
-    `only: equal` or `different` keeps the cells where the last two axes have the same label, or not.
+    `only: equal` leaves the cells whose last two axes have the same label, `only: different` the others.
     """
-    kept = [
+    cells = [
         labels
         for labels in itertools.product(*entry.grid.values())
         if not entry.only or (len(set(labels[-2:])) == 1) == (entry.only == 'equal')
     ]
-    if not kept:
+    if not cells:
         raise place.error('the grid has no cells: an axis needs a label, and `only` one that fits', 'grid')
-    for labels in kept:
+    for labels in cells:
         axes: dict[str, str] = {}
         for (axis, known), label in zip(entry.grid.items(), labels, strict=True):
             axes |= {axis: label} | {f'{axis}.{key}': text for key, text in known[label].items()}
@@ -149,7 +149,7 @@ def _check_places(text: str, known: Collection[str], place: Place, *keys: str | 
 
 
 def _needs(entry: BuildEntry | ConditionEntry, texts: Iterable[str], known: Collection[str], place: Place) -> list[str]:
-    """What is named under `needs`, and in braces in texts and commands, which are checked."""
+    """The names under `needs`, and in braces in texts and commands, without folders; commands are checked."""
     for number, command in enumerate(entry.commands):
         here = place.below('commands', number)
         _check_places(command, known, here)
@@ -197,7 +197,7 @@ def _scores(entries: Sequence[ScoreEntry], axes: Axes, names: Names, from_table:
 
 
 def _score(entry: ScoreEntry, axes: Axes, names: Names, from_table: bool, place: Place) -> Expected | None:
-    """A value, or that of a cell of a grid of them; None for `null`, which is no score."""
+    """The score of an entry, in a grid that of a cell; None where its value is `null`."""
     if from_table and not entry.where:
         raise place.error('where is missing here: which row of the table?')
     if ('value' in entry.model_fields_set) == ('values' in entry.model_fields_set):
@@ -221,7 +221,7 @@ def _score(entry: ScoreEntry, axes: Axes, names: Names, from_table: bool, place:
 
 
 def _cell(entry: ScoreEntry, axes: Axes, place: Place) -> tuple[Any, list[str]]:
-    """Where the labels of the axes `by`, of all by default, lead in nested mappings of values; and the keys to it."""
+    """The value of a cell in `values`, nested by the labels of the axes `by` (default: of all), and the keys to it."""
     value: Any = entry.values
     keys = ['values']
     for axis in entry.by or [name for name in axes if '.' not in name]:

@@ -24,9 +24,15 @@ REHEARSED = 'rehearsed.json'  # beside the regression files: what `make rehearsa
 def as_data(
     found: Sequence[tuple[Regression, Sequence[Outcome]]], environment: dict[str, str], hidden: dict[str, str]
 ) -> dict[str, Any]:
-    """The report as JSON values; `hidden` are folders of this machine and what stands for them.
+    """The report as JSON values.
 
-    What was not run but rehearsed, as the list beside a regression's file says, is REHEARSED.
+    A condition that was not run, but is in the list of rehearsed ones beside its regression's file, is REHEARSED.
+
+    Parameters
+    ----------
+    found : regressions with the outcomes of their conditions
+    environment : from `environment.fingerprint`
+    hidden : folder of this machine -> text that the report has in its place
     """
 
     def plain(text: str) -> str:
@@ -70,7 +76,7 @@ def as_data(
 
 
 def rehearsed_conditions(path: Path) -> frozenset[str]:
-    """'FILE CONDITION' of what a rehearsal ran to its scores; none where there is no record of one.
+    """'FILE CONDITION' of the conditions that a rehearsal ran to their scores; empty without a record of one.
 
     Raises DamagedFileError for a record that cannot be read.
     """
@@ -85,7 +91,7 @@ def rehearsed_conditions(path: Path) -> frozenset[str]:
 
 
 def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Several reports' data as one: of a condition, the last that was run counts, else the last."""
+    """Several reports' data as one: for each condition the last report that ran it counts, else the last one."""
     files: dict[str, dict[str, Any]] = {}
     environment: dict[str, str] = {}
     for report in reports:
@@ -113,7 +119,7 @@ def measure_text(expected: Expected) -> str:
 
 
 def source_text(expected: Expected) -> str:
-    """The source with row and column, or the commit."""
+    """The source with row and column, and the machine of a recorded figure; or with the commit."""
     source = expected.source
     if source.commit:
         return f'{source.text}, commit {source.commit}'
@@ -122,7 +128,7 @@ def source_text(expected: Expected) -> str:
 
 
 def markdown(data: dict[str, Any]) -> str:
-    """The report as a page: totals, a table for each file, failures, what is missing and how to get it."""
+    """The report as Markdown: the papers' tables, totals, a table for each file, failures, and what is missing."""
     from pyserini_repbert.evaluate.tables import markdown as table
 
     names = list(data['totals'])
@@ -142,7 +148,7 @@ def markdown(data: dict[str, Any]) -> str:
 
 
 def as_html(data: dict[str, Any]) -> str:
-    """The report as one HTML page without anything outside it; the commands unfold."""
+    """The report as one HTML page that loads nothing else; the commands unfold."""
     files = [
         {
             'name': file['file'],

@@ -1,4 +1,4 @@
-"""Whether the resources of a regression are here; where not, how large they are and how to get them."""
+"""Whether the resources of a regression are here; if not, how large they are and how to get them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BY_HAND = {
     Origin.AGREEMENT: 'by agreement',
     Origin.PAGE: 'by hand',
 }
-RECORD = '.sha256'  # what was fetched without a published checksum has its own beside it
+RECORD = '.sha256'  # suffix of the file beside a fetched one that has its checksum, where none was published
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A resource that is not here: what it is, its size and the command, or the sentence, that gets it."""
+    """A resource that is not here: what it is, its size, and the command, or the sentence, that gets it."""
 
     name: str
     what: str
@@ -46,15 +46,15 @@ def folders(data: str) -> dict[str, str]:
 
 
 def entry_of(resource: Resource) -> catalog.Entry:
-    """The catalog entry that a resource of the catalog is."""
+    """The catalog entry of a resource with the origin CATALOG."""
     kind, _, name = resource.catalog.partition('/')
     return catalog.get(kind, name)
 
 
 def location(resource: Resource, places: Mapping[str, str]) -> str:
-    """What a command is given for the resource: its path, or its name in the catalog.
+    """What a command is given for the resource: its name in the catalog, or its path, or its own name without one.
 
-    A path below `{data}` may as well be below `{downloads}`, and the other way round: the user's folder counts first.
+    A path below `{data}` or `{downloads}` is looked for in both, in the user's `{data}` first.
     """
     if resource.catalog:
         return resource.catalog.partition('/')[2]
@@ -69,13 +69,13 @@ def location(resource: Resource, places: Mapping[str, str]) -> str:
 
 
 def target(resource: Resource, places: Mapping[str, str]) -> Path:
-    """Where what is fetched is put: never into the user's folder."""
+    """Where a resource is put when it is fetched: below `{downloads}`, never below the user's `{data}`."""
     path = resource.path.replace('{data}/', '{downloads}/', 1) if resource.path.startswith('{data}/') else resource.path
     return Path(filled(path, places))
 
 
 def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
-    """None where the resource is here."""
+    """What is missing of a resource, and how to get it; None if the resource is here."""
     if resource.catalog:
         return _missing_entry(resource, entry_of(resource))
     path = location(resource, places)
@@ -102,7 +102,10 @@ def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
 
 
 def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
-    """What changes when the resource does: its verified checksum, or the one of its catalog entry.
+    """A text that changes when the resource does.
+
+    It has a file's checksum, which is verified; the newest modification time in a folder; or all values of a catalog
+    entry and its bases.
 
     Raises
     ------
@@ -128,7 +131,7 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
 def expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
     """The algorithm and the checksum that a resource's file at `path` should have, '' for any.
 
-    That of the regression, unless it is of an archive; else what was recorded when it was fetched.
+    The checksum recorded when the file was fetched; else that of the regression, unless it is of an archive.
     """
     from pyserini_repbert.mirror import expected_md5
 

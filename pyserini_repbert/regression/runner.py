@@ -1,4 +1,4 @@
-"""Conditions run and judged: PASS, PASS within tolerance, FAIL, NOT RUN."""
+"""Runs conditions and judges their scores: PASS, PASS within tolerance, FAIL, NOT RUN."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pyserini_repbert.regression.resources import Missing
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workspace import CommandFailedError, Workspace, remember, remembered
 
-_SLACK = 1e-9  # of floating point, beside the published digits
+_SLACK = 1e-9  # for rounding errors of floating point
 
 
 class Status(StrEnum):
-    """What became of a score or a condition.
+    """The outcome of a score or a condition.
 
-    REHEARSED: not run, but on stand-ins of what it needs its commands ran to a score, which means nothing. RECORDED: a
+    REHEARSED: not run, but its commands ran on stand-ins of what it needs, to a score that means nothing. RECORDED: a
     figure of the source's own machine, compared with nothing.
     """
 
@@ -44,7 +44,7 @@ _WORST_FIRST = (Status.FAIL, Status.NOT_RUN, Status.WITHIN, Status.PASS)
 
 
 class Score(NamedTuple):
-    """An expected score and the measured one, None where there is none."""
+    """An expected score and the measured one, None if there is none."""
 
     expected: Expected
     status: Status
@@ -53,13 +53,17 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a condition.
+    """The outcome of a condition.
 
     Attributes
     ----------
-    why : of a FAIL without scores, or of a condition that was left out
+    scores : the expected ones, then the recorded ones
+    missing : resources for want of which it was not run
+    why : the reason for a missing score, or for which it was left out; '' for none
     seconds : that it took, now or when its remembered result was made
-    fingerprint : checkpoints, precision and settings that its scores come from, see `environment.condition_fingerprint`
+    remembered : whether the scores are an earlier run's
+    commands : as a user would type them
+    fingerprint : checkpoints, precision and settings behind its scores (`environment.condition_fingerprint`)
     """
 
     condition: Condition
@@ -74,7 +78,7 @@ class Outcome:
 
 
 def judge(expected: Expected, measured: float) -> Status:
-    """Compare a score: even a gain beyond the tolerance is a FAIL, since something unexpected was measured."""
+    """PASS if all published digits agree, WITHIN the tolerance, else FAIL: a gain beyond the tolerance is one, too."""
     if math.isnan(measured):
         return Status.FAIL
     difference = abs(measured - expected.value)
@@ -95,7 +99,12 @@ def _own_commands(condition: Condition, workspace: Workspace) -> list[str]:
 
 
 def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = False) -> Outcome:
-    """Run a condition, or say what is missing; a failure of its commands is its outcome, never raised."""
+    """Run a condition, or say what is missing; a failure of its commands is its outcome, never raised.
+
+    Parameters
+    ----------
+    heavy_too : run it even if it is marked as heavy
+    """
     commands = commands_of(condition, workspace)
     recorded = [Score(own, Status.RECORDED) for own in condition.recorded]
 
@@ -133,7 +142,13 @@ def run_all(
     heavy_too: bool = False,
     on_outcome: Callable[[Workspace, Outcome], object] | None = None,
 ) -> list[Outcome]:
-    """The outcomes of conditions in their order, `jobs` of them at a time."""
+    """The outcomes of conditions in their order; `jobs` of them run at a time.
+
+    Parameters
+    ----------
+    heavy_too : also run conditions that are marked as heavy
+    on_outcome : called with each outcome, in the thread that ran it
+    """
 
     def one(pair: tuple[Condition, Workspace]) -> Outcome:
         outcome = run_condition(*pair, heavy_too)
@@ -156,8 +171,9 @@ def _evaluation(condition: Condition) -> list[str]:
 
 
 def _measured(condition: Condition, workspace: Workspace) -> tuple[list[float | None], float | None, Mapping[str, str]]:
-    """The measured scores, in the order of the expected ones; the seconds of a remembered result, else None; and the
-    fingerprint of what was run.
+    """The measured scores in the order of the expected ones, the seconds of a remembered result, and the fingerprint.
+
+    The seconds are None for a result that was not remembered.
     """
     evaluation = _evaluation(condition)
     wanted = [[own.measure, sorted(own.where.items())] for own in condition.expected]
@@ -198,7 +214,7 @@ def _number(value: object) -> float | None:
 
 
 def _looked_up(table: Path, expected: Expected) -> float | None:
-    """The column `value`, or the measure's own, of the only row that agrees with `where`."""
+    """The column `value`, or the one named after the measure, of the only row that agrees with `where`; else None."""
     if not table.is_file():
         return None
     with open(table, encoding='utf-8', newline='') as stream:

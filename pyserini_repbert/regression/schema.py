@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-FOLDER = 'regressions'  # where the files lie that are meant where none is named
+FOLDER = 'regressions'  # whose files commands take if none is named
 _PLACE = re.compile(r'\{([^{}]+)\}')
 
 
@@ -19,9 +19,9 @@ class Source:
     Attributes
     ----------
     text : the paper and its table, or 'this project'
-    cells : the table's path in the list of published figures, '' for this project's own
+    cells : the table's path in the list of published figures, '' for this project's own figures
     commit : of this project, for its own figures
-    hardware : that a latency was measured on
+    hardware : on which latencies were measured
     """
 
     text: str
@@ -43,12 +43,13 @@ class Expected:
 
     Attributes
     ----------
-    measure : as ir_measures writes it, or what a recorded figure is
-    text : the value as published, whose digits tell its precision
-    cell : of the list of published figures, '' for this project's own
+    measure : in ir_measures' form, or the name of a recorded figure
+    text : the value as published, with all its digits
+    tolerance : None for a recorded figure
+    cell : its path in the list of published figures, '' for this project's own
     place : row and column of the source, for readers
-    where : column -> value, the row of the condition's table that holds the score
-    unit : of a figure that is recorded only
+    where : column -> value, which name the row of the condition's table that holds the score
+    unit : of a recorded figure, '' for the others
     """
 
     measure: str
@@ -67,7 +68,7 @@ class Expected:
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last digit that is published: closer than that, a score agrees with all digits."""
+        """Half a unit of the last published digit: a score at most that far off agrees with all digits."""
         mantissa, _, exponent = self.text.lower().partition('e')
         return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition('.')[2]))
 
@@ -91,12 +92,12 @@ class Resource:
     Attributes
     ----------
     origin : how it is obtained, named after the YAML file's field that says so
-    get : what that field says: addresses, one a line; the name in the catalog, 'rerankers/epic'; the web page that
-        links it; whom to ask; the recipe that trains it; why it is nowhere; or a sentence
+    get : that field's value: addresses, one a line; the name in the catalog, 'rerankers/epic'; the web page that
+        links it; whom to ask; the recipe that trains it; why it was not published; or a sentence
     path : where it is expected; `{data}`, `{downloads}` and `{pyserini}` stand for folders
-    file : name of what is downloaded, where it is not the path's
-    unpack : what makes the path out of the downloads, see `fetching.unpacking`; '' where they are one and the same
-    checksum : ('md5' or 'sha256', hexadecimal) of what is downloaded, or None
+    file : name of the download that is unpacked, '' for the address's
+    unpack : how the path is made of the downloads (`fetching.unpacking.unpack`); '' if it is the download itself
+    checksum : ('md5', hexadecimal) of the download, ('sha256', hexadecimal) of the file at `path`, or None
     """
 
     name: str
@@ -112,12 +113,12 @@ class Resource:
 
     @property
     def catalog(self) -> str:
-        """Its kind and name in the catalog, '' where it is none."""
+        """Its kind and name in the catalog, 'rerankers/epic'; '' if it is not from there."""
         return self.get if self.origin is Origin.CATALOG else ''
 
     @property
     def addresses(self) -> list[str]:
-        """Where it is downloaded from, parts of one file in order; none where it is not downloaded like this."""
+        """The addresses that it is downloaded from, parts of one file in order; empty for other origins."""
         return self.get.split('\n') if self.origin is Origin.ADDRESS else []
 
 
@@ -133,15 +134,15 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One line of a table: commands, and the scores expected of them.
+    """Commands, and the scores expected of them, as in one row of a paper's table.
 
     Attributes
     ----------
-    needs : names of resources and builds, besides those in braces in commands
-    run, qrels : the run file to evaluate, and the judgments
-    table : or a CSV file that the commands write, with the scores in a column `value` or of the measure's name
-    heavy : why it is left out unless asked for ('40 minutes of CPU'), '' for the others
-    recorded : figures that are kept for reference and not compared
+    needs : names of all resources and builds that it needs, those in braces in its commands included
+    run, qrels : the run file to evaluate, and the judgments; '' with a table
+    table : a CSV or TSV file that the commands write, with the scores in a column `value` or named after the measure
+    heavy : what it takes, if it is left out unless asked for ('40 minutes of CPU'); '' for the others
+    recorded : figures for reference, compared with nothing
     """
 
     name: str
@@ -157,7 +158,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """One file."""
+    """A regression file."""
 
     path: str
     name: str
@@ -173,10 +174,10 @@ def places(text: str) -> list[str]:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """`text` with `{name}` replaced by its value; every name has to have one."""
+    """`text` with each `{name}` replaced by its value. Raises KeyError for a name without one."""
     return _PLACE.sub(lambda found: values[found[1]], text)
 
 
 def replaced(text: str, values: Mapping[str, str]) -> str:
-    """`text` with `{name}` replaced where it has a value."""
+    """`text` with each `{name}` that has a value replaced by it."""
     return _PLACE.sub(lambda found: values.get(found[1], found[0]), text)

@@ -1,4 +1,4 @@
-"""Runs commands, builds artefacts once, and remembers results by a hash of all that they depend on."""
+"""Runs commands, makes builds once, and remembers results by a hash of all that they depend on."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pyserini_repbert.files import atomic_file
 from pyserini_repbert.regression import resources
 from pyserini_repbert.regression.schema import Build, Regression, filled
 
-LAST_LINES = 5
+LAST_LINES = 5  # of a failed command's output, in errors
 
 
 class CommandFailedError(PyseriniRepbertError):
-    """A command of a condition, or of a build it needs, ended with an error."""
+    """A command of a condition, or of a build that it needs, ended with an error."""
 
 
-_locks: dict[str, threading.Lock] = {}  # of artefacts: conditions, also of other files, wait until one is made
+_locks: dict[str, threading.Lock] = {}  # by a build's path: conditions, also of other files, wait until it is made
 
 
 class Workspace:
@@ -36,10 +36,14 @@ class Workspace:
     Parameters
     ----------
     regression : the file
-    folder : for what its commands make
-    data : the folder of collections and run files
-    version : of the code and of the packages below it; other results than its own are not taken
+    folder : the work folder, in which it makes one of its own, named after the regression
+    data : the user's folder of collections and run files
+    version : hash of code and packages (`environment.cache_version`); results of another one are not used
     environment : variables that its commands see beside those of this process
+
+    Attributes
+    ----------
+    places : name in braces -> folder, location of a resource, or path of a build
     """
 
     def __init__(
@@ -69,7 +73,7 @@ class Workspace:
         self._failed: dict[str, str] = {}
 
     def needed(self, needs: Sequence[str]) -> list[str]:
-        """All resources below these needs, in order."""
+        """The names of all resources that these needs take, also through builds, in order."""
         found: list[str] = []
         for name in needs:
             build = self.regression.builds.get(name)
@@ -77,7 +81,7 @@ class Workspace:
         return list(dict.fromkeys(found))
 
     def builds(self, needs: Sequence[str]) -> list[Build]:
-        """All builds below these needs, each after those that it needs."""
+        """All builds that these needs take, also through other builds, each after those that it needs."""
         found: dict[str, Build] = {}
         for name in needs:
             if build := self.regression.builds.get(name):
@@ -85,7 +89,10 @@ class Workspace:
         return list(found.values())
 
     def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
-        """The hash of commands, code and everything beneath them. Raises DamagedResourceError."""
+        """The hash of commands, the version, and all builds and resources that they need.
+
+        Raises DamagedResourceError for a resource whose checksum differs.
+        """
         parts = [self._version, *(f'{name}={value}' for name, value in self._environment.items()), *commands]
         for name in needs:
             build = self.regression.builds.get(name)
@@ -96,7 +103,15 @@ class Workspace:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def build(self, name: str) -> None:
-        """Make an artefact and those that it needs, unless they are there from the same hash."""
+        """Make a build and those that it needs, unless they are there with the same hash.
+
+        Raises
+        ------
+        CommandFailedError
+            where one of its commands fails, or did before, or does not write its path
+        DamagedResourceError
+            for a resource whose checksum differs
+        """
         build = self.regression.builds[name]
         for other in build.needs:
             if other in self.regression.builds:
@@ -122,7 +137,7 @@ class Workspace:
             remember(note, {'key': key})
 
     def run(self, command: str) -> str:
-        """What a command prints. Raises CommandFailedError with its last lines."""
+        """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
         words = self.words(command)
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get('PYTHONPATH')])]
@@ -150,7 +165,7 @@ class Workspace:
 
 
 def remembered(note: Path) -> Any:
-    """The content of a note; None if it is absent or not JSON."""
+    """The content of a JSON file; None if it is absent, unreadable or not JSON."""
     try:
         return json.loads(note.read_text(encoding='utf-8'))
     except (OSError, ValueError):
@@ -158,6 +173,6 @@ def remembered(note: Path) -> Any:
 
 
 def remember(note: Path, value: Mapping[str, Any]) -> None:
-    """Write a note; a folder that cannot be written only costs time."""
+    """Write a JSON file if its folder can be written; else the result is computed again next time."""
     with contextlib.suppress(OSError), atomic_file(note) as stream:
         json.dump(value, stream)

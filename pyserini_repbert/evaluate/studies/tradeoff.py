@@ -115,7 +115,7 @@ class Replay:
         self.saved = saved
 
     def order(self, setting: Setting, seed: int = 0) -> Order | None:
-        """Positions of the candidates, int64 (n,), best first; None if a score or a pair that it needs was not saved."""
+        """Positions of the candidates, int64 (n,), best first; None if a score or pair that it needs was not saved."""
         saved, n = self.saved, len(self.saved.docids)
         if min(setting.k0, n) > len(saved.scores):
             return None

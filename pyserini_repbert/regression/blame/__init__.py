@@ -1,1 +1,1 @@
-"""Why a score moved: a condition run again with one factor changed at a time."""
+"""Finds why a score moved: a condition is run again with one factor changed at a time."""

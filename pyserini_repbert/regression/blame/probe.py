@@ -17,7 +17,7 @@ from pyserini_repbert.regression.runner import Outcome, Status, run_condition
 from pyserini_repbert.regression.schema import Condition
 from pyserini_repbert.regression.workspace import Workspace
 
-FOLDER = 'probe'  # in the work folder: what is in it may be deleted at any time
+FOLDER = 'probe'  # in the work folder; it may be deleted at any time
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,14 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What the factors do to one condition.
+    """The effect of the factors on one condition.
 
     Attributes
     ----------
-    base : its scores as it runs here, by measure; empty where it does not run, for the reason `why`
-    tried : the variants
-    untestable : factors that could not be tested
+    base : its scores as it runs here, by measure; empty if it does not run
+    tried : the variants that were run
+    untestable : factors, or variants of one, that could not be tested
+    why : the reason for which it does not run, '' if it does
     """
 
     base: Mapping[str, float]
@@ -55,14 +56,14 @@ def probe(
     factors: Sequence[str],
     on_variant: Callable[[str, str], object],
 ) -> Probe:
-    """Run a condition as it is, or take its remembered result, then each of its variants.
+    """Run a condition as it is, then each of its variants; remembered results are taken where there are any.
 
     Parameters
     ----------
     work : the work folder of regressions; variants run in its folder 'probe' and are remembered there
-    version : of code and packages, see `cache_version`
-    factors : those to test
-    on_variant : called with the factor and the variant before it runs
+    version : hash of code and packages (`environment.cache_version`)
+    factors : those to test, of `variants.FACTORS`
+    on_variant : called with the factor and the variant's name before it runs
     """
     on_variant('as it is', '')
     base = run_condition(condition, workspace, heavy_too=True)
@@ -97,7 +98,7 @@ def _run(condition: Condition, workspace: Workspace, variant: Variant, work: Pat
 
 
 class _VariedWorkspace(Workspace):
-    """Where a variant runs: what it does not change is the other workspace's, which is only read otherwise."""
+    """A variant's own workspace, except that builds which the variant does not change are the original workspace's."""
 
     def __init__(
         self, workspace: Workspace, variant: Variant, folder: Path, version: str, environment: Mapping[str, str]
@@ -127,7 +128,7 @@ def _why(outcome: Outcome) -> str:
 
 
 def _linked_cache(folder: Path) -> Path:
-    """A cache folder with what the usual one holds, the vectors of catalog indexes aside."""
+    """A cache folder with links to everything in the usual one but the vectors of catalog indexes."""
     usual = cache_folder()
     for path in [*_children(usual), *_children(usual / 'indexes')]:
         target = folder / path.relative_to(usual)
@@ -145,7 +146,7 @@ def _children(folder: Path) -> list[Path]:
 
 
 def _ties(condition: Condition, workspace: Workspace) -> list[Tried]:
-    """The run's ties broken for the worst and for the best. Raises InputError for a condition without a run."""
+    """The run's ties broken for the worst and for the best. Raises InputError for a condition without a run or ties."""
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
     from pyserini_repbert.formats.runs import read_run

@@ -14,12 +14,19 @@ from pyserini_repbert.regression.blame.probe import Probe, Tried, probe
 from pyserini_repbert.regression.blame.variants import FACTORS
 from pyserini_repbert.regression.schema import FOLDER
 
-_EXPLAINS = 0.5  # of a difference, at least, to be named as its likely cause
-_SAME = 1e-12
+_EXPLAINS = 0.5  # share of a difference that its likely cause has to close
+_SAME = 1e-12  # difference of scores that counts as none
 
 
 class Ranked(NamedTuple):
-    """A variant's score, by how much it moved, and the share of the reports' difference that this closes (1: all)."""
+    """A variant's score of a measure.
+
+    Attributes
+    ----------
+    moved : the score less the score without the variant
+    closed : share of the reports' difference that this closes: 1 for all, below 0 where the variant leads away from
+        the other score; None where there is no difference
+    """
 
     tried: Tried
     score: float
@@ -32,8 +39,8 @@ def ranked(found: Probe, measure: str, before: float | None, after: float | None
 
     Parameters
     ----------
-    before, after : the two reports' scores. What is closed is the distance from the score here to the farther of them:
-        1 where a variant gives just that score, below 0 where it leads away from it, None where nothing is between them
+    before, after : the two reports' scores, None for a report without one. `Ranked.closed` is a share of the distance
+        from the score here to the farther of them.
     """
     base = found.base[measure]
     far = max(
@@ -58,8 +65,9 @@ def probe_all(
 
     Parameters
     ----------
-    conditions : ((file, name), (the first report's scores, the second's))
-    environment : what differs between the reports' environments
+    options : of the command `regression blame`
+    conditions : ((file, name), (the first report's scores, the second's)), scores by measure
+    environment : (factor, first value, second value) of what differs between the reports' environments
     """
     from pyserini_repbert.regression.environment import cache_version, fingerprint
     from pyserini_repbert.regression.reading import read_regression
@@ -86,7 +94,13 @@ def probe_all(
 
 
 def report_of(found: Probe, values: Sequence[dict[str, float]], names: Sequence[str]) -> str:
-    """The result of probing a condition, as Markdown."""
+    """The result of probing a condition, as Markdown.
+
+    Parameters
+    ----------
+    values : the two reports' scores by measure
+    names : of the two reports
+    """
     if not found.base:
         return f'It could not be run here: {found.why}'
     moved = [measure for measure in found.base if values[0].get(measure) != values[1].get(measure)]

@@ -1,4 +1,4 @@
-"""Checkpoints whose texts are tokenized another way: the same weights, another reading of the tokenizer's files."""
+"""Checkpoints with the same weights and another tokenizer: its files are read in another way."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ class SameTokenizerError(PyseriniRepbertError):
 
 
 def other_case(checkpoint: Checkpoint) -> Tokenizer:
-    """Capitals kept where they are lowered, and lowered where they are kept; accents as before."""
+    """A tokenizer that lowercases if the checkpoint's own does not, and the other way round; accents as before."""
     normalizer = _normalizer(checkpoint)
     accents = _strips_accents(normalizer)
     return _normalized(checkpoint, normalizer | {'lowercase': not normalizer['lowercase'], 'strip_accents': accents})
 
 
 def other_accents(checkpoint: Checkpoint) -> Tokenizer:
-    """Accents kept where they are stripped, and the other way round."""
+    """A tokenizer that strips accents if the checkpoint's own does not, and the other way round."""
     normalizer = _normalizer(checkpoint)
     return _normalized(checkpoint, normalizer | {'strip_accents': not _strips_accents(normalizer)})
 
 
 def from_vocabulary(checkpoint: Checkpoint) -> Tokenizer:
-    """From vocab.txt, where tokenizer.json is what counts."""
+    """The tokenizer by vocab.txt, for a checkpoint that is otherwise read by tokenizer.json.
+
+    Raises InputError for a checkpoint that lacks one of the two files.
+    """
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
     folder = checkpoint.tokenizer_folder
@@ -52,7 +55,7 @@ def from_vocabulary(checkpoint: Checkpoint) -> Tokenizer:
 
 
 def of_transformers(checkpoint: Checkpoint) -> Tokenizer:
-    """As transformers' AutoTokenizer reads the folder."""
+    """The tokenizer that transformers' AutoTokenizer reads from the folder. Raises InputError if it cannot."""
     from transformers import AutoTokenizer
 
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
@@ -75,7 +78,12 @@ READINGS: dict[str, Callable[[Checkpoint], Any]] = {
 
 
 def retokenized(checkpoint: Checkpoint, reading: str, folder: Path) -> None:
-    """Make the checkpoint folder `folder`: links to the checkpoint's files, with the tokenizer of a reading.
+    """Make a checkpoint folder with links to the checkpoint's files and the tokenizer of a reading.
+
+    Parameters
+    ----------
+    reading : a name of `READINGS`
+    folder : to make; one that exists is left as it is
 
     Raises
     ------
@@ -110,7 +118,7 @@ def _normalizer(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _strips_accents(normalizer: dict[str, Any]) -> bool:
-    """Said, or where nothing is said as capitals are lowered (BertNormalizer's rule)."""
+    """Whether accents are stripped: `strip_accents`, or `lowercase` if that is null (BertNormalizer's rule)."""
     said = normalizer['strip_accents']
     return bool(normalizer['lowercase'] if said is None else said)
 

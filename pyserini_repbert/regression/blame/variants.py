@@ -1,4 +1,4 @@
-"""The factors that can be tested on one machine: a condition's commands again, with one thing about them changed."""
+"""The factors that can be tested on one machine: a condition's commands with one setting changed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Variant:
 
     Attributes
     ----------
-    factor, name : 'precision', '--bf16'
-    change : a command's words and its record to the changed command's words, the same where it does not matter to it
+    factor, name : the factor and the changed setting: 'precision', '--bf16'
+    change : gives a command's changed words from its words and its record; equal words where the setting is not its own
     environment : variables that the commands see
-    own_cache : whether it shapes catalog indexes, which it then has to build for itself
+    own_cache : whether it changes the vectors of catalog indexes, which then have to be built in a cache of its own
     """
 
     factor: str
@@ -61,7 +61,13 @@ class Untestable:
 def variants(
     condition: Condition, workspace: Workspace, folder: Path, factors: Iterable[str]
 ) -> tuple[list[Variant], list[Untestable]]:
-    """The variants of a condition that has run in `workspace`; `folder` takes the checkpoints that they need."""
+    """The variants of a condition that has run in `workspace`, and the factors that cannot be tested.
+
+    Parameters
+    ----------
+    folder : for the checkpoints that variants need
+    factors : those to test, of `FACTORS`
+    """
     commands = [command for build in workspace.builds(condition.needs) for command in build.commands]
     words = [workspace.words(command) for command in [*commands, *condition.commands]]
     records = [record for record in map(recorded, words) if record is not None]
@@ -89,7 +95,7 @@ def variants(
 
 
 def varied(regression: Regression, workspace: Workspace, variant: Variant) -> tuple[Regression, set[str]]:
-    """The regression with changed builds, and the names of those that change: by themselves or by what they need."""
+    """The regression with changed builds, and the names of the builds that change, themselves or by what they need."""
     changed: set[str] = set()
     builds = dict(regression.builds)
     for name, build in regression.builds.items():  # each after those that it needs, as they are declared
@@ -101,11 +107,11 @@ def varied(regression: Regression, workspace: Workspace, variant: Variant) -> tu
 
 def varied_commands(commands: Sequence[str], workspace: Workspace, variant: Variant) -> list[str]:
     """Commands with the variant's change; resources are filled in, `{out}` and builds are left to the new workspace."""
-    kept = {name: f'{{{name}}}' for name in workspace.places}
+    unfilled = {name: f'{{{name}}}' for name in workspace.places}
     resources = {name: workspace.places[name] for name in workspace.regression.resources}
     changed = []
     for command in commands:
-        words = [filled(word, kept | resources) for word in shlex.split(command)]
+        words = [filled(word, unfilled | resources) for word in shlex.split(command)]
         record = recorded(workspace.words(command))
         changed.append(shlex.join(words if record is None else variant.change(words, record)))
     return changed

@@ -1,1 +1,1 @@
-"""What the conditions of regressions need, fetched: downloads, archives unpacked, checksums recorded."""
+"""Fetches what the conditions of regressions need: downloads, unpacks archives, records checksums."""

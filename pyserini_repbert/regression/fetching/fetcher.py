@@ -1,4 +1,4 @@
-"""Resources fetched: downloads that go on where they stopped, verified, unpacked, and recorded."""
+"""Fetches resources: downloads go on where they stopped, and are verified, unpacked and recorded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Progress = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Fetched:
-    """What became of a resource: `problem` is '' where it is here now."""
+    """The outcome of fetching a resource; `problem` is '' if it is here now."""
 
     need: Need
     problem: str = ''
@@ -32,7 +32,13 @@ def fetch_all(
     on_start: Callable[[Need], Progress | None] = lambda need: None,
     on_end: Callable[[Fetched], object] = lambda fetched: None,
 ) -> list[Fetched]:
-    """Fetch one resource after the other; what fails is said, and the others go on."""
+    """Fetch one resource after the other; one that fails does not stop the others.
+
+    Parameters
+    ----------
+    on_start : called before each; what it returns is called with the bytes that arrive
+    on_end : called with each outcome
+    """
     found = []
     for need in needs:
         try:
@@ -56,14 +62,14 @@ def fetch_one(need: Need, on_progress: Progress | None = None) -> Path:
     MissingResourceError
         where it cannot be reached, or a web page comes instead
     DamagedFileError
-        where it is another file than the published one, than the one that was fetched before, or of another layout
+        where it differs from the published file or from the one fetched before, or has another layout
     DiskFullError
         where there is no room
     """
     if need.resource.catalog:
         return _from_catalog(need, on_progress)
     resource, target = need.resource, need.target
-    assert target is not None  # the reading of the file has seen to it
+    assert target is not None  # `reading` requires a path beside an address
     if resource.unpack:
         folder = downloads_folder()
         names = [resource.file] if resource.file else [_name(address) for address in resource.addresses]
@@ -86,9 +92,9 @@ def _name(address: str) -> str:
 
 
 def _record(target: Path, addresses: Sequence[str]) -> None:
-    """Keep the SHA-256 of a file beside it; compare with it where the file was fetched before.
+    """Write the SHA-256 of a file beside it.
 
-    Raises DamagedFileError, and removes the file, where it differs.
+    Raises DamagedFileError, and removes the file, where it differs from that of an earlier fetch.
     """
     record = target.with_name(f'{target.name}{RECORD}')
     found = digest(target)

@@ -1,4 +1,4 @@
-"""What conditions need and lack, in the order in which the cheapest evidence comes first."""
+"""What conditions need and lack, with the conditions that need the least first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyserini_repbert.regression.workspace import Workspace
 
 Pair = tuple[Condition, Workspace]
 
-FETCHED = (Origin.ADDRESS, Origin.CATALOG)
-_FUSION = 'pyserini_repbert.fusion'  # besides the evaluation, all that published runs are put through
+FETCHED = (Origin.ADDRESS, Origin.CATALOG)  # the origins that `fetch` downloads from
+_FUSION = 'pyserini_repbert.fusion'  # the only command, besides the evaluation, on published runs
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
 _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(\s+unpacked)?')
 
@@ -25,10 +25,11 @@ class Need:
 
     Attributes
     ----------
-    target : where it is put; None for what the catalog's own code puts into the cache, and for what has no place
-    size : bytes to download, None where nobody says
-    unpacked : bytes that it takes besides, as far as they are known
-    get : as `resources.Missing` has it
+    target : where it is put; None for a catalog resource, which goes into the cache, and for one without a path
+    size : bytes to download, None if unknown
+    unpacked : bytes that it takes besides when unpacked, 0 if unknown
+    size_text : its size as the regression or the catalog states it
+    get : the command, or the sentence, that gets it
     """
 
     resource: Resource
@@ -41,17 +42,17 @@ class Need:
 
     @property
     def key(self) -> str:
-        """The same for the same thing, whatever a file calls it."""
+        """Identifies the resource, whatever name a regression gives it."""
         return str(self.target or self.resource.get)
 
     @property
     def is_fetched(self) -> bool:
-        """Whether `fetch` can have it."""
+        """Whether `fetch` can download it."""
         return self.resource.origin in FETCHED
 
 
 def size_in_bytes(text: str) -> int:
-    """'10GB' -> 10,000,000,000. Raises ValueError."""
+    """'10GB' -> 10,000,000,000. Raises ValueError for a text that is not a size."""
     found = _SIZE.fullmatch(text.strip())
     if found is None or found[3]:
         raise ValueError(f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB")
@@ -71,7 +72,7 @@ def sizes(text: str) -> tuple[int | None, int]:
 
 
 def needs_of(condition: Condition, workspace: Workspace) -> list[Need]:
-    """What a condition lacks."""
+    """The resources that a condition lacks."""
     found = []
     for name in workspace.needed(condition.needs):
         resource = workspace.regression.resources[name]
@@ -85,7 +86,7 @@ def needs_of(condition: Condition, workspace: Workspace) -> list[Need]:
 
 
 def is_out_of_reach(needs: Iterable[Need]) -> bool:
-    """Whether something was never published: the condition cannot be run, whatever is fetched."""
+    """Whether a resource was never published, so that the condition cannot be run, whatever is fetched."""
     return any(need.resource.origin is Origin.UNPUBLISHED for need in needs)
 
 
@@ -101,11 +102,14 @@ def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
 
 
 def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tuple[Pair, list[Need]]]:
-    """Conditions that can be run after fetching, each with what it lacks beyond those before it; the smallest next.
+    """Conditions whose needs can be had, each with what it lacks beyond those before it.
+
+    The next one is always the one that needs the least then: the fewest downloads of unknown size, then the fewest
+    resources brought by hand, then the fewest bytes.
 
     Parameters
     ----------
-    budget : bytes; a condition that would exceed it is left out, so is one of unknown size
+    budget : bytes to download; a condition that would exceed it, or is of unknown size, is left out; None for no limit
     """
     left = [(pair, needs_of(*pair)) for pair in work if pair[0].expected]
     left = [(pair, needs) for pair, needs in left if not is_out_of_reach(needs)]
@@ -129,7 +133,7 @@ def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tupl
 
 
 def _cost(needs: Sequence[Need], taken: set[str]) -> tuple[int, int, int]:
-    """(how many sizes are unknown, how many have to be brought by hand, bytes) of what was not taken yet."""
+    """(downloads of unknown size, resources brought by hand, bytes to download) of the needs that are not yet taken."""
     new = [need for need in needs if need.key not in taken]
     fetched = [need for need in new if need.is_fetched]
     unknown = sum(need.size is None for need in fetched)
@@ -137,5 +141,5 @@ def _cost(needs: Sequence[Need], taken: set[str]) -> tuple[int, int, int]:
 
 
 def licence_of(need: Need) -> str:
-    """The licence, as far as anybody states it."""
+    """The licence, or 'not stated'."""
     return need.licence or 'not stated'

@@ -1,4 +1,4 @@
-"""What was downloaded made into the file or the folder that commands expect; each appears when it is whole."""
+"""Makes downloads into the file or folder that commands expect, which appears only when it is whole."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
 
     Parameters
     ----------
-    how : 'gzip' packs a text; 'join' puts texts one behind the other; 'member GLOB' takes the one file of an archive
-        (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders, fits; 'members GLOB' takes all that fit into a
-        folder; 'candidates GLOB' makes a run of MS MARCO's `qid docid query passage` lines; 'paragraphs GLOB' makes
-        JSON lines of TREC CAR's paragraphs
+    how : 'gzip' copies a text, 'join' concatenates texts, both compressed if the target's name ends in .gz;
+        'member GLOB' takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders,
+        fits; 'members GLOB' takes all that fit into a folder; 'candidates GLOB' makes a run of MS MARCO's
+        `qid docid query passage` lines; 'paragraphs GLOB' makes JSON lines of TREC CAR's paragraphs
 
     Raises
     ------
     DamagedFileError
-        for an archive that is not whole, or has another layout: names what it holds
+        for an archive that is not whole, or has another layout; the message names what it holds
     MissingDependencyError
         where the library that reads a format is not installed
     DiskFullError
@@ -61,7 +61,7 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
 
 
 def _append(path: Path, made: IO[bytes]) -> None:
-    """A text behind what was written, with a line end at its end."""
+    """Append a text, with a line end at its end."""
     last = _ENDING
     with open(path, 'rb') as stream:
         while block := stream.read(1 << 20):
@@ -73,7 +73,7 @@ def _append(path: Path, made: IO[bytes]) -> None:
 
 @contextmanager
 def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
-    """The files of an archive that fit, as they come in it; at least one."""
+    """(name, stream) of the files of an archive that fit, in its order; at least one."""
     damaged = f'{archive} is not a whole archive'
     try:
         if zipfile.is_zipfile(archive):
@@ -123,7 +123,7 @@ def _other_layout(archive: Path, pattern: str, names: Sequence[str]) -> DamagedF
 
 
 def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
-    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed and whose passages have no order."""
+    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed; the file's order is taken for the rank."""
     ranks: Counter[bytes] = Counter()
     for number, line in enumerate(lines, 1):
         values = line.split(b'\t')
@@ -143,5 +143,5 @@ def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
             yield json.dumps(record, ensure_ascii=False).encode() + _ENDING
     except (*ARCHIVE_ERRORS, OSError):
         raise
-    except Exception as error:  # the library raises whatever its parser met
+    except Exception as error:  # the library lets every error of its CBOR parser through
         raise DamagedFileError(f'{archive} holds no TREC CAR paragraphs ({error}): fetch it again') from error
