@@ -1,10 +1,10 @@
-"""All benchmarks in one go, on a quiet machine: medians and spread of several runs, in RESULTS.md and README's table.
+"""The benchmarks of RESULTS.md in one go, on a quiet machine: medians and spread of several runs, also for README.md.
 
 python benchmarks/all.py [--runs 3] [--only fusion exact_search] [--output benchmarks/RESULTS.md] [--readme]
 
-Each benchmark runs as a process of its own, `--runs` times. What lacks a package or a GPU is named before anything
-starts, and left out; what fails is named in the results, which are written anew after each benchmark. `--readme` puts
-the table into README.md, too, between its two comments.
+Each benchmark runs in a process of its own, `--runs` times. One that lacks a package or a GPU is named before anything
+starts, and left out; one that fails is named in the results, which are written anew after each benchmark. `--readme`
+also puts the headline figures into README.md, between its two comments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 README = HERE.parent / 'README.md'
 BEGIN, END = '<!-- benchmarks/all.py writes from here -->', '<!-- to here -->'
 CUDA = 'a CUDA device'
-BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> what it needs: the packages of its peers, a GPU
+BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages of its peers, a GPU
     'exact_search': (),
     'ann': (),
     'lucene_vectors': (),
@@ -49,7 +49,7 @@ PACKAGES = ('torch', 'numpy', 'faiss-cpu', 'pyserini', 'transformers', 'sentence
 
 
 def machine() -> str:
-    """The processor, its cores, and what it computes bfloat16 with."""
+    """The processor, its cores, and its instructions for bfloat16."""
     info = Path('/proc/cpuinfo').read_text(encoding='utf-8') if Path('/proc/cpuinfo').is_file() else ''
     lines = dict(line.split('\t', 1) for line in info.splitlines() if '\t' in line)
     model = lines.get('model name', platform.processor()).strip('\t: ')
@@ -73,7 +73,8 @@ def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
 
     Raises
     ------
-    subprocess.CalledProcessError : a run of it failed
+    subprocess.CalledProcessError
+        where a run fails
     """
     found: dict[str, list[Figure]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +92,7 @@ def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
 
 
 def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
-    """Markdown rows, a figure each."""
+    """The lines of a Markdown table with a row for each figure."""
     rows = ['| what, and against whom | script | median | from, to | goal | |', '|---|---|---:|---|---|---|']
     for name, told in results.items():
         for figure, least, most in told:
@@ -103,7 +104,7 @@ def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
 
 
 def summary(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
-    """Markdown rows, a headline each: its median, with its goal if that was missed."""
+    """The lines of a Markdown table with a row for each headline: its median, and its goal if that was missed."""
     rows = ['| what, and against whom | median | |', '|---|---:|---|']
     for told in results.values():
         for figure in (figure for figure, _, _ in told if figure.headline):
@@ -113,7 +114,7 @@ def summary(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
 
 
 def into_readme(rows: list[str], machine_line: str) -> None:
-    """Replace what stands between the two comments."""
+    """Replace the text between the two comments."""
     text = README.read_text(encoding='utf-8')
     if BEGIN not in text or END not in text:
         sys.exit(f'README.md has no lines {BEGIN!r} and {END!r}, between which the table goes')

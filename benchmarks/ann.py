@@ -2,9 +2,10 @@
 
 python benchmarks/ann.py [--vectors 100000] [--dimension 384] [--queries 200] [--hits 1000] [--recall 0.98] [--kinds pq]
 
-The vectors: Gaussian clusters, one for each 100 vectors, their centres standard normal times 1/sqrt(rank) along the
-dimension of that rank, as the spectrum of text vectors falls; within a cluster the same at 0.7 of the spread; length 1.
-Queries are drawn like passages and are none of them. FAISS's own refinement of the same codes is timed beside ours.
+The vectors are unit vectors in Gaussian clusters, one for each 100 vectors. Centres are standard normal times
+1/sqrt(rank) along the dimension of that rank, as the spectrum of text vectors falls; within a cluster the spread is 0.7
+of that. Queries come from the same distribution and are not among the passages. FAISS's own refinement of the same
+codes is timed beside ours.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.search import ann, exact
 from pyserini_repbert.search.ann_building import build_ann, mean_recall
 
-_SPREAD = 0.7
+_SPREAD = 0.7  # within a cluster, of that of the centres
 
 
 class Rows:
-    """An encoder to which a passage's text is the number of its row."""
+    """An encoder of row numbers: a passage's text is the number of its vector's row."""
 
     name, weights_sha256, limit, precision, pooling = 'rows', '0' * 64, 1, 'float32', 'mean'
 
@@ -48,7 +49,7 @@ class Rows:
 
 
 def clustered(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
-    """float32 (count, dimension) of the distribution above."""
+    """Vectors of the distribution above, float32 (count, dimension)."""
     random = np.random.default_rng(seed)
     scale = (np.arange(1, dimension + 1) ** -0.5).astype(np.float32)
     n_centres = max(1, count // 100)

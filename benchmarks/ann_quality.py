@@ -1,10 +1,10 @@
-"""What approximate search costs in quality: nDCG@10 and R@1000 of exact search and of --ann on three collections.
+"""The quality of approximate search: nDCG@10 and R@1000 of exact search and of --ann on three collections.
 
 python benchmarks/ann_quality.py [--only demo] [--data FOLDER] [--work FOLDER] [--recall 0.98]
 
-The demo collection comes with the package; Vaswani and LiveQA-Med are read from --data, where
-regressions/vaswani.yaml and liveqa-med.yaml expect them, and left out with a line where they are not there. Passages
-are encoded by repbert-demo; --work keeps the bundles for a second run.
+The demo collection comes with the package; Vaswani and LiveQA-Med are read from --data, where regressions/vaswani.yaml
+and liveqa-med.yaml expect them; one that is not there is named and left out. Passages are encoded by repbert-demo;
+--work keeps the bundles for a second run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GRADED = {'liveqa': 'R(rel=2)@1000'}  # grade 1 is 'incorrect but related'
 
 
 def bundle_of(collection: Collection, work: Path) -> Path:
-    """A bundle of the collection's passages, in a folder of `work`; one of an earlier run is taken as it is."""
+    """The folder below `work` of a bundle of the collection's passages; one of an earlier run is taken as it is."""
     folder = work / collection.name
     if (folder / 'manifest.json').is_file():
         return folder
@@ -50,7 +50,7 @@ def bundle_of(collection: Collection, work: Path) -> Path:
 
 
 def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
-    """Figures of one collection."""
+    """The figures of one collection."""
     folder = bundle_of(collection, work)
     record = build_ann(DenseBundle(folder), recall=recall, hits=_HITS, overwrite=True)
     print(f'{collection.title}: {record}', flush=True)

@@ -3,9 +3,9 @@
     python benchmarks/cedr.py [--device cuda] [--lengths 100 200 400 800] [--hidden 768 --layers 12]
 
 Weights and documents are random; all models share one BERT, and run over the same batches. BERT alone runs the same
-sequences and gives nothing but its last layer. Times are for tensors that lie on the device already, tokenisation and
-batching left out; the shortest of several rounds, in which all take turns. The loop counts all 20 rows of a query, as
-the released code does; our models leave out those without a token, and the ratio with them is in brackets.
+sequences and computes no scores. Times are for tensors that are on the device already, without tokenisation and
+batching; the shortest of several rounds, in which all take turns. The loop counts all 20 rows of a query, as the
+released code does; our models leave out rows without a token, and the time with all rows is printed, too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from pyserini_repbert.models.cedr.ranker import CedrRanker
 
 QUERY_LENGTH = 4  # as Robust04's titles
 QUERY_ROWS = 20  # the released code counts empty places of a query too
-HISTOGRAM_ROUNDS = 30  # short ones
+HISTOGRAM_ROUNDS = 30  # more than of models, since they are short
 GOAL_OVERHEAD = 0.25
 GOAL_SPEEDUP = 20
 
 
 def histogram_loop(similarity: torch.Tensor, query_mask: torch.Tensor, document_mask: torch.Tensor) -> torch.Tensor:
-    """Counts row by row on the CPU, as the released code does."""
+    """DRMM's histogram, counted row by row on the CPU, as the released code does."""
     bins = ((similarity + 1.000001) / 2 * (N_BINS - 1)).int().cpu()
     weights = (query_mask[:, :, None] & document_mask[:, None, :]).float().cpu()
     pairs = []
@@ -63,7 +63,7 @@ def models(config: BertConfig, device: str) -> dict[str, CedrRanker]:
 
 
 def histogram_speedup(options: argparse.Namespace, length: int) -> str:
-    """The ratio at a document length, and the ratio where both count all 20 rows of a query."""
+    """How many times faster our histogram is than the loop at a document length; prints times, with all rows too."""
     device, n = options.device, options.documents
     padded = torch.rand((n, options.layers + 1, QUERY_ROWS, length), device=device) * 2 - 1
     real = padded[:, :, :QUERY_LENGTH].contiguous()

@@ -1,4 +1,4 @@
-"""Encoding passages: ours against sentence-transformers, same weights, threads and texts of MS MARCO's lengths.
+"""Encoding passages: ours against sentence-transformers, with the same weights and threads, at MS MARCO's lengths.
 
 pip install sentence-transformers
 python benchmarks/encoding.py [--passages 600] [--threads 2]
@@ -21,7 +21,7 @@ from pyserini_repbert.encode import RepBertDocumentEncoder
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.names.corpora import open_corpus
 
-MEAN_LOG_WORDS, SPREAD = 3.93, 0.4  # log-normal: mean 55 words, as MS MARCO's passages (multi-stage paper, section 4.1)
+MEAN_LOG_WORDS, SPREAD = 3.93, 0.4  # log-normal: mean 55 words, as MS MARCO's passages (Multi-Stage section 4.1)
 
 
 def texts_of_msmarco_lengths(n: int) -> list[str]:

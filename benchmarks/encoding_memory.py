@@ -2,7 +2,7 @@
 
     python benchmarks/encoding_memory.py [--large 100000]
 
-For Linux. A tiny model keeps the run short; reading, bucketing, writing and checking are those of any model.
+For Linux. A tiny model keeps the run short; reading, bucketing, writing and checking are the same for any model.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def make_checkpoint(folder: Path) -> Path:
 
 
 def peak_megabytes(arguments: list[str]) -> float:
-    """Peak resident memory of a child that runs the encode command (VmHWM: a child's ru_maxrss counts its parent's)."""
+    """Peak resident MB of a process that runs the encode command (VmHWM: a child's ru_maxrss counts its parent's)."""
     code = (
         'import sys; from pyserini_repbert.encode.__main__ import main; main(sys.argv[1:]); '
         "print(open('/proc/self/status').read())"

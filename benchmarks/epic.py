@@ -1,9 +1,9 @@
 """EPIC bundles against scipy.sparse: reranking latency, bytes a passage; and passages encoded a second.
 
-The bundle holds random vectors: r terms of BERT's vocabulary a passage, frequent ones (low ids) more often, weights
-from a gamma distribution; written by the package's own writer. A query has 8 terms (EPIC section 3: MS MARCO's have 7.5
-on average), drawn from the vectors of its candidates, so that they match. Methods take turns query by query, on one
-core, in seconds of processor time, so that what else the machine does hits all alike. The last lines are the ratios.
+The bundle holds random vectors: r terms of BERT's vocabulary a passage, frequent ones (low ids) more often, with
+weights from a gamma distribution; the package's own writer writes it. A query has 8 terms (EPIC section 3: MS MARCO's
+have 7.5 on average), drawn from the vectors of its candidates, so that they match. Methods take turns query by query,
+on one core, timed by the processor's clock, so that other load affects all alike. The last lines are the ratios.
 
     OMP_NUM_THREADS=1 python benchmarks/epic.py [--passages 200000] [--folder FOLDER]
 """
@@ -53,7 +53,7 @@ def random_vectors(random: np.random.Generator, n: int, r: int) -> TermVectors:
 
 
 def random_encoder(folder: Path) -> EpicEncoder:
-    """A tiny model with BERT's vocabulary and random weights: the benchmark gives query vectors, it only has to fit."""
+    """A tiny model with BERT's vocabulary and random weights, which only names the encoder: query vectors are drawn."""
     config = {'vocab_size': VOCABULARY, 'hidden_size': 8, 'num_hidden_layers': 1, 'num_attention_heads': 1}
     config |= {'intermediate_size': 8, 'model_type': 'bert'}
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def random_encoder(folder: Path) -> EpicEncoder:
 
 
 def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shard_size: int) -> float:
-    """Write a bundle of n passages; the seconds that writing took."""
+    """Write a bundle of n passages of r terms; the seconds that it took."""
     settings = EpicSettings(
         encoder.name,
         encoder.weights_sha256,
@@ -121,7 +121,7 @@ def agreement(first: EpicBundle, second: EpicBundle, asked: list[tuple[np.ndarra
 
 
 def interleaved(methods: dict[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
-    """Median milliseconds of each method, which take turns."""
+    """Median milliseconds of processor time of each method, which take turns; the first fifth of rounds is left out."""
     times: dict[str, list[float]] = {name: [] for name in methods}
     for number in range(rounds):
         for name, method in methods.items():
@@ -132,7 +132,7 @@ def interleaved(methods: dict[str, Callable[[int], object]], rounds: int) -> dic
 
 
 def encoding_rate(dtype: torch.dtype) -> dict[str, float]:
-    """Passages a second: a model of MiniLM's size and one of BERT-Base's, 75 wordpieces a passage, on one core."""
+    """Passages of 75 wordpieces a second on one core: a model of MiniLM's size, and one of BERT-Base's."""
     found = {}
     for name, sizes in {
         'MiniLM-L6 (h=384)': {'hidden_size': 384, 'num_hidden_layers': 6, 'intermediate_size': 1536},

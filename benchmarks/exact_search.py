@@ -1,4 +1,4 @@
-"""Exact inner-product search: ours, FAISS IndexFlatIP, and a loop with a priority queue a query as in RepBERT-Index.
+"""Exact inner-product search: ours, FAISS IndexFlatIP, and a loop with a priority queue for each query (RepBERT-Index).
 
 python benchmarks/exact_search.py [--vectors 100000] [--queries 200] [--hits 1000] [--threads 2]
 """
@@ -56,7 +56,7 @@ def priority_queue(vectors: NDArray[np.float32], queries: NDArray[np.float32], k
 
 
 def main() -> None:
-    """Time the three, check that they agree, print ratios."""
+    """Time the three, print how far ours and FAISS agree, and ratios."""
     parser = figures.parser(__doc__, vectors=100_000, queries=200, hits=1000, rounds=7)
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What a benchmark ends with: its figures, printed, and written as JSON with `--figures FILE`, as `all.py` asks."""
+"""The figures of a benchmark: printed, and written as JSON with `--figures FILE`, which `all.py` reads."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Figure:
     Attributes
     ----------
     name : what was measured, in a few words
-    value : how much
-    unit : of `value`; 'x' is a ratio, how many times faster than the peer that `name` ends with
-    goal : what it should reach, if anything
-    at_most : `goal` is an upper limit
-    headline : it stands in README's table, too
+    value : in `unit`
+    unit : 'x' is a ratio: how many times faster than the peer that `name` ends with
+    goal : the value that it should reach, None for none
+    at_most : whether `goal` is an upper limit
+    headline : whether it is in README's table, too
     """
 
     name: str
@@ -48,15 +48,18 @@ class Figure:
 
 
 def number(value: float, unit: str) -> str:
-    """Three digits that count, and the unit."""
+    """A value, rounded to three digits or to a whole number, with its unit."""
     digits = f'{value:.0f}' if abs(value) >= 100 else f'{value:.3g}'
     return f'{digits}{unit}' if unit in ('x', '%', '') else f'{digits} {unit}'
 
 
 def parser(description: str | None, needs: Sequence[str] = (), **sizes: int) -> argparse.ArgumentParser:
-    """A parser with `--figures`; a benchmark that lacks one of the modules that it `needs` stops at once.
+    """A parser with `--figures`; exits where a module is missing.
 
-    `sizes` are options that take a whole number, with their defaults.
+    Parameters
+    ----------
+    needs : modules of the benchmark's peers
+    sizes : options that take a whole number, with their defaults
     """
     missing = [name for name in needs if importlib.util.find_spec(name) is None]
     if missing:

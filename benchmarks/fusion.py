@@ -1,12 +1,12 @@
-"""Fusing two runs of MS MARCO's size: in memory against Pyserini's and ranx's RRF, and from file to file on one core.
-And reading one of them, in TREC's format, against pandas (which neither sorts nor groups it), Pyserini and ranx.
+"""Fusing two runs of MS MARCO's size, in memory against Pyserini's and ranx's RRF, and from file to file; reading one.
 
     python benchmarks/fusion.py [--queries 6980] [--hits 1000]
 
-The runs are synthetic: random docids of the size of MS MARCO's, of which a share that falls from 0.8 at the top to 0.15
-at the end is common to both, as in BM25 against a dense run. All methods get runs in their own form, and give a fused
-run in their own form; each is timed once, after a small run that warms up compilers, in seconds of processor time: all
-are single-threaded, and the wall clock of a busy machine says little.
+The runs are synthetic: random docids of MS MARCO's range, of which a share that falls from 0.8 at the top to 0.15 at
+the end is common to both, as in BM25 against a dense run. All methods get runs in their own form, and give a fused run
+in their own form; each is timed once, after a small run that warms up compilers, in seconds of processor time: all are
+single-threaded, and the wall clock of a busy machine says little. File to file runs on one core. Reading a run in
+TREC's format is compared with pandas (which neither sorts nor groups it), Pyserini and ranx.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GOAL_SECONDS = 6  # for 6,980 queries x 2 runs x 1,000 hits on one core
 
 
 def synthetic_runs(n_queries: int, n_hits: int) -> tuple[Run, Run]:
-    """Two runs over the same queries; scores fall, as BM25's and inner products do."""
+    """Two runs over the same queries, whose scores fall as BM25's and inner products do."""
     rng = np.random.default_rng(SEED)
     shared_share = np.linspace(0.8, 0.15, n_hits)
     first: Run = {}
@@ -93,7 +93,7 @@ def ranx_task(runs: tuple[Run, Run], n_hits: int) -> Callable[[], object]:
     return lambda: ranx.fuse(runs=theirs, method='rrf', params={'k': 60})
 
 
-# Each reader by name: what it imports, and its expression for the run in the file `path`.
+# Name of a reader -> its import, and its expression for the run in the file `path`.
 READERS = {
     'pyserini_repbert': ('from pyserini_repbert.formats.runs import read_run', 'read_run(path)'),
     'pandas': ('import pandas', "pandas.read_csv(path, sep=' ', header=None, dtype={0: str, 2: str})"),

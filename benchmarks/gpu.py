@@ -3,10 +3,10 @@
 python benchmarks/gpu.py [--vectors 8841823] [--dimension 768] [--queries 6980] [--hits 1000] [--passages 20000]
 
 Vectors and queries are standard normal. All queries, and one, are searched in float16 vectors that stay on the device;
-`streamed` is the same for vectors that go through the pinned buffers once (--stream of them, from memory). Beside the
-times stand what the products alone take and what reading the vectors once takes. Encoding is BERT-Base with random
-weights in bfloat16 on random wordpieces of MS MARCO's lengths; its share of the rate of a large bfloat16 product is
-what a multiplication a weight and wordpiece, and attention, take of it. FAISS's flat GPU index where FAISS has one.
+`streamed` searches --stream vectors that pass from memory through the pinned buffers once. For comparison, the times of
+the matrix products alone, and of reading all vectors once, are printed. Encoding is BERT-Base with random weights in
+bfloat16 on random wordpieces of MS MARCO's lengths; its rate in operations, those of weights and of attention, is given
+as a share of the rate of a large bfloat16 product. FAISS's flat GPU index is timed if FAISS has one.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from pyserini_repbert.search.gpu import Gpu
 from pyserini_repbert.search.gpu_index import GpuIndex
 
 _MADE = 262_144  # vectors made at a time
-_WORD_PIECES = 1.3  # a word, about
-_STREAMED = 1000  # queries for which there is room in one pass
+_WORD_PIECES = 1.3  # wordpieces of a word, about
+_STREAMED = 1000  # queries that fit into one pass
 
 
 class Made(Gpu):
@@ -50,7 +50,7 @@ class Made(Gpu):
 
 
 class Counted:
-    """So many vectors, which are nowhere yet."""
+    """An index that has only a number of vectors: `Made` makes them on the device."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -59,7 +59,7 @@ class Counted:
         return self.count
 
     def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.float16]]]:
-        """None."""
+        """No blocks."""
         yield from ()
 
 
@@ -81,7 +81,7 @@ class Full(Gpu):
     """A GPU on which vectors never stay."""
 
     def resident(self, *_: object) -> Tensor:
-        """Never called: `free_memory` is too little."""
+        """Never called, since `free_memory` is too small for vectors."""
         raise MemoryError
 
     def free_memory(self) -> int:
@@ -92,7 +92,7 @@ class Full(Gpu):
 
 
 def seconds(work: Callable[[], object], rounds: int = 3) -> float:
-    """The shortest time of some rounds, until the device is done."""
+    """The shortest time of `rounds`, each until the device is done."""
 
     def done() -> None:
         work()
@@ -112,7 +112,7 @@ def resident(options: argparse.Namespace, device: torch.device, queries: NDArray
 
 
 def encoded_per_second(passages: int) -> tuple[float, float]:
-    """Passages a second, and the share of the rate of a large bfloat16 product."""
+    """Passages a second, and the rate in operations as a share, 0 to 1, of that of a large bfloat16 product."""
     device = torch.device('cuda', 0)
     config = BertConfig()
     model = RepBert(config).to(device, torch.bfloat16).eval()

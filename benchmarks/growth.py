@@ -1,11 +1,11 @@
-"""Growth with the number of passages: a process a size makes a bundle, opens it, searches it, builds an ANN index.
+"""Growth with the number of passages: for each size, a process makes a bundle, opens it, searches it, builds --ann.
 
 python benchmarks/growth.py [--sizes 10000 100000 1000000] [--dimension 384] [--queries 200] [--no-ann]
 
-Vectors are standard normal times 1/sqrt(rank) along the dimension of that rank, each made of its row's number alone as
-it is asked for, so that the peak memory is that of the writing. A table, and how much each figure grows over a line
-through the origin from the smallest size (1.00 is linear; opening should stay constant). An index is opened when its
-checksums are remembered, which takes until two seconds after its writing. Encoding's model is not part of it.
+Vectors are standard normal times 1/sqrt(rank) along the dimension of that rank, each made from its row's number when it
+is asked for, so that the peak memory is that of writing. The table has each figure and its growth from the smallest to
+the largest size, divided by that of the number of passages (1.00 is linear; opening should stay constant). An index is
+opened once its checksums can be remembered, two seconds after it was written. No model is run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.search import exact
 
-_REMEMBERED = 2.5  # seconds after which a file's checksum is remembered: it could not change unseen any more
+_REMEMBERED = 2.5  # seconds after which a file's checksum is remembered, since it can no longer change unseen
 
 
 class Synthetic:
@@ -44,7 +44,7 @@ class Synthetic:
         self._scale = (np.arange(1, dimension + 1) ** -0.5).astype(np.float32)
 
     def embed(self, texts: list[str], **_: object) -> NDArray[np.float32]:
-        """float32 (n, d), each row seeded by its own number: the batches do not matter."""
+        """float32 (n, d), each row seeded by its own number, so that batches do not matter."""
         rows = [np.random.Generator(np.random.SFC64(int(text))) for text in texts]
         drawn = [random.standard_normal(self.dimension, dtype=np.float32) for random in rows]
         found: NDArray[np.float32] = np.stack(drawn) * self._scale
@@ -52,12 +52,12 @@ class Synthetic:
 
 
 def peak() -> int:
-    """MB of memory that this process has had at most."""
+    """Peak memory of this process, in MiB (on Linux)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
 def once(work: Callable[[], object]) -> float:
-    """Seconds that it takes."""
+    """Seconds of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

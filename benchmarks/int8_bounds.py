@@ -1,4 +1,4 @@
-"""Exact search by 8-bit rows and bounds, against today's exact search and FAISS IndexFlatIP: is it worth having?
+"""A trial: exact search by 8-bit rows and bounds, against this package's exact search and FAISS IndexFlatIP.
 
 python benchmarks/int8_bounds.py [--vectors 100000] [--dimension 384] [--queries 200] [--hits 1000] [--threads 2]
 
@@ -6,8 +6,8 @@ Each row x is kept in 8 bits a dimension, as x', with the norm of x - x'. As |q.
 greatest lower bound excludes all rows whose upper bound is below it; what is left is scored with the rows themselves,
 so that the hits are those of exact search (their last digits may differ). Two ways to the products with x':
 
-- `faiss`: FAISS's scalar quantiser with 8 bits, float32 queries; its best 4 k rows, and all rows where a bound says
-  that these may be too few
+- `faiss`: FAISS's scalar quantiser with 8 bits, float32 queries; its best 4 k rows, or all rows if the bounds show that
+  these may be too few
 - `int_mm`: PyTorch's product of 8-bit integers (VNNI, AMX); the query is rounded too, which widens the bound
 
 The vectors are those of `ann.py`. `left` is the mean share of rows that the bounds leave.
@@ -29,8 +29,8 @@ from rounds import best_times
 from pyserini_repbert.commands.command import threads
 from pyserini_repbert.search import exact
 
-_DEPTH = 4  # times k rows asked of FAISS
-_GROUP = 32  # queries of an integer product
+_DEPTH = 4  # rows asked of FAISS, in units of k
+_GROUP = 32  # queries in an integer product
 
 
 class Rows:
@@ -49,7 +49,12 @@ class Rows:
 
 
 class Rounded:
-    """Rows in 8 bits by both ways, float32 (n, d) before; and the norms of what that leaves, float32 (n,)."""
+    """Vectors float32 (n, d) in 8 bits, rounded in both ways, and the norms of the rounding errors, float32 (n,).
+
+    Attributes
+    ----------
+    left : for each query searched, the share of rows that the bounds leave
+    """
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         self.vectors = vectors
@@ -80,7 +85,7 @@ class Rounded:
         return found
 
     def by_integers(self, queries: NDArray[np.float32], k: int) -> list[NDArray[np.int64]]:
-        """The same."""
+        """The k best rows of each query, best first."""
         found = []
         errors = torch.from_numpy(self.errors)
         for start in range(0, len(queries), _GROUP):

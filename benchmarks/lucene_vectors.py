@@ -1,8 +1,8 @@
-"""Vectors in a Lucene index: how long writing takes, and how much of exact search's hits its graph finds.
+"""Vectors in a Lucene index: how long writing takes, and which share of exact search's hits its graph finds.
 
 python benchmarks/lucene_vectors.py [--vectors 10000] [--dimension 384] [--queries 50]
 
-The vectors are those of ann.py; one thread writes. Memory is the whole process's peak, Java and exact search with it.
+The vectors are those of ann.py; one thread writes. Memory is the whole process's peak, Java and exact search included.
 """
 
 from __future__ import annotations

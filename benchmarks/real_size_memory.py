@@ -1,6 +1,6 @@
-"""What the large steps of the regressions take in memory, at 1% and 10% of their real size, and what that makes of all.
+"""Peak memory of the regressions' large steps at 1% and 10% of their real size, extrapolated to all of it.
 
-Run: python benchmarks/real_size_memory.py
+python benchmarks/real_size_memory.py
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHARES = (0.01, 0.1)
 
 
 def collection(folder: Path, share: float) -> Path:
-    """`docid<TAB>text` lines."""
+    """Write `docid<TAB>text` lines for a share of the passages."""
     chance, path = random.Random(0), folder / 'collection.tsv'
     words = [f'{chance.getrandbits(24):x}' for _ in range(50_000)]
     with open(path, 'w', encoding='utf-8') as stream:
@@ -28,7 +28,7 @@ def collection(folder: Path, share: float) -> Path:
 
 
 def run(folder: Path, name: str, share: float, seed: int) -> Path:
-    """`qid<TAB>docid<TAB>rank` lines of a share of the topics."""
+    """Write `qid<TAB>docid<TAB>rank` lines for a share of the topics."""
     chance, path = random.Random(seed), folder / name
     with open(path, 'w', encoding='utf-8') as stream:
         for qid in range(round(TOPICS * share)):
@@ -38,7 +38,7 @@ def run(folder: Path, name: str, share: float, seed: int) -> Path:
 
 
 def step(name: str, folder: Path) -> None:
-    """One step, alone in its process."""
+    """Run one step, alone in its process."""
     if name == 'texts':
         from pyserini_repbert.formats.passages import CorpusTexts
         from pyserini_repbert.names.corpora import open_corpus
@@ -63,7 +63,7 @@ def peak(name: str, folder: Path) -> float:
 
 
 def main() -> None:
-    """A row for each step."""
+    """Print a row for each step."""
     print('| step | 1% | 10% | 100%, extrapolated |\n| --- | --: | --: | --: |')
     rows: dict[str, list[float]] = {'texts': [], 'run': [], 'fusion': []}
     for share in SHARES:

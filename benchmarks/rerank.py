@@ -30,12 +30,12 @@ from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
 
-LAYOUT = 'pygaggle_fast_tokenizer'  # what CrossEncoder does; the same inputs for all
+LAYOUT = 'pygaggle_fast_tokenizer'  # as CrossEncoder builds its inputs, so that all read the same
 TOP = 10
 
 
 def checkpoint(folder: Path, system: str) -> Path:
-    """MiniLM's body, its pooler and a seeded classifier of two labels (one for sentence-transformers)."""
+    """A checkpoint of MiniLM's body and pooler with a seeded classifier of one label, as CrossEncoder takes it."""
     source = catalog.package_folder(catalog.get('encoders', 'minilm'))
     target = folder / system
     target.mkdir()
@@ -55,7 +55,7 @@ def checkpoint(folder: Path, system: str) -> Path:
 
 
 def changed_orders(exact: list[np.ndarray], other: list[np.ndarray]) -> tuple[float, int, int, float]:
-    """Share of queries whose best 10 are ordered otherwise, ties before and after, largest change of a score."""
+    """Share of queries whose best 10 change, ties before and after, largest change of a score (log p)."""
     best = [[np.argsort(-scores)[:TOP].tolist() for scores in lists] for lists in (exact, other)]
     changed = [one != two for one, two in zip(*best, strict=True)]
     ties = [sum(len(scores) - len(np.unique(scores)) for scores in lists) for lists in (exact, other)]

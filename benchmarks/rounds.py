@@ -1,4 +1,4 @@
-"""Timing of several contenders in turn, so that what else the machine does falls on all of them."""
+"""Times several contenders in turn, so that other load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 
 def best_times(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest of `rounds` times of each contender, seconds; an untimed call of each comes first."""
+    """The shortest of `rounds` times of each contender, in seconds, after an untimed call of each."""
     for run in contenders.values():
         run()
     best = dict.fromkeys(contenders, float('inf'))
@@ -20,7 +20,7 @@ def best_times(contenders: Mapping[str, Callable[[], object]], rounds: int) -> d
 
 
 def in_turn(contenders: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Each contender's results, seconds by its clock, in `rounds` rounds; a call that is not counted comes first."""
+    """The results of each contender, seconds by its own clock, in `rounds` rounds, after an uncounted call of each."""
     for run in contenders.values():
         run()
     found: dict[str, list[float]] = {name: [] for name in contenders}

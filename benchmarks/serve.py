@@ -1,4 +1,4 @@
-"""The service under load, over HTTP on 127.0.0.1: throughput, latency, wrong or lost answers, memory; Pyserini's.
+"""The service under load, over HTTP on 127.0.0.1: throughput, latency, wrong or lost answers, memory; against Pyserini.
 
     python benchmarks/serve.py [--requests 2000] [--clients 16] [--many 50] [--memory 20000] [--python PYTHON]
 
@@ -6,8 +6,9 @@ Dense search of the demo: one client that asks one question after the other, the
 compared with the one that the first client got (the same docids, but that neighbours may change places whose scores
 are within 1e-4). Memory is the server's resident set after each quarter of `--memory` requests. BM25: requests a second
 of this service and of Pyserini's REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 at
-once, every question asked once and by turns, since Pyserini's server keeps its last answers. A request that is answered
-with an error, or whose connection a server closes or resets, counts as lost, and its client connects anew.
+once; the servers run in turn, and are asked every question once, since Pyserini's remembers its last answers. A request
+that is answered with an error, or whose connection the server closes or resets, counts as lost; in the latter case its
+client connects anew.
 """
 
 from __future__ import annotations
@@ -47,14 +48,24 @@ GOAL_PYSERINI = 1
 
 @dataclass
 class Load:
-    """What clients saw: latencies of answers in seconds, answers that were not the known ones, requests without one."""
+    """What clients saw.
+
+    Attributes
+    ----------
+    seconds : from the first request to the last answer
+    latencies : of answers, in seconds
+    answers : target -> hits, of requests without known answers
+    wrong : answers that differ from the known ones
+    lost : requests without an answer
+    resets : lost requests whose connection the server closed or reset
+    """
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
     answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     wrong: int = 0
     lost: int = 0
-    resets: int = 0  # of the lost ones, those whose connection the server closed or reset
+    resets: int = 0
 
     @property
     def rate(self) -> float:
@@ -62,7 +73,7 @@ class Load:
         return len(self.latencies) / self.seconds
 
     def at(self, share: float) -> float:
-        """A quantile of the latencies, milliseconds."""
+        """The quantile `share`, 0 to 1, of the latencies, in milliseconds."""
         ordered = sorted(self.latencies) or [float('nan')]
         return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -104,7 +115,7 @@ async def _client(port: int, targets: Iterator[str], load: Load, known: dict[str
 
 
 def _same(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
-    """The same hits, apart from neighbours that rounding may exchange."""
+    """Whether hits are the same, apart from neighbours that rounding may exchange."""
     if len(found) != len(known):
         return False
     for one, other in zip(found, known, strict=True):
@@ -120,7 +131,13 @@ def _same(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
 def run(
     port: int, targets: list[str], n: int, clients: int, known: dict[str, list[dict[str, Any]]] | None = None
 ) -> Load:
-    """`n` requests by so many clients, each of which asks its next one when it has its answer."""
+    """The load of `n` requests by several clients, each of which sends its next request when it has its answer.
+
+    Parameters
+    ----------
+    targets : of the requests, again and again
+    known : target -> hits that an answer should have; None to collect them
+    """
     load = Load()
     waiting = itertools.islice(itertools.cycle(targets), n)
 
@@ -138,7 +155,7 @@ def run(
 
 @contextlib.contextmanager
 def server(command: list[str], ready: str, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A server on a free port of 127.0.0.1, once `ready` is answered."""
+    """Yields a server's process and its port on 127.0.0.1, a free one, once `ready` is answered."""
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryFile() as said:
@@ -173,7 +190,7 @@ def resident(pid: int) -> float:
 
 
 def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
-    """Dense search by one, by many, and for long."""
+    """Figures of dense search by one client, by many, and over many requests."""
     targets = [f'/v1/demo/search?{urlencode({"query": query})}' for query in queries]
     with server(_ours(options), '/readyz') as (process, port):
         known = run(port, targets, len(targets), 1).answers
@@ -226,7 +243,7 @@ def _pyserini(python: str) -> str:
 
 
 def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
-    """BM25 against Pyserini's server, every question once a server."""
+    """The figure of BM25 against Pyserini's server, each asked every question once."""
     version = _pyserini(options.python)
     if not version or version.startswith(('0.', '1.')):
         print(

@@ -1,10 +1,10 @@
-"""Training: steps a second of ours and of sentence-transformers, on the same pairs, batches, lengths and optimizer.
+"""Training: steps a second of ours and of sentence-transformers, with the same pairs, batches, lengths and optimizer.
 
 pip install sentence-transformers datasets peft
 python benchmarks/training.py [--steps 8] [--batch 16] [--rounds 5] [--threads 2] [--adapters]
 
-Both train all-MiniLM-L6-v2 on questions of demo-train and their passages in one order, float32, AdamW, gradients
-clipped, dropout on; ours with RepBERT's margin over in-batch negatives (eq. 4), theirs with
+Both train all-MiniLM-L6-v2 on questions of demo-train and their passages, in the same order, in float32, with AdamW,
+clipped gradients and dropout; ours with RepBERT's margin over in-batch negatives (eq. 4), theirs with
 MultipleNegativesRankingLoss over as large a matrix of similarities. A round's first step is not counted.
 """
 
@@ -59,25 +59,25 @@ class StepClock(TrainerCallback):  # type: ignore[misc]
         self.ends.append(time.perf_counter())
 
     def seconds(self) -> float:
-        """A step's mean."""
+        """Mean seconds a step."""
         return (self.ends[-1] - self.ends[0]) / (len(self.ends) - 1)
 
 
 class Fixed(InstanceStream):
-    """The same instances in the same order, again and again."""
+    """A fixed list of instances."""
 
     def __init__(self, instances: list[Instance]) -> None:
         self.instances = instances
 
     def from_position(self, position: int) -> Any:
-        """All of them."""
+        """The instances from `position` on, once."""
         return iter(self.instances[position:])
 
 
 def ours(
     source: TrainingSource, instances: list[Instance], steps: int, adapter: bool, folder: Path
 ) -> Callable[[], float]:
-    """A round of our trainer."""
+    """A round of our trainer, which gives its mean seconds a step."""
     batch = len(instances) // steps
     recipe = Recipe(
         name='benchmark',
@@ -104,7 +104,7 @@ def ours(
 def theirs(
     source: TrainingSource, instances: list[Instance], steps: int, adapter: bool, folder: Path
 ) -> Callable[[], float]:
-    """A round of sentence-transformers' trainer."""
+    """A round of sentence-transformers' trainer, which gives its mean seconds a step."""
     model = SentenceTransformer(str(open_base(BASE).folder), device='cpu')
     model.max_seq_length = MAX_LENGTH
     if adapter:

@@ -2,7 +2,7 @@
 
     python tools/build_demo_collection.py --qed qed-dev.jsonlines.gz --xquad xquad.en.json.gz
 
-Each QED question is a topic whose judged passage is the Wikipedia paragraph that answers it; the same for XQuAD. QED's
+Each question of QED or XQuAD is a topic whose relevant passage is the Wikipedia paragraph that answers it. QED's
 questions are split by a seed into training and test topics so that no paragraph serves both.
 """
 
@@ -59,7 +59,12 @@ def numbered_passages(examples: list[dict[str, str]], prefix: str) -> dict[str, 
 
 
 def split(topics: list[tuple[str, str, str]], n_test: int, seed: int) -> tuple[set[str], set[str]]:
-    """qids of training and test topics; topics that share a passage stay together."""
+    """The qids of training topics, and of at most `n_test` test topics; topics that share a passage stay together.
+
+    Parameters
+    ----------
+    topics : (qid, text, docid of the relevant passage)
+    """
     by_passage: dict[str, list[str]] = {}
     for qid, _, docid in topics:
         by_passage.setdefault(docid, []).append(qid)
@@ -73,7 +78,7 @@ def split(topics: list[tuple[str, str, str]], n_test: int, seed: int) -> tuple[s
 
 
 def write_topics(name: str, topics: Iterable[tuple[str, str, str]]) -> int:
-    """Topics and their judgments; the number of topics."""
+    """Write topics, (qid, text, docid) each, and their judgments; the number of topics."""
     chosen = list(topics)
     with atomic_file(OUTPUT / f'topics.{name}.tsv.gz') as stream:
         stream.writelines(f'{qid}\t{text}\n' for qid, text, _ in chosen)

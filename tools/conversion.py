@@ -1,4 +1,4 @@
-"""What the converters of published weights share."""
+"""The command line of the converters of published weights."""
 
 from __future__ import annotations
 

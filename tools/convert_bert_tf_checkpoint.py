@@ -2,7 +2,7 @@
 
     python tools/convert_bert_tf_checkpoint.py ARCHIVE.zip FOLDER --system duobert
 
-The published archives, their unpacked folders, or the path of one checkpoint (model.ckpt-100000); `--reranker
+The source is a published archive, its unpacked folder, or the path of one checkpoint (model.ckpt-100000); `--reranker
 duobert-large@50` does the same on first use. TensorFlow is not needed.
 """
 

@@ -1,8 +1,9 @@
-"""Turn CEDR weights as its authors' code saves them (`weights.p`) into a checkpoint folder.
+"""Convert CEDR weights as its authors' code saves them (`weights.p`) to a checkpoint folder.
 
     python tools/convert_cedr_checkpoint.py weights.p --base FOLDER --output FOLDER
 
-The file holds what was trained; the base is the BERT that training began with, a folder as on the Hugging Face hub.
+The file has the trained weights only; the base is the BERT that training began with, a folder as on the Hugging Face
+hub.
 """
 
 from __future__ import annotations

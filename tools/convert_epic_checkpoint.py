@@ -2,8 +2,8 @@
 
     python tools/convert_epic_checkpoint.py epic.p FOLDER [--vocabulary vocab.txt]
 
-The file `epic.p` (510 MB, MD5 df756649ba3c449cf0f462083ef6082d); `--encoder epic` does the same on first use. Weights
-are read with weights_only=True: nothing in the file is run.
+The source is the file `epic.p` (510 MB, MD5 df756649ba3c449cf0f462083ef6082d); `--encoder epic` does the same on first
+use. Weights are read with weights_only=True: nothing in the file is run.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python tools/convert_repbert_checkpoint.py repbert.ckpt-350000.zip FOLDER [--vocabulary vocab.txt]
 
-The archive (386 MB, MD5 b59a574f53c92de6a4ddd4b3fbef784a) or its unpacked folder; `--encoder repbert` does the same on
-first use. Weights are read with weights_only=True: nothing in the file is run.
+The source is the archive (386 MB, MD5 b59a574f53c92de6a4ddd4b3fbef784a) or its unpacked folder; `--encoder repbert`
+does the same on first use. Weights are read with weights_only=True: nothing in the file is run.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
     python tools/demo_candidates.py --data FOLDER --work FOLDER [--precision bfloat16]
 
 The folder `material` of the work folder then has `texts.jsonl` and, for each of `judged`, `sentences`, `cut`,
-`validation` and `selection`, topics, qrels and a run. A question's candidates are BM25's best hits and the cosine's,
-with its answers; those of a sentence are all sentences of its article or paragraph. `judged.teacher.txt` and
-`cut.teacher.txt` add BM25 to the cosine, see `with_lexical`. `paragraphs.qids.txt` has the questions of `judged` about
-the demo's paragraphs, `answers.qids.txt` and `answers.more.qids.txt` some of those about MedQuAD's answers,
-`cut.qids.txt` and `cut.more.qids.txt` some pseudo-questions.
+`validation` and `selection`, topics, qrels and a run. A question's candidates are BM25's best hits, the cosine's, and
+its answers; in `validation`, BM25's best hits alone; in `sentences` and `selection`, all sentences of its article or
+paragraph. `judged.teacher.txt` and `cut.teacher.txt` have BM25 added to the cosine (`with_lexical`).
+`paragraphs.qids.txt` has the questions of `judged` about the demo's paragraphs, `answers.qids.txt` and
+`answers.more.qids.txt` some of those about MedQuAD's answers, `cut.qids.txt` and `cut.more.qids.txt` some
+pseudo-questions.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 TEACHER = 'minilm'
-EACH = 16  # hits of BM25 and of the cosine
-BLOCK = 512  # queries
+EACH = 16  # hits of BM25, and as many of the cosine
+BLOCK = 512  # queries scored at once
 VALIDATED = {'x': 60, 'q': 60, 'M': 60, 'd': 40}  # held-back questions by the first letter of their qids
 VALIDATION_DEPTH = EACH
 SELECTIONS = 100
@@ -45,7 +46,7 @@ TRAINED = {  # questions about MedQuAD's answers, and pseudo-questions, that are
 
 
 class Vectors:
-    """Unit vectors of texts by docid, computed once."""
+    """Unit vectors of texts: `unit` is float32 (texts, h), in the order of `docids`."""
 
     def __init__(self, texts: Mapping[str, str], precision: str) -> None:
         self.rows = {docid: row for row, docid in enumerate(texts)}
@@ -54,7 +55,7 @@ class Vectors:
         self.docids = np.array(list(texts))
 
     def scored(self, vector: np.ndarray, docids: Sequence[str]) -> Ranking:
-        """The texts in the order of their cosine."""
+        """The texts with their cosines with a query's unit vector, best first."""
         scores = self.unit[[self.rows[docid] for docid in docids]] @ vector
         order = np.argsort(-scores, kind='stable')
         return Ranking([docids[place] for place in order], scores[order].tolist())
@@ -72,7 +73,7 @@ def main(arguments: list[str]) -> int | None:
 
 
 def write_material(data: Path, folder: Path, precision: str = 'float32') -> None:
-    """Write texts, questions and candidates; nothing where they are there."""
+    """Write texts, questions and candidates, unless they are there."""
     if (folder / 'texts.jsonl').is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +99,7 @@ def write_material(data: Path, folder: Path, precision: str = 'float32') -> None
 
 
 def _some(qids: Sequence[str], name: str) -> list[str]:
-    """As many as are trained on, drawn, in their order."""
+    """A sample of `TRAINED[name]` qids, in their order."""
     drawn = set(random.Random(f'{SEED} {name}').sample(qids, min(TRAINED[name], len(qids))))
     return [qid for qid in qids if qid in drawn]
 
@@ -111,7 +112,10 @@ def _write_qids(path: Path, qids: Sequence[str]) -> None:
 def _candidates(
     folder: Path, name: str, texts: Mapping[str, str], questions: Mapping[str, Sequence[Question]], precision: str
 ) -> None:
-    """STEM.run.txt for each set of questions: the union of BM25's hits, the cosine's and the answers."""
+    """For each set of questions, the union of BM25's hits, the cosine's and the answers, as two runs.
+
+    STEM.run.txt has the cosine, STEM.teacher.txt the cosine with BM25 (`with_lexical`).
+    """
     _write_texts(folder / f'{name}.jsonl', texts)
     index = folder / f'{name}.lucene'
     package_command(['index', 'lucene', '--corpus', str(folder / f'{name}.jsonl'), '--output', str(index)])
@@ -138,7 +142,7 @@ def _candidates(
 
 
 def _sentences(folder: Path, made: Material, texts: Mapping[str, str], precision: str) -> None:
-    """Runs of the questions about sentences; of those held back, `selection` has some."""
+    """Runs of the questions about sentences; `selection` has a sample of those held back."""
     vectors = Vectors(texts, precision)
     held = random.Random(f'{SEED} selection').sample(made.held_sentences, SELECTIONS)
     for stem, own in (('sentences', made.sentences), ('selection', held)):
@@ -161,7 +165,7 @@ def _validation(folder: Path, made: Material) -> None:
 
 
 def query_vectors(questions: Sequence[Question], precision: str) -> np.ndarray:
-    """Unit vectors of the questions' texts."""
+    """Unit vectors of the questions' texts, float32 (questions, h)."""
     encoder = RepBertQueryEncoder(TEACHER, precision=precision, max_length=64)
     return _unit(encoder.encode_batch([question.text for question in questions]))
 

@@ -1,4 +1,4 @@
-"""Runs by the cosine of a bi-encoder's vectors: of a whole collection; of a run's best hits, with BM25 or without."""
+"""Runs by the cosine of a bi-encoder's vectors: over a whole collection, or over a run's best hits, also with BM25."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run
 from pyserini_repbert.rerank.base import ordered
 
 HITS = 1000
-BELOW = 0.9  # of BM25's last hit: what a candidate that is not among its hits counts
-SHARD = 4096  # passages: an encoding that is stopped loses no more
+BELOW = 0.9  # a candidate that BM25 has not found counts this share of the score of BM25's last hit
+SHARD = 4096  # passages; an encoding that is stopped loses no more than a shard
 
 
 def cosine_run(folder: Path, encoder: str, topics: Sequence[Query], hits: int = HITS) -> Run:
@@ -37,7 +37,12 @@ def cosine_run(folder: Path, encoder: str, topics: Sequence[Query], hits: int = 
 
 
 def reranked_by_cosine(first: Run, encoder: str, collection: Collection, lexical: float = 0.0) -> Run:
-    """The best hits of a BM25 run by the cosine of a bi-encoder's vectors, see `with_lexical`; the rest stays below."""
+    """A BM25 run whose best `collection.depth` hits are reranked by the cosine of a bi-encoder's vectors.
+
+    Parameters
+    ----------
+    lexical : weight of BM25 beside the cosine (`with_lexical`)
+    """
     from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.train.teachers import BiEncoderTeacher
@@ -58,7 +63,7 @@ def reranked_by_cosine(first: Run, encoder: str, collection: Collection, lexical
 
 
 def with_lexical(cosines: Ranking, bm25: Ranking, weight: float = LEXICAL) -> Ranking:
-    """The teacher's order: the cosine, and `weight` times BM25's score in units of the query's best."""
+    """Candidates scored by the cosine plus `weight` times BM25's score, in units of BM25's best score for the query."""
     if not bm25:
         return cosines
     known, last = dict(zip(bm25.docids, bm25.scores, strict=True)), bm25.scores[-1]

@@ -1,4 +1,4 @@
-"""The prose of docstrings: text about computing and mathematics that is at hand wherever this package is."""
+"""The prose of docstrings: text about computing and mathematics that is available wherever this package runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ _RULE = re.compile(r'^\s*[-=~^]{3,}\s*$', re.MULTILINE)
 
 
 def docstrings(roots: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, str, str]]:
-    """(module, what it describes in words, prose) of docstrings that say enough, without examples and parameters."""
+    """(module, name in words, prose) of docstrings with enough prose, without examples and parameters.
+
+    Parameters
+    ----------
+    roots : (name, folder) of libraries
+    """
     seen = set()
     for name, root in roots:
         for file in sorted(root.rglob('*.py')):

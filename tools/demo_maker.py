@@ -1,4 +1,4 @@
-"""Making the run files of demo_results.py, each once, by the package's own commands."""
+"""Makes the run files of demo_results.py, each once, by the package's own commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def package_command(words: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Made:
-    """A run that is there: its file, and the checkpoints that it and the runs under it come from, with checksums."""
+    """A run that is there: its file, and checkpoint name -> SHA-256 for it and the runs that it was made from."""
 
     path: Path
     weights: Mapping[str, str]
@@ -50,13 +50,13 @@ class Maker:
 
     Parameters
     ----------
-    collection : with its data folder put in
-    folder : where runs and indexes are kept
+    collection : with its data folder filled in (`Collection.within`)
+    folder : for runs and indexes
     systems : by name
-    checkpoints : folders of checkpoints that are not the catalog's, by name
-    groups : systems whose runs may be made; of others, those that are there are taken
-    precision : of rerankers, 'fp32' or 'bf16'
+    checkpoints : folders to take instead of the catalog's checkpoints, by name
+    groups : systems whose runs may be made; runs of others are only taken if they are there
     command : runs a command of the package
+    precision : of rerankers, 'fp32' or 'bf16'
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Maker:
         self._made: dict[str, Made | PyseriniRepbertError] = {}
 
     def run(self, name: str) -> Made:
-        """The run of a system. Raises PyseriniRepbertError where it cannot be had; the same again when asked again."""
+        """The run of a system. Raises PyseriniRepbertError where it cannot be had; the same one when asked again."""
         if name not in self._made:
             try:
                 self._made[name] = self._run(self.systems[name])
@@ -157,7 +157,7 @@ class Maker:
             self.command(['rerank', *first, *topics, *passages, *more, *written])
 
     def _depth(self, system: System) -> int:
-        """How many candidates a reranker takes; 0 where there is none."""
+        """How many candidates the system reranks; 0 if it reranks none."""
         own = system.depth or self.collection.depth
         depths = {
             Kind.RERANK: own,
@@ -169,11 +169,11 @@ class Maker:
         return depths.get(system.kind, 0)
 
     def _reference(self, name: str) -> str:
-        """What commands are given for a checkpoint: its folder where one was given, else its catalog name."""
+        """A checkpoint as commands take it: the folder that was given for it, else its catalog name."""
         return self.checkpoints.get(name, name)
 
     def _checkpoint(self, name: str) -> Checkpoint:
-        """Opened by name: among the folders given, else in the catalog."""
+        """A checkpoint by name, opened: among the folders given, else in the catalog."""
         if name not in self._opened:
             kind = catalog.checkpoint_kind(name)
             if name not in self.checkpoints and kind is None:
@@ -189,7 +189,7 @@ class Maker:
         return folder
 
     def _dense(self, name: str) -> Path:
-        """The dense bundle of an encoder; one that is there is taken if it was made with the same weights."""
+        """The dense bundle of an encoder, made unless it is there with the same weights."""
         folder = self.folder / f'{name}.dense'
         settings = (remembered(folder / 'manifest.json') or {}).get('settings')
         begun = remembered(folder / 'encoding.json')

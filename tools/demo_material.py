@@ -1,11 +1,11 @@
-"""What the demo rerankers are taught with: passages, pieces and sentences, and questions about them that no test has.
+"""Training data of the demo checkpoints: passages, pieces (excerpts) and sentences, and questions that no test has.
 
     from demo_material import collect
 
-Three kinds of text: paragraphs of the demo collection, MedQuAD's answers, and the prose of the docstrings of Python's
-standard library and of numpy, scipy, scikit-learn, networkx and sympy as installed (all BSD or PSF). Questions: those
-that come with the texts, and pseudo-questions cut from pieces, for which there are no judgments but a teacher's scores.
-Nothing is cut from a passage that is judged for a test topic, or held back for validation.
+The passages are paragraphs of the demo collection, MedQuAD's answers, and the prose of the docstrings of Python's
+standard library and of numpy, scipy, scikit-learn, networkx and sympy as installed (all BSD or PSF). The questions are
+those that come with the texts, and pseudo-questions cut from pieces, which have a teacher's scores instead of
+judgments. No piece is cut from a passage that is judged for a test topic, or held back for validation.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from pyserini_repbert.names.topics import load_qrels, load_topics
 SEED = 20200620
 LIBRARIES = ('numpy', 'scipy', 'sklearn', 'networkx', 'sympy')
 HELD_ARTICLES = 8  # of XQuAD
-HELD_QED, HELD_SHARE = 100, 0.03  # training questions of the demo; of MedQuAD's documents and of modules
-PIECE_WORDS = (12, 110)
+HELD_QED, HELD_SHARE = 100, 0.03  # training questions of the demo; share of MedQuAD's documents, and of modules
+PIECE_WORDS = (12, 110)  # fewest and most words of a piece
 _SENTENCE = re.compile(r'(?<=[.!?])\s+(?=["(]?[A-Z0-9])')
 _COMMON = frozenset(
     'a an and are as at be but by can for from had has have he her his how if in into is it its may more not of on or '
@@ -41,7 +41,7 @@ _COMMON = frozenset(
 
 
 class Question(NamedTuple):
-    """A question, the docids of its answers, and where they are known, of its candidates."""
+    """A question, the docids of its answers, and for questions about sentences, of its candidates."""
 
     qid: str
     text: str
@@ -76,7 +76,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def piece_of(text: str, draw: random.Random) -> str:
-    """Whole sentences of a text that follow one another, of a length that is drawn."""
+    """Consecutive sentences of a text from a drawn one on, up to a drawn number of words; cut off at the most words."""
     parts = sentences_of(text)
     wanted = draw.randint(*PIECE_WORDS)
     start = draw.randrange(len(parts))
@@ -89,7 +89,7 @@ def piece_of(text: str, draw: random.Random) -> str:
 
 
 def question_from(piece: str, title: str, draw: random.Random) -> str:
-    """A title, a sentence, a span, or words that carry meaning, of a piece: which, is drawn."""
+    """A pseudo-question: a title, or a sentence, a span or content words of a piece, by chance."""
     kinds = ['sentence', 'span', 'words', 'words'] + (['title', 'title', 'title words'] if title else [])
     kind, words = draw.choice(kinds), piece.split()
     if kind == 'title':
@@ -108,7 +108,7 @@ def question_from(piece: str, title: str, draw: random.Random) -> str:
 
 
 def collect(data: Path) -> Material:
-    """All that there is to teach with; the same each time for the same files and libraries."""
+    """All training data; the same each time for the same files and libraries."""
     made = Material()
     titles: dict[str, str] = {}
     held = _demo(data, made, titles) | _medquad(data, made, titles) | _docstrings(made, titles)
@@ -125,7 +125,7 @@ def collect(data: Path) -> Material:
 
 
 def _demo(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
-    """The demo collection and its training questions; the docids that nothing may be cut from."""
+    """Add the demo collection and its training questions; the docids from which nothing may be cut."""
     corpus = {passage.docid: passage.text for passage in open_corpus('demo')}
     made.texts |= corpus
     with gzip.open(catalog.RESOURCES / 'demo' / 'corpus.jsonl.gz', 'rt', encoding='utf-8') as stream:
@@ -153,7 +153,7 @@ def _demo(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
 
 
 def _split(docid: str, text: str, starts: Sequence[int], made: Material) -> list[tuple[int, str]]:
-    """A paragraph's sentences as texts of their own: where each begins, and its docid."""
+    """Add a paragraph's sentences as texts of their own; (first character, docid) of each."""
     found = []
     for number, start in enumerate(starts):
         end = starts[number + 1] if number + 1 < len(starts) else len(text)
@@ -200,7 +200,7 @@ def _qed_sentences(data: Path, train: set[str], by_text: dict[str, str], held: s
 
 
 def _medquad(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
-    """MedQuAD's answers and questions; the docids of documents that are held back."""
+    """Add MedQuAD's answers and questions; the docids of documents that are held back."""
     folder = data / 'medquad'
     with gzip.open(folder / 'corpus.jsonl.gz', 'rt', encoding='utf-8') as stream:
         records = [json.loads(line) for line in stream]
@@ -222,7 +222,7 @@ def _medquad(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
 
 
 def _docstrings(made: Material, titles: dict[str, str]) -> set[str]:
-    """Docstrings' prose; the docids of modules that are held back."""
+    """Add docstrings' prose; the docids of modules that are held back."""
     specs = {name: find_spec(name) for name in LIBRARIES}
     roots = [('python', Path(sysconfig.get_paths()['stdlib']))]
     roots += [(name, Path(spec.origin).parent) for name, spec in specs.items() if spec and spec.origin]

@@ -1,8 +1,8 @@
-"""Training candidates of the demo's duoBERT: the best of the teacher, as monoBERT orders them, and what both say.
+"""Training candidates of the demo's duoBERT: the teacher's best, ordered by monoBERT, and scored by both.
 
-`demo_train.py` calls it once monoBERT is trained. In the folder `runs` there are then, for each of `judged`, `cut` and
-`sentences`, `STEM.mono.txt`, whose order is monoBERT's (duoBERT reranks monoBERT's best), and `STEM.both.txt`, whose
-scores are the teacher's and `MONO` times monoBERT's log-odds.
+`demo_train.py` calls it once monoBERT is trained. For each STEM of `judged`, `cut` and `sentences`, the folder `runs`
+then has `STEM.mono.txt`, in monoBERT's order (duoBERT reranks monoBERT's best), and `STEM.both.txt`, whose scores are
+the teacher's plus `MONO` times monoBERT's log-odds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pyserini_repbert.ranking import Ranking, Run
 from pyserini_repbert.rerank.base import ordered
 
 DEPTH = 10  # candidates of a question beside its answers
-MONO = 0.05  # a question's softmax, by the recipe's scale of 20, then adds the log-odds as they are
+MONO = 0.05  # times the recipe's teacher.scale of 20, which makes scores logits, it is 1
 QUESTIONS = {'judged': ('paragraphs.qids.txt', 'answers.qids.txt'), 'cut': ('cut.qids.txt',), 'sentences': ()}
 LARGEST = -1e-7  # log p of a passage that is surely relevant
 
 
 def write_pairs(work: Path, checkpoint: Path) -> None:
-    """Make what is missing."""
+    """Make the runs that are missing."""
     for stem, files in QUESTIONS.items():
         material, runs = work / 'material', work / 'runs'
         both = runs / f'{stem}.both.txt'
@@ -42,7 +42,7 @@ def write_pairs(work: Path, checkpoint: Path) -> None:
 
 
 def rerank(work: Path, run: Path, stem: str, checkpoint: Path, depth: int, output: Path) -> None:
-    """A run of questions of the material, as a reranker orders it; one that was stopped goes on."""
+    """Rerank a run of questions of the material; a reranking that was stopped goes on."""
     material = work / 'material'
     what = ['--run', str(run), '--topics', str(material / f'{stem}.tsv'), '--corpus', str(material / 'texts.jsonl')]
     what += ['--reranker', f'{checkpoint}@{depth}', '--precision', 'bfloat16', '--output', str(output)]
@@ -51,14 +51,14 @@ def rerank(work: Path, run: Path, stem: str, checkpoint: Path, depth: int, outpu
 
 
 def with_odds(taught: Ranking, mono: Ranking) -> Ranking:
-    """The teacher's scores and `MONO` times log p - log(1 - p); `mono` has log p of the same candidates."""
+    """The teacher's scores plus `MONO` times log p - log(1 - p); `mono` has log p of the same candidates."""
     log_p = dict(zip(mono.docids, mono.scores, strict=True))
     own = np.minimum([log_p[docid] for docid in taught.docids], LARGEST)
     return ordered(taught, np.asarray(taught.scores) + MONO * (own - np.log(-np.expm1(own))))
 
 
 def _best(taught: Run, material: Path, stem: str) -> Run:
-    """The best of the teacher, and the answers."""
+    """The teacher's best `DEPTH` candidates of each question, and its answers."""
     qrels = load_qrels(str(material / f'{stem}.qrels.txt'))
     found = {}
     for qid, own in taught.items():

@@ -1,4 +1,4 @@
-"""The demo checkpoints on test topics: missing runs are made, and the tables of regressions/demo-checkpoints.md.
+"""Evaluates the demo checkpoints on test topics: makes missing runs and the tables of regressions/demo-checkpoints.md.
 
     python tools/demo_results.py --data FOLDER --work FOLDER [--only demo,liveqa] [--systems bm25,repbert-demo]
 
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int | None:
 
 
 def section(collection: Collection, maker: Maker) -> tuple[str, bool]:
-    """The text of a collection's section, and whether a run that was asked for is missing."""
+    """A collection's section in Markdown, and whether a run that was asked for is missing."""
     if absent := absent_files(collection):
         lacking = ', '.join(Path(path).name for path in absent)
         print(f'{collection.name}: NOT RUN, not there: {", ".join(absent)}', file=sys.stderr)
@@ -121,7 +121,7 @@ def section_text(
 
 
 def means_table(systems: Mapping[str, System], found: Mapping[str, Evaluation], measures: Sequence[str]) -> str:
-    """A row for each run."""
+    """A table of means with a row for each run."""
     rows = [
         [systems[name].label, *(f'{own.means[measure]:.4f}' for measure in measures)] for name, own in found.items()
     ]
@@ -131,7 +131,7 @@ def means_table(systems: Mapping[str, System], found: Mapping[str, Evaluation], 
 def comparisons(
     systems: Mapping[str, System], found: Mapping[str, Evaluation]
 ) -> dict[tuple[str, str], list[Comparison]]:
-    """(run, baseline) -> the comparison in each measure, for every pair of which both runs are there."""
+    """(run, baseline) -> their comparison in each measure, for every pair whose runs are both there."""
     return {
         (name, other): compare(found[other], found[name])
         for name in found
@@ -143,7 +143,7 @@ def comparisons(
 def differences_table(
     systems: Mapping[str, System], rows: Mapping[tuple[str, str], Sequence[Comparison]], measures: Sequence[str]
 ) -> str:
-    """A row for each pair of runs: '+0.0391 (p 0.0077)'."""
+    """A table of differences with a row for each pair of runs: '+0.0391 (p 0.0077)'."""
     lines = [
         [
             systems[name].label,

@@ -13,9 +13,9 @@ MONO, DUO, VANILLA = 'monobert-demo', 'duobert-demo', 'vanilla-demo'
 RERANKERS = ('epic-demo', MONO, VANILLA, 'cedr-knrm-demo', 'cedr-pacrr-demo', 'cedr-drmm-demo')
 APART = '-apart'  # CEDR without [CLS]
 METHODS = ('sum', 'binary', 'min', 'max')  # Multi-Stage eq. 3-6
-DUO_DEPTH = 10  # k (k - 1) inputs for each topic, each as long as two passages
-LEXICAL = 0.3  # of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
-DENSE_DEPTH = 20  # of the reranker behind a dense first stage
+DUO_DEPTH = 10  # k1: k1 (k1 - 1) inputs for each topic, each as long as two passages
+LEXICAL = 0.3  # weight of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
+DENSE_DEPTH = 20  # hits of a dense first stage that are reranked
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Collection:
     ----------
     corpus, topics, qrels : catalog names, or paths in which '{data}' stands for the data folder
     fields : text fields of the corpus
-    depth : candidates that the first reranker takes
+    depth : hits of the first stage that are reranked
     measures : in ir_measures' form
-    note : what the checkpoints saw of it in training
+    note : on what the checkpoints saw of it in training
     """
 
     name: str
@@ -42,7 +42,7 @@ class Collection:
     fields: tuple[str, ...] = ()
 
     def within(self, data: str) -> Collection:
-        """With the data folder put in."""
+        """The collection with `data` as the data folder."""
         corpus, topics, qrels = (text.format(data=data) for text in (self.corpus, self.topics, self.qrels))
         return replace(self, corpus=corpus, topics=topics, qrels=qrels)
 
@@ -115,12 +115,12 @@ class System:
     ----------
     name : of the run file, without its suffix
     label : in the table
-    group : what --systems calls it
-    checkpoint : the model that makes this run from those that it needs, '' for none
-    needs : names of other runs, in the order in which they are used
+    group : its name for --systems, which several rows may share
+    checkpoint : the model that makes the run, '' for none
+    needs : names of the runs that it is made from, in their order
     against : names of the runs that it is compared with
-    method : of duoBERT's aggregation
-    depth : candidates that a reranker takes, 0 for the collection's
+    method : duoBERT's aggregation
+    depth : hits that are reranked, 0 for the collection's depth
     """
 
     name: str
@@ -177,7 +177,7 @@ def _reranked(name: str) -> str:
 
 
 def _duo() -> list[System]:
-    """duoBERT's pairs are scored once, for SUM; the other methods replay them."""
+    """duoBERT with each aggregation: pairs are scored once, for SUM, and replayed for the others."""
     mono = _reranked(MONO)
     names = {method: f'{mono}.{DUO}.{method}' for method in METHODS}
     return [

@@ -2,7 +2,8 @@
 
     python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device cpu]
 
-What is there already is kept, and a training that was stopped goes on. `ship_checkpoint.py` ships a checkpoint folder.
+What is there already is not made again, and a training that was stopped goes on. `ship_checkpoint.py` ships a
+checkpoint folder.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ QED = ('qed-dev.jsonlines.gz', 'xquad.en.json.gz')
 
 @dataclass(frozen=True)
 class Training:
-    """A checkpoint's name, its recipe, and the variable by which the recipe names the checkpoint that it needs.
+    """A checkpoint and its recipe.
 
-    `taught` says that it learns from the scores of a teacher, which `demo_candidates` collects; `reranked` that it
-    learns, and is validated, on candidates in the order of the checkpoint that it needs.
+    Attributes
+    ----------
+    variable, needs : the recipe's variable for the checkpoint that it starts from, and the name of that; '' for none
+    taught : whether it learns from a teacher's scores, which `demo_candidates` collects
+    reranked : whether it learns, and is validated, on candidates in the order of the checkpoint that it needs
     """
 
     name: str
@@ -100,7 +104,7 @@ def bm25_runs(medquad: Path, work: Path) -> None:
 
 
 def mono_runs(work: Path, checkpoint: Path) -> None:
-    """What duoBERT is trained on, and the candidates of the questions that are held back, as monoBERT orders them."""
+    """Make duoBERT's training candidates, and the candidates of the validation questions in monoBERT's order."""
     write_pairs(work, checkpoint)
     run, output = work / 'material/validation.run.txt', work / 'runs/validation.mono.txt'
     if not output.is_file():
@@ -128,7 +132,7 @@ def train(training: Training, medquad: Path, work: Path, device: str) -> None:
 
 def _parser() -> Parser:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--data', required=True, help='the folder that holds medquad/')
+    parser.add_argument('--data', required=True, help='the folder that holds medquad/ and qed/')
     parser.add_argument('--work', required=True, help='where runs and checkpoints are kept')
     parser.add_argument('--only', metavar='NAMES', help='checkpoints, separated by commas; default: all')
     parser.add_argument('--teacher-precision', default='bfloat16', help="of the teacher's vectors; or float32")

@@ -1,10 +1,10 @@
-"""Rerankers and RepBERT on the questions that `demo_candidates.py` holds back, beside BM25 and the base's cosine.
+"""Evaluates rerankers and RepBERT on the questions that `demo_candidates.py` holds back, beside BM25 and the cosine.
 
     python tools/demo_validation.py --work FOLDER [NAME=CHECKPOINT …] [--lexical 0.1 0.3 1]
 
 nDCG@10 over BM25's best 16 for questions about paragraphs of XQuAD and QED, about MedQuAD's documents, and for first
-sentences of docstrings; AP for choosing among the sentences of an article. A RepBERT of the catalog
-ranks the same candidates, by cosine.
+sentences of docstrings; AP over the sentences of an article or paragraph. A RepBERT of the catalog ranks the same
+candidates by cosine.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _means(folder: Path, checkpoint: str | float | None, precision: str) -> list
 
 
 def _ranked(folder: Path, stem: str, cosines: str, checkpoint: str | float | None, precision: str) -> Run:
-    """BM25's order, or that of an article, for None; by cosine and a weight of BM25; or by a reranker."""
+    """The candidates in BM25's or the article's order (None), by cosine plus a weight of BM25, or by a checkpoint."""
     first = read_run(folder / f'{stem}.run.txt', VALIDATION_DEPTH if stem == 'validation' else None)
     if stem == 'selection':
         first = {qid: _in_order(own) for qid, own in first.items()}

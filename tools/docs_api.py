@@ -1,4 +1,4 @@
-"""Write docs/http-api.md, the reference of the service's addresses, from its OpenAPI document.
+"""Write docs/http-api.md, the reference of the service's HTTP API, from its OpenAPI document.
 
 python tools/docs_api.py [--output docs/http-api.md]
 """
@@ -76,7 +76,7 @@ def _default(schema: dict[str, Any]) -> str:
 
 
 def _form(schema: dict[str, Any]) -> str:
-    """A schema in a few words."""
+    """A schema in a few words: 'integer, 1 to 1000'."""
     if '$ref' in schema:
         return str(schema['$ref']).rpartition('/')[2]
     if 'enum' in schema:

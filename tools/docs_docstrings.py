@@ -1,7 +1,7 @@
-"""griffe extension: docstrings of this project, whose types stand in the signature, as numpydoc has them.
+"""griffe extension: turns this project's docstrings, whose types are in the signature, into numpydoc's form.
 
-`name : what it is` becomes `name` with the description below it, so that mkdocstrings takes the type from the
-annotation and the text for a description; likewise what stands under Returns.
+`name : description` becomes `name` with the description below it, so that mkdocstrings takes the type from the
+annotation; likewise the text under Returns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ITEM = re.compile(r'(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>.*)')
 def as_numpydoc(docstring: str) -> str:
     """The docstring with the descriptions of its sections on lines of their own.
 
-    A sentence that stands below a list of parameters goes before it, where numpydoc has prose.
+    A sentence below a list of parameters is moved before the first section, where numpydoc has prose.
     """
     lines = docstring.split('\n')
     text: list[str] = []
@@ -43,6 +43,6 @@ class HouseDocstrings(Extension):
     """Rewrites docstrings as they are loaded."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
-        """One object's docstring."""
+        """Rewrite the docstring of an object."""
         if obj.docstring is not None:
             obj.docstring.value = as_numpydoc(obj.docstring.value)

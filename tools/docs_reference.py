@@ -1,7 +1,7 @@
-"""MkDocs hook: a reference page for each package with public names, and a warning for each that has no docstring.
+"""MkDocs hook: a reference page for each package with public names, and a warning for each name without a docstring.
 
-The names are those that a package's `__init__.py` imports for type checkers (`from … import X as X`), which
-`tests/docs/test_reference.py` compares with its `__all__`. A warning fails a strict build.
+The names are those that a package's `__init__.py` imports for type checkers (`from … import X as X`);
+`tests/docs/test_reference.py` compares them with its `__all__`. A warning fails a strict build.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def undocumented() -> list[str]:
-    """Public names, and public methods of public classes, that have no docstring."""
+    """The public names, and public methods of public classes, that have no docstring, as dotted paths."""
     import griffe
 
     loader = griffe.GriffeLoader(search_paths=[ROOT])

@@ -3,7 +3,7 @@
 python -m pyserini_repbert.serve --index demo
 python tools/page_screenshots.py [--url http://127.0.0.1:8081/] [--output docs/images]
 
-It needs Playwright (the web extra) and a Chromium; the service has to run.
+Needs Playwright (the web extra), a Chromium, and the running service.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from playwright.sync_api import sync_playwright
 IMAGES = Path(__file__).parents[1] / 'docs' / 'images'
 _QUERY = 'q=what+was+the+city+of+beijing+previously+known+as'
 _BOTH = f'{_QUERY}&system=dense&system=bm25&hits=5'
-# name: address, what has to be there, width, height, scheme
+# name: address, selector of what has to be there, width, height, color scheme
 PICTURES = {
     'light': (f'?{_BOTH}&rerank=monobert-demo%4010', '.hit', 1280, 960, 'light'),
     'dark': (f'?{_BOTH}&open=qed-0033&why=epic', '.terms', 1280, 1100, 'dark'),
     'narrow': (f'?{_BOTH}', '.hit', 360, 960, 'light'),
     'compare': (f'?view=compare&{_QUERY}&system=dense&b.system=bm25&hits=6', '.pair', 1280, 1150, 'light'),
 }
-_LONGEST = 120_000  # ms until a picture's contents are there
+_LONGEST = 120_000  # ms to wait for a picture's contents
 
 
 def take(url: str, output: Path) -> None:
-    """Write a picture of each state; each is asked for twice, so that it does not show what a first request costs."""
+    """Write a picture of each state; its page is loaded twice, so that it does not show the time of a first request."""
     output.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

@@ -1,6 +1,6 @@
-"""Run the commands of a Markdown page again and put what they print beneath them.
+"""Run the commands of a Markdown page again and put their output beneath them.
 
-A block of shell commands that is followed by `<!-- output -->` has everything up to the next `<!-- end -->` replaced:
+After a block of shell commands, everything between `<!-- output -->` and the next `<!-- end -->` is replaced:
 
     python tools/refresh_tables.py regressions/dl19-dl20.fusion.md --data FOLDER
 
@@ -45,7 +45,10 @@ def main(arguments: list[str]) -> int | None:
 
 
 def output_of(commands: str, data: str) -> str:
-    """What the commands print, one after the other; lines that end in a backslash go on in the next one."""
+    """What the commands, one a line, print; a line that ends in a backslash goes on in the next.
+
+    Raises InputError for a command that is not this package's, PyseriniRepbertError for one that fails.
+    """
     printed = []
     for command in commands.replace('\\\n', ' ').splitlines():
         words = [word.replace('$DATA', data) for word in shlex.split(command)]

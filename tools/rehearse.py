@@ -1,7 +1,7 @@
-"""Every condition that was not run, run from download to score on stand-ins of what it needs (`make rehearsal`).
+"""Run every condition that could not be run, from download to score, on stand-ins for what it needs (`make rehearsal`).
 
-The stand-ins have the real names, formats and packing, and a few hundred texts; the scores mean nothing and are shown
-nowhere. A condition whose scores were all computed is REHEARSED; what fails, fails.
+The stand-ins have the real names, formats and packing, and at most a thousand texts; the scores mean nothing and are
+shown nowhere. A condition whose scores were all computed is REHEARSED; one whose commands fail is a FAIL.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python tools/ship_checkpoint.py runs/train/repbert-demo --replace FOLDER='${MEDQUAD}' --replace OTHER='${RUNS}'
 
-A card and a recipe that ship name no folder of the machine that trained: --replace says what stands there instead, an
-adapter's base (a folder where it was trained) too. The name is the recipe's.
+A card and a recipe that ship may not name folders of the machine that trained: --replace puts another text in their
+place, also in the name of an adapter's base. The checkpoint gets the recipe's name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pyserini_repbert.files import atomic_folder, digest, existing_file
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 
 TEXTS = ('README.md', 'adapter_config.json', 'config.json', 'log.csv', 'recipe.yaml')
-LOADED = ('adapter_config.json', 'config.json')  # which its checksums cover, beside the weights
+LOADED = ('adapter_config.json', 'config.json')  # covered by the checksums, beside the weights
 RECIPE_HEADING = '\n## Recipe\n'
 ROUNDED = '- weights kept in float16, trained in float32'
 WEIGHTS = 'adapter_model.safetensors'
 LARGEST = 40_000_000  # bytes, of all shipped checkpoints
 DATA_LICENCES = 'trained on text under CC BY-SA (Wikipedia) and CC BY (MedQuAD)'
-DOCSTRINGS = ', and on docstrings under the PSF and BSD licences'  # among what a teacher's scores are of
-ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')  # a path from the root; no address, no variable before it
+DOCSTRINGS = ', and on docstrings under the PSF and BSD licences'  # if it learnt from a teacher's scores
+ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')  # an absolute path; not part of an address, not after a variable
 
 
 def main(arguments: list[str]) -> int | None:
@@ -55,8 +55,16 @@ def main(arguments: list[str]) -> int | None:
 def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool = False) -> Path:
     """Copy a checkpoint into the package; its folder there.
 
-    Raises InputError for a folder that is no adapter with card, recipe and log, a base that is not in the catalog, a
-    path that nothing stands for, or a name that is there already.
+    Parameters
+    ----------
+    replacements : text -> text that takes its place, in card, recipe and base
+    half : store weights in float16
+
+    Raises
+    ------
+    InputError
+        for a folder that is not an adapter with card, recipe and log, a base that is not in the catalog, a path of
+        this machine that remains, or a checkpoint of this name without `overwrite`
     """
     import yaml
 
@@ -93,7 +101,7 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool
 
 
 def halve(file: Path) -> None:
-    """Write a safetensors file's floating-point tensors as float16."""
+    """Rewrite a safetensors file with its floating-point tensors as float16."""
     from safetensors.torch import load_file, save_file
 
     mode = file.stat().st_mode

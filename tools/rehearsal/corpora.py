@@ -1,4 +1,4 @@
-"""Stand-ins of collections and of what belongs to them, in the packing and under the names of the real ones."""
+"""Stand-ins for collections and their topics, expansions and folds, packed and named as the real ones."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from warcio.warcwriter import WARCWriter
 
 from tools.rehearsal.texts import World
 
-PARTS, SAMPLES = 18, 80  # of docTTTTTquery's predictions
-LONG = 1200  # words of one document, which CEDR splits
+PARTS, SAMPLES = 18, 80  # of docTTTTTquery's predictions: a file for each part of each sample
+LONG = 1200  # words of one document, so that CEDR splits it
 
 
 def _compressed(content: bytes) -> bytes:
-    """As `compress` packs it; in a thread, for ncompress needs more stack than Java leaves the main one."""
+    """As `compress` packs it; in a thread, for ncompress needs more stack than Java leaves the main thread."""
     with ThreadPoolExecutor(1) as thread:
         return bytes(thread.submit(ncompress.compress, content).result())
 
 
 def tar(members: Mapping[str, bytes], mode: str = 'w:gz') -> bytes:
-    """An archive."""
+    """A tar archive of members by name; `mode` as tarfile's."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode=mode) as archive:  # type: ignore[call-overload]
         for name, content in members.items():
@@ -39,7 +39,7 @@ def tar(members: Mapping[str, bytes], mode: str = 'w:gz') -> bytes:
 
 
 def collection(world: World) -> bytes:
-    """collection.tar.gz"""
+    """MS MARCO's collection.tar.gz."""
     lines = ''.join(f'{docid}\t{text}\n' for docid, text in world.passages.items())
     return tar({'collection.tsv': lines.encode()})
 
@@ -66,7 +66,7 @@ def docttttquery(world: World) -> bytes:
 
 
 def deepct(world: World) -> bytes:
-    """DeepCT's test_results.tsv: wordpieces with weights, some negative."""
+    """DeepCT's test_results.tsv: a line of wordpieces and weights, some negative, for each passage."""
     lines = []
     for text in world.passages.values():
         pairs = ['[CLS] 0.0', *(f'{word.lower()} {(n % 7 - 1) / 10}' for n, word in enumerate(text.split())), '##s 0.2']
@@ -75,7 +75,7 @@ def deepct(world: World) -> bytes:
 
 
 def top1000(world: World) -> bytes:
-    """top1000.dev.tar.gz: sorted by passage, with the texts."""
+    """MS MARCO's top1000.dev.tar.gz: sorted by passage, with the texts."""
     found = sorted((docid, qid) for qid, docid, _ in world.ranked(9, 20))
     lines = [
         f'{qid.decode()}\t{docid.decode()}\t{world.topics[qid.decode()]}\t{world.passages[docid.decode()]}\n'
@@ -85,7 +85,7 @@ def top1000(world: World) -> bytes:
 
 
 def car_paragraphs(world: World) -> bytes:
-    """paragraphCorpus.v2.0.tar.xz: CBOR, with links inside of the texts, and one paragraph without any."""
+    """TREC CAR's paragraphCorpus.v2.0.tar.xz: CBOR, with a link in each text, and one paragraph without text."""
     items = []
     for docid, text in world.passages.items():
         first, _, rest = text.partition(' ')
@@ -98,7 +98,7 @@ def car_paragraphs(world: World) -> bytes:
 
 
 def disks(folder: Path, world: World) -> None:
-    """TREC disks 4 and 5 as NIST delivers them, packed by `compress`; a document without text, one in Latin-1."""
+    """TREC disks 4 and 5 as NIST delivers them: in Latin-1, packed by `compress`; one document has no text."""
     folders = {
         'FT': 'ft/ft911/ft911_{}.z',
         'FB': 'fbis/fb396{:03d}.z',
@@ -147,7 +147,7 @@ def clueweb(folder: Path, world: World) -> None:
 
 
 def web_topics(world: World, first: int, last: int) -> bytes:
-    """A year's topics of the Web track."""
+    """A year's topics of the Web track, numbered from `first` to `last`, as XML."""
     parts = [f'<webtrack{first}>\n']
     for qid, text in world.topics.items():
         if first <= int(qid) <= last:
@@ -157,12 +157,12 @@ def web_topics(world: World, first: int, last: int) -> bytes:
 
 
 def robust_topics(world: World) -> bytes:
-    """topics.robust04.txt"""
+    """Robust04's topics.robust04.txt."""
     rest = '<desc> Description:\nWhat?\n\n<narr> Narrative:\nAll.\n\n</top>\n\n'
     topics = [f'<top>\n\n<num> Number: {qid}\n<title> {text}\n\n{rest}' for qid, text in world.topics.items()]
     return ''.join(topics).encode()
 
 
 def folds_json(folds: list[list[str]]) -> bytes:
-    """robust04-paper2-folds.json"""
+    """Robust04's robust04-paper2-folds.json."""
     return json.dumps(folds, indent=2).encode()

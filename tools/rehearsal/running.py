@@ -1,4 +1,4 @@
-"""The rehearsal: stand-ins made and served, fetched by the command, and every condition run on them."""
+"""The rehearsal: makes and serves stand-ins, fetches them by the command, and runs every condition on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERSION = 'rehearsal'
 
 @dataclass
 class Rehearsal:
-    """What became of the conditions, each named 'FILE CONDITION'; for the last two, why."""
+    """The conditions by outcome, each named 'FILE CONDITION'; `failed` and `not_run` also say why."""
 
     rehearsed: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -38,15 +38,16 @@ class Rehearsal:
 def rehearse(
     files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path, jobs: int = 1, processes: bool = False
 ) -> Rehearsal:
-    """Run what could not be run with the real data and an empty cache.
+    """Run, on stand-ins, the conditions that could not be run with the real data and an empty cache.
 
     Parameters
     ----------
-    chosen : names of conditions; all where there are none
+    files : regression files
+    chosen : names of conditions; all if empty
     real : the folder of real data
-    folder : for stand-ins, the cache, and what the commands make
+    folder : for stand-ins, the cache, and the output of commands
     jobs : conditions at a time, with `processes`
-    processes : a process for each command, as in a real run; else one for all, which spares starting Java and PyTorch
+    processes : a process for each command, as in a real run; else one for all, so that Java and PyTorch start once
     """
     data, work = folder / 'data', folder / 'work'
     data.mkdir(parents=True, exist_ok=True)
@@ -71,7 +72,7 @@ def rehearse(
         arguments += [word for name in chosen for word in ('--condition', name)]
         if status := _fetched(arguments) if processes else run(regression_command, arguments):
             found.failed['regression fetch'] = f'status {status}'
-        # what is here now decides the paths that commands are given
+        # made anew: a path depends on what is there, and the stand-ins are there only now
         ready = workspaces(Workspace if processes else OneProcess, data)
         pairs = [(own, ready[path]) for path, (own, _) in absent]
         outcomes = run_all(pairs, jobs if processes else 1, True, _show)
@@ -83,10 +84,10 @@ def rehearse(
 
 
 class OneProcess(Workspace):
-    """Runs each command in this process, from its words on."""
+    """A workspace that runs each command in this process, through its `main`."""
 
     def run(self, command: str) -> str:
-        """What a command prints. Raises CommandFailedError with its last lines."""
+        """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
         words = self.words(command)
         printed, errors = io.StringIO(), io.StringIO()
         module = importlib.import_module(f'{words[2]}.__main__')

@@ -1,4 +1,4 @@
-"""The stand-ins, served from 127.0.0.1 as their real hosts would: by address, with ranges; some of the hub's API."""
+"""Serves the stand-ins from 127.0.0.1 as their real hosts would: by address, with ranges, and part of the hub's API."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ HUB = 'huggingface.co'
 
 @contextmanager
 def serving(site: Mapping[str, Path], checksums: Mapping[str, str], hub: Mapping[str, Path]) -> Iterator[str]:
-    """The address of a mirror (see `pyserini_repbert.mirror`) that lives as long as the block.
+    """Yields the address of a mirror (`pyserini_repbert.mirror`), which is served as long as the block runs.
 
     Parameters
     ----------
     site : address -> file
     checksums : address -> MD5 of its stand-in
-    hub : repository -> folder
+    hub : repository of the hub -> folder
     """
     files = {address.partition('://')[2]: path for address, path in site.items()}
 

@@ -1,4 +1,4 @@
-"""Which stand-in takes the place of which resource; a resource without one is an error."""
+"""The stand-in for each resource; a resource without one is an error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Site:
     data : the user's folder
     files : address -> file
     checksums : address -> MD5
-    hub : repository -> folder
+    hub : repository of the hub -> folder
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Site:
     hub: dict[str, Path] = field(default_factory=dict)
 
     def serve(self, address: str, content: bytes) -> None:
-        """Let an address give this."""
+        """Serve this content at an address."""
         path = self.folder / f'{len(self.files):03d}'
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -48,7 +48,7 @@ class Site:
 
 
 class Worlds:
-    """The small collections that all stand-ins are about."""
+    """The small collections that all stand-ins are made from."""
 
     def __init__(self, real: Path) -> None:
         self.msmarco = msmarco(real)
@@ -67,9 +67,18 @@ class Worlds:
 
 
 def stand_ins(needs: Iterable[Need], real: Path, folder: Path, data: Path) -> Site:
-    """Everything in `needs` that was published, is trained, or is given by agreement.
+    """The stand-ins for all `needs` but those that were never published.
 
-    Raises KeyError for what nothing here stands in for.
+    Parameters
+    ----------
+    real : the folder of real data
+    folder : for the files that are served
+    data : the user's folder, for what is not downloaded
+
+    Raises
+    ------
+    KeyError
+        for a resource without a stand-in
     """
     site, worlds = Site(folder, data), Worlds(real)
     for need in {need.key: need for need in needs}.values():
@@ -143,7 +152,7 @@ def _served(name: str, worlds: Worlds) -> bytes:
 
 
 def _brought(name: str, path: Path, worlds: Worlds) -> None:
-    """What a user brings, below their folder: by agreement, by hand, or trained."""
+    """Write what a user would bring below their folder: data by agreement or by hand, or trained checkpoints."""
     if name == 'robust04/disk45':
         corpora.disks(path, worlds.robust)
     elif name == 'webtrack/clueweb':

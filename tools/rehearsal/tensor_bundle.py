@@ -1,4 +1,4 @@
-"""TensorFlow checkpoints written without TensorFlow, for stand-ins and tests; checksums inside are left 0."""
+"""Writes TensorFlow checkpoints without TensorFlow, for stand-ins and tests; checksums inside are left 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KINDS = {'float32': 1, 'float16': 19, 'int64': 9}
 
 
 def number(value: int) -> bytes:
-    """A number in base 128, low digits first."""
+    """A number as a varint: base 128, low digits first."""
     digits = bytearray()
     while value > 0x7F:
         digits.append(value & 0x7F | 0x80)
@@ -21,7 +21,7 @@ def number(value: int) -> bytes:
 
 
 def write_bundle(prefix: Path, tensors: Mapping[str, np.ndarray], per_block: int = 16, shards: int = 1) -> None:
-    """A tensor bundle (`PREFIX.index`, `PREFIX.data-00000-of-00001`) of many small blocks, spread over data files."""
+    """Write a tensor bundle: `PREFIX.index`, in blocks of `per_block` entries, and `PREFIX.data-00000-of-0000N`."""
     data = [b''] * shards
     records = [(b'', _field(1, shards) + _field(3, _field(1, 1)))]
     for place, (name, value) in enumerate(sorted(tensors.items())):

@@ -1,4 +1,4 @@
-"""Stand-ins of texts: topics, judgments, passages that match them, and runs whose docids are those passages'."""
+"""Stand-ins for texts: topics, judgments, passages that match them, and runs of these passages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class World:
         return ''.join(f'{qid}\t{text}\n' for qid, text in self.topics.items()).encode()
 
     def qrels_trec(self) -> bytes:
-        """TREC judgments."""
+        """Judgments in TREC's format."""
         lines = [f'{qid} 0 {docid} {grade}\n' for qid, own in self.qrels.items() for docid, grade in own.items()]
         return ''.join(lines).encode()
 
@@ -39,7 +39,7 @@ class World:
         return b''.join(b'%s\t%s\t%d\n' % line for line in self.ranked(seed, depth))
 
     def ranked(self, seed: int, depth: int) -> Iterable[tuple[bytes, bytes, int]]:
-        """(qid, docid, rank)."""
+        """(qid, docid, rank) in a random order of docids, the judged ones among them."""
         chance = random.Random(seed)
         docids = list(self.passages)
         for qid in self.topics:
@@ -50,7 +50,7 @@ class World:
 
 
 def made_world(topics: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]], docids: Sequence[str]) -> World:
-    """A passage for each docid: words of the topics that it is judged for, of one other topic, and fillers."""
+    """A world whose passages have the words of the topics that they are judged for, of a random one, and fillers."""
     chance = random.Random(0)
     texts = list(topics.values())
     of: dict[str, list[str]] = {}
@@ -67,7 +67,7 @@ def made_world(topics: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]]
 
 
 def msmarco(data: Path) -> World:
-    """The first topics of dev.small with their judgments; docids of these and of a real run."""
+    """A world of MS MARCO: the first topics of dev.small with their judgments; docids of these and of a real run."""
     judged = read_qrels(data / 'msmarco' / 'qrels.msmarco-passage.dev-subset.txt.gz')
     topics = {
         query.qid: query.text for query in read_topics(data / 'msmarco' / 'topics.msmarco-passage.dev-subset.txt.gz')
@@ -83,7 +83,7 @@ def msmarco(data: Path) -> World:
 def numbered(
     qids: Sequence[str], docids: Sequence[str], relevant: int = 3, texts: Mapping[str, str] | None = None
 ) -> World:
-    """Topics with these numbers, invented where no texts are given, and judgments, over these documents."""
+    """A world with these qids and docids: made-up topics unless `texts` are given, and `relevant` judgments of each."""
     chance = random.Random(1)
     topics = texts or {qid: ' '.join(chance.sample(FILLERS, 3)) for qid in qids}
     qrels = {qid: {docid: chance.choice((1, 2)) for docid in chance.sample(docids, relevant)} for qid in qids}
@@ -91,5 +91,5 @@ def numbered(
 
 
 def gzipped(content: bytes) -> bytes:
-    """The same bytes each time."""
+    """The content gzipped, without a time stamp: the same bytes each time."""
     return gzip.compress(content, 1, mtime=0)

@@ -1,4 +1,4 @@
-"""Stand-ins of the published checkpoints: tiny BERTs under the real names, in the real packing."""
+"""Stand-ins for the published checkpoints: tiny BERTs, named and packed as the real ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CONFIG: dict[str, Any] = {
 
 
 def repbert_zip() -> bytes:
-    """RepBERT's archive: a folder of an older Hugging Face checkpoint, without a vocabulary."""
+    """RepBERT's archive: a checkpoint of an older Hugging Face library, without a vocabulary."""
     torch.manual_seed(1)
     state = dict(RepBert(BertConfig.from_dict(CONFIG)).state_dict())
     state['bert.embeddings.position_ids'] = torch.arange(512)[None]
@@ -53,7 +53,7 @@ def repbert_zip() -> bytes:
 
 
 def tensorflow_zip(name: str, step: int, segments: int = 2) -> bytes:
-    """A TensorFlow 1 checkpoint of BERT-Large's fine-tuning: weights, Adam's moments, heads, its graph."""
+    """An archive of a fine-tuned TensorFlow 1 checkpoint: weights, Adam's moments, heads, its graph and vocabulary."""
     torch.manual_seed(step)
     config = CONFIG | {'type_vocab_size': segments}
     model = CrossEncoder(BertConfig.from_dict(config), 2)
@@ -79,7 +79,7 @@ def tensorflow_zip(name: str, step: int, segments: int = 2) -> bytes:
 
 
 def epic_p() -> bytes:
-    """EPIC's `epic.p`: an OpenNIR state, with the decoder that is tied and the head that nothing uses."""
+    """EPIC's `epic.p`: an OpenNIR state, with the tied decoder and the unused next-sentence head."""
     torch.manual_seed(3)
     heads = {ours: theirs for theirs, ours in _HEADS.items()}
     state = Epic(BertConfig.from_dict(CONFIG)).state_dict()
@@ -95,7 +95,7 @@ def epic_p() -> bytes:
 
 
 def hub_folder(folder: Path, labels: int = 2) -> None:
-    """A cross-encoder as the hub has it: config, safetensors, and no vocabulary."""
+    """A cross-encoder as the hub has it: config, safetensors and vocab.txt."""
     folder.mkdir(parents=True)
     torch.manual_seed(4)
     config = CONFIG | {'architectures': ['BertForSequenceClassification']}
@@ -105,7 +105,7 @@ def hub_folder(folder: Path, labels: int = 2) -> None:
 
 
 def cross_encoder_folder(folder: Path, ranking: dict[str, Any]) -> None:
-    """A monoBERT or duoBERT that a user would have trained: a checkpoint folder of ours."""
+    """A monoBERT or duoBERT that a user would have trained, as this package's checkpoint folder."""
     folder.mkdir(parents=True)
     config = CONFIG | {'type_vocab_size': 3 if ranking['system'] == 'duobert' else 2, 'ranking': ranking}
     (folder / 'vocab.txt').write_bytes(uncased_vocabulary().read_bytes())
