@@ -42,9 +42,10 @@ def badge_main(arguments: Sequence[str]) -> int:
 def read_report(path: str) -> dict[str, Any]:
     """Read a report in JSON. Raises InputError for another file."""
     from pyserini_repbert.files import existing_file
+    from pyserini_repbert.formats.json_values import parse_json
 
     try:
-        data = json.loads(existing_file(path, 'report').read_text(encoding='utf-8'))
+        data = parse_json(existing_file(path, 'report').read_text(encoding='utf-8'))
         for file in data['files']:
             _ = file['file'], file['title']
             for condition in file['conditions']:

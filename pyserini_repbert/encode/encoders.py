@@ -49,7 +49,8 @@ class _RepBertEncoder(TextEncoder):
         self.device = usable_device(device)
         self.precision = (Precision.FLOAT16 if fp16 else Precision(precision)).on(self.device)
         self.max_length = config.max_position_embeddings - 2
-        self.limit = self._checked(max_length or int(ranking.get(self.limit_key, self.paper_limit)))
+        usual = int(ranking.get(self.limit_key, self.paper_limit))
+        self.limit = self._checked(usual if max_length is None else max_length)
         self.tokenizer = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).tokenizer()
         model = load_model(partial(repbert.RepBert, config), opened, tensors=opened.tensors(self.mapped))
         self.model = model.to(self.device, self.precision.dtype(self.device))

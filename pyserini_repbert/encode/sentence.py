@@ -63,7 +63,7 @@ class _SentenceEncoder(TextEncoder):
         self.tokens = TextTokens(self.checkpoint, self.settings.texts)
         self.pad = self.tokens.pad
         self.max_length = self.settings.texts.max_tokens - self.tokens.n_special
-        self.limit = self._checked(max_length or self.max_length)
+        self.limit = self._checked(self.max_length if max_length is None else max_length)
         body = encoder_body(self.checkpoint).to(self.device, self.precision.dtype(self.device))
         model = SentenceEncoder(body, _hidden_size(self.checkpoint), self.settings).to(self.device).eval()
         self.model, self.dimension = model, model.dimension

@@ -17,7 +17,7 @@ _FORM = (
     "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N, "
     'index=FOLDER, missing=encode|refuse, prune=N'
 )
-_SYSTEMS = {
+SYSTEMS = {
     'monobert': ('monobert', 'MonoBertReranker'),
     'duobert': ('duobert', 'DuoBertReranker'),
     'epic': ('epic', 'EpicReranker'),
@@ -133,11 +133,11 @@ def open_reranker(
 
     checkpoint = open_checkpoint(name, 'rerankers')
     system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
-    if system not in _SYSTEMS:
+    if system not in SYSTEMS:
         raise MismatchError(
-            f"checkpoint '{name}' is for the system '{system}', a reranker was expected: {', '.join(_SYSTEMS)}"
+            f"checkpoint '{name}' is for the system '{system}', a reranker was expected: {', '.join(SYSTEMS)}"
         )
-    module, attribute = _SENTENCE if is_reranker(checkpoint) else _SYSTEMS[system]
+    module, attribute = _SENTENCE if is_reranker(checkpoint) else SYSTEMS[system]
     kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
     known = signature(kind).parameters
     for key in options or {}:

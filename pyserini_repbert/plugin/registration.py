@@ -14,6 +14,7 @@ from typing import Any
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath, atomic_folder, digest, link_or_copy
+from pyserini_repbert.formats.json_values import parse_json
 from pyserini_repbert.pyserini_bridge.compat import add_index, encoder_maps, import_pyserini, prebuilt_tables
 
 logger = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ def is_ours(encoder: str) -> bool:
 def system_of(folder: StrPath) -> str | None:
     """The `ranking.system` in a checkpoint folder's config.json; None without one."""
     try:
-        config = json.loads((Path(folder) / 'config.json').read_text(encoding='utf-8'))
+        config = parse_json((Path(folder) / 'config.json').read_text(encoding='utf-8'))
         system = config['ranking']['system']
     except (OSError, ValueError, KeyError, TypeError):
         return None

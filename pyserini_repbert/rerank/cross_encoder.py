@@ -85,9 +85,12 @@ class CrossEncoderReranker(TextReranker):
 
     def _limit(self, config: BertConfig, max_length: int | None) -> int:
         positions = config.max_position_embeddings
-        chosen = max_length or int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
-        if chosen > positions:
-            raise InputError(f"maximum length {chosen} was given, '{self.name}' has {positions} positions: give fewer")
+        usual = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
+        chosen = usual if max_length is None else max_length
+        if not 1 <= chosen <= positions:
+            raise InputError(
+                f"maximum length {chosen} was given, '{self.name}' has {positions} positions: give 1 to {positions}"
+            )
         return chosen
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:

@@ -7,6 +7,7 @@ activations at run time) they differ by tenths; on a CPU with VNNI instructions,
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import tempfile
 import warnings
@@ -33,7 +34,7 @@ class OnnxForward:
     Parameters
     ----------
     model : in float32 and in evaluation mode
-    weights_sha256 : its first 16 digits name the exported file in the cache
+    weights_sha256 : its first 16 digits, and those of the model's configuration, name the exported file in the cache
     int8 : quantise the weights
 
     Raises
@@ -46,7 +47,8 @@ class OnnxForward:
         with needs('onnxruntime', 'the backend onnx'):
             import onnxruntime
         kind = 'int8' if int8 else 'float32'
-        name = f'{type(model).__name__.lower()}-{weights_sha256[:16]}-{_FORMAT}-{kind}.onnx'
+        config = hashlib.sha256(repr(model.bert.config).encode()).hexdigest()
+        name = f'{type(model).__name__.lower()}-{weights_sha256[:16]}-{config[:8]}-{_FORMAT}-{kind}.onnx'
         path = cache_folder() / 'onnx' / name
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -66,9 +66,11 @@ class SentenceCrossEncoderReranker(TextReranker):
                 f'{", ".join(_SCORES)}'
             )
         most = self.settings.texts.max_tokens
-        self.max_tokens = max_length or most
-        if self.max_tokens > most:
-            raise InputError(f"maximum length {max_length} was given, '{self.name}' reads {most} tokens: give fewer")
+        self.max_tokens = most if max_length is None else max_length
+        if not 1 <= self.max_tokens <= most:
+            raise InputError(
+                f"maximum length {max_length} was given, '{self.name}' reads {most} tokens: give 1 to {most}"
+            )
         self.tokens = TextTokens(self.checkpoint, self.settings.texts)
         loaded = classifier(self.checkpoint)
         if isinstance(loaded, CrossEncoder):

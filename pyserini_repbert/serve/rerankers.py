@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
-from pyserini_repbert.pipeline.specs import StageSpec, open_reranker
+from pyserini_repbert.pipeline.specs import SYSTEMS, StageSpec, open_reranker
 from pyserini_repbert.pipeline.stages import Stage
 from pyserini_repbert.plugin.registration import system_of
 from pyserini_repbert.ranking import Candidate, Ranking
@@ -97,11 +97,19 @@ class Rerankers:
     ------
     UnknownNameError
         for a reranker of the settings that is neither in the catalog nor a folder
+    MismatchError
+        for a checkpoint of another system
+    InputError
+        for two folders of one name
     """
 
     def __init__(self, settings: ServeSettings) -> None:
         self._settings = settings
-        self._places = {_short(name): name for name in settings.rerankers}
+        self._places: dict[str, str] = {}
+        for place in settings.rerankers:
+            if self._places.setdefault(_short(place), place) != place:
+                other = self._places[_short(place)]
+                raise InputError(f"rerankers {other} and {place} have one name, '{_short(place)}': rename a folder")
         self.systems = {name: _system(place) for name, place in self._places.items()}
         self.rates: dict[str, float] = {}
         self._speeds: dict[str, tuple[float, float]] = {}  # inputs and seconds
@@ -219,4 +227,7 @@ def _system(place: str) -> str:
     if not Path(place).is_dir():
         near = catalog.did_you_mean(place, catalog.entries('rerankers'))
         raise UnknownNameError(f"reranker '{place}' is neither one of the catalog nor a folder{near}")
-    return system_of(place) or 'monobert'
+    system = system_of(place) or 'monobert'
+    if system not in SYSTEMS:
+        raise MismatchError(f"'{place}' is for the system '{system}', a reranker was expected: {', '.join(SYSTEMS)}")
+    return system

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import resource
 import socket
 import sys
@@ -114,7 +115,7 @@ def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_fil
             server_header=False,
             log_config=log_config(log_file),
             timeout_keep_alive=_IDLE,
-            timeout_graceful_shutdown=int(settings.limits.stop_seconds),
+            timeout_graceful_shutdown=math.ceil(settings.limits.stop_seconds),
             h11_max_incomplete_event_size=_LONGEST_HEAD,
             backlog=_BACKLOG,
         )

@@ -148,7 +148,8 @@ class TrainingSource:
             drawn = draw.sample(others, min(len(others), self.group - len(first)))
             if positive and self.teacher is not None and self.teacher.drop_above:
                 best, *scores = self.taught(qid, [positive, *drawn])
-                most = best * self.teacher.drop_above
+                part = self.teacher.drop_above
+                most = best * (part if best >= 0 else 2 - part)  # as far below the positive, if scores are negative
                 drawn = [docid for docid, score in zip(drawn, scores, strict=True) if score <= most]
             if len(first) + len(drawn) > 1:
                 yield Group(self.number, qid, (*first, *drawn), bool(positive))

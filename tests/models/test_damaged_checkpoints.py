@@ -200,3 +200,24 @@ def test_a_file_that_is_not_what_it_was_is_named(tiny_checkpoint, name, content)
 def test_labels_that_are_none_make_no_cross_encoder(cross_encoder_folder):
     folder = cross_encoder_folder(labels=1, ranking=None, id2label=5)
     assert not is_reranker(open_checkpoint(folder))
+
+
+def test_half_an_update_of_an_adapter_is_refused(tiny_checkpoint, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = make_folder('adapter', tiny_checkpoint, tmp_path)
+    (folder / CHECKSUMS).unlink()
+    tensors = load_file(folder / 'adapter_model.safetensors')
+    for lost in list(tensors):
+        save_file(
+            {name: value for name, value in tensors.items() if name != lost}, folder / 'adapter_model.safetensors'
+        )
+        with pytest.raises(DamagedFileError, match='does not fit its base|has no lora_A beside it'):
+            RepBertQueryEncoder(folder)
+
+
+@pytest.mark.parametrize('kind', [RepBertQueryEncoder, MonoBertReranker])
+def test_a_maximum_length_of_0_is_refused(tiny_checkpoint, kind, cross_encoder_folder):
+    folder = cross_encoder_folder() if kind is MonoBertReranker else tiny_checkpoint()
+    with pytest.raises(InputError, match='maximum length 0 was given'):
+        kind(folder, max_length=0)

@@ -51,4 +51,6 @@ def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Pat
             result[f'{stem}.weight'] = base[f'{stem}.weight'].float().add_(scale * (other.float() @ value.float()))
         elif not target.endswith('.lora_B.weight'):
             result[target] = value
+        elif name.replace('.lora_B.', '.lora_A.') not in adapter:
+            raise DamagedFileError(f'{config_path.parent}: {target} has no lora_A beside it: fetch the adapter again')
     return result
