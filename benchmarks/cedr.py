@@ -62,7 +62,7 @@ def models(config: BertConfig, device: str) -> dict[str, CedrRanker]:
     return made
 
 
-def histogram_speedup(options: argparse.Namespace, length: int) -> str:
+def histogram_speedup(options: argparse.Namespace, length: int) -> float:
     """How many times faster our histogram is than the loop at a document length; prints times, with all rows too."""
     device, n = options.device, options.documents
     padded = torch.rand((n, options.layers + 1, QUERY_ROWS, length), device=device) * 2 - 1
