@@ -16,7 +16,7 @@ _LINE = re.compile(rb'([0-9a-f]{64})  ([^\n]+)\n')
 
 
 def write_checksums(folder: StrPath) -> None:
-    """Write the checksums of all files in a folder beside them, by name; Lucene's lock file says nothing."""
+    """Write the checksums of the files in a folder beside them, sorted by name; Lucene's lock file is left out."""
     place = Path(folder)
     names = summed_names(place)
     with atomic_file(place / CHECKSUMS) as stream:
@@ -39,7 +39,7 @@ def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: 
     Raises
     ------
     DamagedFileError
-        where a file is missing or is another one, or the checksums cannot be read or lack a required name
+        where a file is missing or has another checksum, or the checksums cannot be read or lack a required name
     """
     path, sums = Path(folder) / CHECKSUMS, read_checksums(folder)
     if missing := [name for name in required if name not in sums]:
@@ -66,9 +66,9 @@ def read_checksums(folder: StrPath) -> dict[str, str]:
 
 
 def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = True) -> None:
-    """Compare a file with its checksum in the file `source`. Raises DamagedFileError.
+    """Compare a file with its checksum in the file `source`. Raises DamagedFileError if it differs or is missing.
 
-    What is remembered of it is never held against it: a difference is reported after reading the file.
+    A difference is only reported after reading the file, never on the word of a remembered checksum.
     """
     if not path.is_file():
         raise DamagedFileError(f'{path} is missing, but {source} names it: restore the file, or make it again')

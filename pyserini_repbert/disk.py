@@ -1,4 +1,4 @@
-"""Disks that are full, and sizes as people read them."""
+"""Errors of full disks, and human-readable sizes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from pyserini_repbert.numerals import integer
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
 _BLOCK = 1 << 20
-_PAGE = 1 << 14  # bytes of an answer that tell a web page from a file
+_PAGE = 1 << 14  # the first bytes of a response, which tell a web page from a file
 _LARGEST = 2**63 - 1
 _TIMEOUT = 60  # seconds without a byte
 _GONE = (404, 410)
@@ -62,11 +62,13 @@ def fetch(
     name: str,
     on_progress: Callable[[int], object] | None = None,
 ) -> Path:
-    """Download `address` to `target`, continuing `target.part`, and verify its MD5.
+    """Download `address` to `target`, continuing `target.part`, and verify its MD5; returns `target`.
+
+    A target that exists is only verified. The errors are those of `fetch_entry`.
 
     Parameters
     ----------
-    md5 : None where none is published
+    md5 : the expected checksum in hexadecimal; None where none is published
     size : for messages ('386 MB')
     name : what the file is for, for messages
     on_progress : called with the number of bytes received since the last call
@@ -113,14 +115,14 @@ def _reason(error: Exception) -> str:
 
 
 def status_text(code: int) -> str:
-    """What an answer's status says of a file that was asked for: 'status 404, moved or removed'."""
+    """An HTTP status in words, for a requested file: 'status 404, moved or removed'."""
     known = {401: 'it wants a login', 403: 'it wants a login, or refuses', 404: 'moved or removed'}
     known |= {410: 'removed', 429: 'too many requests'}
     return f'status {code}, {known.get(code) or http.client.responses.get(code, "unknown")}'
 
 
 def _page(start: bytes, content_type: str, address: str) -> str:
-    """What a web page that came instead of a file is; '' for a file."""
+    """A description of a web page that was sent instead of a file; '' for a file."""
     text = start.lstrip(b'\xef\xbb\xbf \t\r\n')[:_PAGE].lower()
     if not text.startswith((b'<!doctype html', b'<html')) and 'text/html' not in content_type:
         return ''
@@ -136,7 +138,7 @@ def _page(start: bytes, content_type: str, address: str) -> str:
 def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> str:
     """Append to `part` what it lacks; a server that cannot continue sends everything again.
 
-    Returns what came instead of a file, a web page of some kind, of which nothing is kept; else ''.
+    Returns '', or a description of the web page that was sent instead of the file and is discarded.
     """
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(address, headers={'Range': f'bytes={done}-'} if done else {})
@@ -146,7 +148,7 @@ def _receive(address: str, part: Path, on_progress: Callable[[int], object] | No
         if error.code != 416:  # "range not satisfiable": all bytes are here already
             raise
         size = error.headers.get('Content-Range', '').rpartition('/')[2]
-        if size.isascii() and size.isdigit() and int(size[:20]) != done:  # of another file, which was there before
+        if size.isascii() and size.isdigit() and int(size[:20]) != done:  # `part` is of an older file
             part.unlink()
             return _receive(address, part, on_progress)
         return ''
@@ -167,7 +169,7 @@ def _keep(
     done: int,
     on_progress: Callable[[int], object] | None,
 ) -> None:
-    """Write an answer, of which `first` was read, behind the `done` bytes of `part`."""
+    """Append a response, whose first bytes `first` are read already, to the `done` bytes of `part`."""
     with open(part, 'ab' if done else 'wb') as stream:
         if on_progress is not None and done:
             on_progress(done)
@@ -185,6 +187,6 @@ def _keep(
 
 
 def forbid_downloads(forbidden: bool) -> None:
-    """What `--offline` does: from now on nothing is downloaded, by us or by Hugging Face's libraries."""
+    """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does; False changes nothing."""
     if forbidden:
         os.environ[OFFLINE_VARIABLE] = os.environ['HF_HUB_OFFLINE'] = '1'

@@ -59,7 +59,7 @@ class ClusterError(PyseriniRepbertError):
 
 
 class JavaError(PyseriniRepbertError):
-    """No usable Java was found, or the virtual machine could not be started."""
+    """No usable Java was found, the virtual machine could not be started, or Lucene failed in it."""
 
 
 class MissingDependencyError(PyseriniRepbertError):
@@ -69,7 +69,7 @@ class MissingDependencyError(PyseriniRepbertError):
     def of(cls, package: str, purpose: str, install: str | None = None, why: str = '') -> MissingDependencyError:
         """An error for `package`, needed for `purpose`.
 
-        `install` is what pip has to be given, if not `package`; `why` says what is wrong with the one that is there.
+        `install` is what pip has to be given, if not `package`; `why` says what is wrong with the installed one.
         """
         wrong = f', and the one that is installed does not do ({why})' if why else ''
         return cls(f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}")
@@ -77,9 +77,9 @@ class MissingDependencyError(PyseriniRepbertError):
 
 @contextmanager
 def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
-    """Around imports: where one fails, MissingDependencyError names `package`, or our `extra` as what to install.
+    """A context for imports: where one fails, MissingDependencyError says to install `package`, or our `extra`.
 
-    A package that is there, but lacks a name or does not load, is told from one that is not.
+    The message tells a package that is installed, but lacks a name or does not load, from one that is missing.
     """
     try:
         yield

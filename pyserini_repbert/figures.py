@@ -16,7 +16,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 
 def figure_format(path: StrPath) -> str:
-    """'png', 'pdf' or 'svg', by the end of a file's name; 'png' where it has none. Raises InputError for others."""
+    """'png', 'pdf' or 'svg', by a file's extension; 'png' where it has none. Raises InputError for others."""
     found = Path(path).suffix.lower().removeprefix('.') or 'png'
     if found not in _METADATA:
         raise InputError(f"figure {path}: '.{found}' is not a format that is drawn here, expected .png, .pdf or .svg")

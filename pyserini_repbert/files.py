@@ -26,17 +26,17 @@ from pyserini_repbert.moving import move_file, move_folder
 
 StrPath = str | os.PathLike[str]
 
-_TICK = 2_000_000_000  # nanoseconds: no file system's clock is coarser
-_TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # as tempfile names what belongs to a target
+_TICK = 2_000_000_000  # nanoseconds: the coarsest clock of a file system
+_TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # the names that tempfile gives to a target's temporary files
 
 LONE_CR = 'a carriage return (CR) inside the line: save the file with LF or CRLF line ends'
-# What tarfile and the libraries that unpack raise for an archive that is not whole.
+# Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 
 
 def existing_file(path: StrPath, what: str) -> Path:
-    """`path` if it is a readable file; `what` names it in the error ('run file')."""
+    """`path` if it exists and is no folder, else InputError, in which `what` names it ('run file')."""
     found = Path(path)
     if not found.exists():
         raise InputError(f'{what} {found} does not exist: check the path')
@@ -59,8 +59,8 @@ def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
 def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end) of a UTF-8 text file, plain or .gz.
 
-    Raises InputError with file and line for bytes that are not UTF-8, and for a CR inside a line: other readers take
-    it for a line's end. Blank lines come too; a byte order mark does not.
+    Raises InputError with file and line for bytes that are not UTF-8, and for a CR inside a line, which other readers
+    take for a line's end. Blank lines are included, a byte order mark is not.
     """
     found = existing_file(path, what)
     with open_binary(found) as stream:
@@ -101,9 +101,9 @@ def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Itera
     """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
-    gives the same bytes). A link stays one: the file that it names is replaced. A device or a pipe (/dev/stdout) is
-    written to as it is. A neighbour that a killed process left behind is removed. For `in_place` see
-    `moving.move_file`. Raises InputError for a folder.
+    gives the same bytes). Of a symbolic link, the target is replaced. A device or a pipe (/dev/stdout) is written to
+    directly. Temporary files that killed processes left are removed. With `in_place`, `path` itself is written where
+    the file system cannot rename. Raises InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
@@ -142,7 +142,8 @@ def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Itera
 def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
     """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error.
 
-    A neighbour that a killed process left behind is removed. For `last` see `moving.move_folder`.
+    Temporary folders that killed processes left are removed. Where the file system cannot rename, the files are copied,
+    `last` at the end; without a `last`, this is an OSError.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -167,7 +168,7 @@ def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, name: str) -> None:
-    """Remove what killed processes left of an atomic file or folder `name`; what a living one writes stays."""
+    """Remove the temporary files and folders of `name` that killed processes left; those of live processes stay."""
     pattern = re.compile(_TEMPORARY.format(re.escape(name)))
     for entry in [Path(entry) for entry in os.scandir(folder) if pattern.fullmatch(entry.name)]:
         if is_left(entry):
@@ -176,12 +177,12 @@ def remove_leftovers(folder: Path, name: str) -> None:
 
 
 def _temporary_file(target: Path) -> tuple[int, Path]:
-    """A new file beside `target`, open and locked, so that it is told from one that a killed process left."""
+    """A new file beside `target`, open and locked: the lock tells it from one that a killed process left."""
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f'.{target.name}.')
         with contextlib.suppress(OSError):
             hold(handle)
-        if os.path.exists(name):  # nobody took it for a leftover before it was locked
+        if os.path.exists(name):  # no other process removed it as a leftover before it was locked
             return handle, Path(name)
         os.close(handle)
 
@@ -210,10 +211,10 @@ def digest(path: StrPath, algorithm: str = 'sha256') -> str:
 
 
 def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> str:
-    """The checksum of a large file, kept in the folder `memory` for as long as the file seems untouched.
+    """Hexadecimal checksum of a file, remembered in the folder `memory` as long as the file seems untouched.
 
-    Untouched is a file of the same size, times and inode; the time of its last change (ctime) cannot be set back. What
-    was changed just now is not remembered: the next change could have the same time.
+    A file seems untouched while its size, mtime, ctime and inode are the same; ctime cannot be set back. The checksum
+    of a file changed within the last two seconds is not remembered: its next change could have the same times.
     """
     status = path.stat()
     marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

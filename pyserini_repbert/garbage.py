@@ -1,4 +1,4 @@
-"""Python's collector of cyclic garbage, out of the way of work that makes millions of values and no cycle."""
+"""Suspending Python's cyclic garbage collector for work that makes millions of values and no cycles."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile, in the whole process; it goes on afterwards if it went on before.
+    """A context without cyclic garbage collection in the whole process; afterwards it is on again if it was before.
 
-    It would look at every docid of every new ranking: an eighth of the time of reading or fusing runs.
+    The collector would visit every docid of every new ranking: an eighth of the time of reading or fusing runs.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -46,9 +46,9 @@ def is_left(path: Path) -> bool:
 
 
 def owner(path: Path) -> str | None:
-    """Who holds the lock file `path`: 'process 17 on host x'; None for nobody, or where the file system has no locks.
+    """The holder of the lock file `path`: 'process 17 on host x'; None without one, or where there are no file locks.
 
-    A file that nobody holds is removed.
+    A file that no process holds is removed.
     """
     try:
         handle = os.open(path, os.O_RDWR)
@@ -69,7 +69,7 @@ def owner(path: Path) -> str | None:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file `path`, which is removed at the end; that of a process that died is taken over.
+    """Hold the lock file `path`, which is removed at the end; the lock file of a dead process is taken over.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
         os.pwrite(handle, f'{os.getpid()} {socket.gethostname()}\n'.encode(), 0)
         yield
     finally:
-        path.unlink(missing_ok=True)  # before it is let go: who waits for it finds another file, or none
+        path.unlink(missing_ok=True)  # while still locked: a waiting process then finds another file, or none
         os.close(handle)
 
 
@@ -108,5 +108,5 @@ def _held(path: Path, what: str) -> int:
 
 
 def busy(what: str, who: str) -> BusyError:
-    """The error for something that `who` works on, see `owner`."""
+    """The error for an output, `what`, that is being written by `who`, a text from `owner`."""
     return BusyError(f'{what} is being written by {who}: wait until that has ended, or end it')

@@ -1,7 +1,7 @@
-"""One setting that has every download come from another place: $PYSERINI_REPBERT_MIRROR.
+"""One setting that redirects every download: $PYSERINI_REPBERT_MIRROR.
 
-A mirror answers `MIRROR/HOST/PATH?QUERY` with what `https://HOST/PATH?QUERY` gives. One on this machine may serve
-stand-ins of the real files: `MIRROR/checksums.json`, address -> MD5, then counts instead of the published checksums.
+A mirror answers `MIRROR/HOST/PATH?QUERY` as `https://HOST/PATH?QUERY` would. A mirror on this machine may serve
+stand-ins of the real files: its `MIRROR/checksums.json`, address -> MD5, then replaces the published checksums.
 """
 
 from __future__ import annotations

@@ -7,17 +7,18 @@ import os
 import shutil
 from pathlib import Path
 
-# What a file system answers that has no such renaming.
+# The errors of file systems that cannot rename.
 _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
 _BLOCK = 1 << 20
 
 
 def move_file(temporary: Path, target: Path, in_place: bool) -> None:
-    """Rename a file, replacing one that is there.
+    """Rename a file, replacing an existing target.
 
     Parameters
     ----------
-    in_place : write the target itself where that cannot be done; who reads it has to see whether it is whole
+    in_place : where the file system cannot rename, write the target itself; readers must be able to tell whether it is
+        complete
     """
     try:
         temporary.replace(target)
@@ -29,12 +30,12 @@ def move_file(temporary: Path, target: Path, in_place: bool) -> None:
 
 
 def move_folder(temporary: Path, target: Path, last: str | None) -> None:
-    """Rename a folder of files to one that is not there.
+    """Rename a folder of files to a name that is not taken.
 
     Parameters
     ----------
-    last : the file without which the folder is not whole: where that cannot be done, the folder is copied, this file
-        when all others are on disk; None copies nothing
+    last : the file without which the folder counts as incomplete: where the file system cannot rename, the files are
+        copied, this one when all others are on disk; None: nothing is copied, the OSError is raised
     """
     try:
         temporary.rename(target)

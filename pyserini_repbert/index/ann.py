@@ -1,7 +1,7 @@
-"""An approximate index beside a dense bundle's shards: `ann/index.faiss`, and `ann/ann.json`, which says what it is.
+"""An approximate index beside a dense bundle's shards: `ann/index.faiss`, described by `ann/ann.json`.
 
-It finds candidates; their exact scores come from the bundle's own vectors, which it does not copy. It belongs to the
-bundle whose manifest's sha256 it names, and to no other.
+The index finds candidates; their exact scores are computed from the bundle's own vectors. The record pins the sha256 of
+the bundle's manifest: the index belongs to that bundle alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyserini_repbert.index.records import Count, Length, Name
 from pyserini_repbert.record import Sha256
 
 ANN, INDEX, RECORD = 'ann', 'index.faiss', 'ann.json'
-CLEARED = '.ann-cleared'  # a replaced one on its way out
+CLEARED = '.ann-cleared'  # a replaced index until it is removed
 LOCK = '.ann.lock'
 _AGAIN = 'build it again with `index ann`'
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -37,19 +37,19 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class AnnRecord:
-    """What is recorded of an approximate index.
+    """The record of an approximate index, `ann.json`.
 
     Attributes
     ----------
-    ann : its kind, 'pq', 'hnsw' or 'ivf'
-    factory : FAISS's description of it
+    ann : the kind: 'pq', 'hnsw' or 'ivf'
+    factory : the description given to FAISS's `index_factory`
     manifest_sha256, index_sha256 : of the bundle's `manifest.json` and of `index.faiss`
-    dimension, count : of the vectors
-    hits : the depth that recall was measured at
-    candidates : rows asked of the index for up to `hits` hits
-    parameter : `nprobe` or `efSearch`, see `Effort`
-    recall, asked : the mean share of the exact hits that were found, and the least that was asked for
-    sample, queries : the queries that it was measured on, in words, and how many
+    dimension, count : length and number of the vectors
+    hits : the depth at which recall was measured
+    candidates : rows requested from the index for up to `hits` hits
+    parameter : `nprobe` of an IVF or `efSearch` of an HNSW; None for PQ
+    recall, asked : mean share of the exact top `hits` found, 0 to 1, and the least share accepted
+    sample, queries : a description and the number of the queries that recall was measured on
     """
 
     ann: Annotated[str, StringConstraints(pattern=r'^(pq|hnsw|ivf)\z')]
@@ -69,12 +69,12 @@ class AnnRecord:
 
     @property
     def kind(self) -> AnnKind:
-        """Its kind."""
+        """The kind of index."""
         return AnnKind(self.ann)
 
     @property
     def effort(self) -> Effort:
-        """The search setting that was chosen."""
+        """The search setting chosen when the index was built."""
         return Effort(self.candidates, self.parameter)
 
     def __str__(self) -> str:
@@ -88,19 +88,19 @@ class AnnRecord:
 class AnnIndex:
     """The approximate index of a dense bundle, opened.
 
-    A graph and inverted lists are memory-mapped; the codes of `pq`, which every query scans, are read.
+    HNSW graphs and IVF lists are memory-mapped; PQ codes, which every query scans, are loaded.
 
     Parameters
     ----------
-    verify : compare the index file with its sha256 (the first time; then only when it has changed)
-    remembered : trust a checksum that was computed before
+    verify : compare the index file with its sha256 (the first time, then only if it has changed)
+    remembered : trust a checksum computed before, as long as the file seems untouched
 
     Raises
     ------
     InputError
-        where there is none
+        where the bundle has no approximate index
     MismatchError
-        where it belongs to another bundle, or to what the bundle was before
+        where the index was built for another bundle, or for an earlier build of this one
     DamagedFileError
         where a file is missing or not as it was written
     """
@@ -126,9 +126,10 @@ class AnnIndex:
             )
 
     def rows(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-        """int64 (n, m): rows that are candidates for each query's k best, -1 where there are no more.
+        """Candidates for the k best of each query, float32 (n, d): rows, int64 (n, m), padded with -1.
 
-        Up to the depth that recall was measured at, the candidates are those of that depth; beyond it, more of them.
+        The recorded search setting holds up to the depth at which recall was measured; beyond it, the number of
+        candidates and the parameter grow in proportion to k.
         """
         effort = self.record.effort
         if k > self.record.hits:
@@ -139,7 +140,7 @@ class AnnIndex:
 
 
 def candidate_rows(index: Any, kind: AnnKind, queries: NDArray[np.float32], effort: Effort) -> NDArray[np.int64]:
-    """int64 (n, candidates): what a FAISS index finds for queries float32 (n, d) with this effort."""
+    """The rows that a FAISS index finds for queries, float32 (n, d): int64 (n, candidates), padded with -1."""
     found: NDArray[np.int64] = index.search(
         queries, effort.candidates, params=search_parameters(kind, effort.parameter)
     )[1]
@@ -161,9 +162,10 @@ def faiss_threads(threads: int) -> Iterator[None]:
 
 
 def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
-    """Put a FAISS index and its record into the bundle `folder`, whole or not at all; the record as written.
+    """Write a FAISS index and its record into the bundle `folder`, atomically; returns the record as written.
 
-    An index that was there is replaced at the last moment. The caller holds the lock.
+    An earlier index is replaced only when the new one is complete. The caller holds the lock file `LOCK`.
+    Raises MismatchError where the bundle was rebuilt meanwhile.
     """
     import faiss
 
@@ -197,7 +199,7 @@ def _opened(path: Path, kind: AnnKind) -> Any:
 
 
 def _read(path: Path) -> AnnRecord:
-    """The record. Raises DamagedFileError where it is not as it was written."""
+    """Read the record. Raises DamagedFileError if it is missing, altered or of another format."""
     try:
         if (body := without_signature(path.read_bytes())) is not None:
             record: AnnRecord = TypeAdapter(AnnRecord).validate_json(body)

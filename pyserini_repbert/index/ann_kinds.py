@@ -13,7 +13,7 @@ MIN_VECTORS = 624  # 39 training points for each of 16 centroids, below which FA
 _PQ_POINTS = 16 * 256  # as many as FAISS uses to train 16 centroids
 _IVF_POINTS = 64  # training points a centroid: FAISS asks for 39 to 256
 _LISTS = 4  # times the square root of the number of vectors: FAISS's guideline
-_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
+_FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)  # PQ: candidates for each hit
 _LINKS = 32  # HNSW's M
 
 
@@ -69,10 +69,10 @@ def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
 
 
 def search_parameters(kind: AnnKind, parameter: int | None) -> Any:
-    """What FAISS's `search` takes as `params`; None for none."""
+    """The `params` of FAISS's `search`; None for PQ, which has none."""
     import faiss
 
-    engine: Any = faiss  # its annotations lack what SWIG makes
+    engine: Any = faiss  # its annotations lack the classes that SWIG generates
     if kind is AnnKind.IVF:
         return engine.SearchParametersIVF(nprobe=parameter)
     return engine.SearchParametersHNSW(efSearch=parameter) if kind is AnnKind.HNSW else None

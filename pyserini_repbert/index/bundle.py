@@ -1,4 +1,4 @@
-"""What dense and EPIC bundles share when they are read: shards of docids and texts, checked against their manifest."""
+"""The common reader of dense and EPIC bundles: shards of docids and texts, checked against their manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSe
 
 
 class Shard:
-    """One shard: `docids` by row, and texts by row where they are stored."""
+    """One shard: `docids` by row, and texts by row where they are stored.
+
+    Raises DamagedFileError where a file that the record names is missing.
+    """
 
     def __init__(self, folder: Path, record: ShardRecord) -> None:
         self.folder = folder
@@ -37,7 +40,7 @@ class Shard:
         return mapped(self.folder / TEXT_OFFSETS, np.int64, (self._count,))
 
     def text(self, row: int) -> str:
-        """The passage's text. Raises DamagedFileError where another's, or nothing, stands in its place."""
+        """The passage's text. Raises DamagedFileError where the stored line is missing or of another docid."""
         offset = int(self._text_offsets[row])
         with open(self.folder / TEXTS, 'rb') as stream:
             if 0 <= offset < stream.seek(0, os.SEEK_END):
@@ -46,7 +49,7 @@ class Shard:
         raise self._misplaced(row)
 
     def passages(self) -> Iterator[Passage]:
-        """All passages, in order. Raises DamagedFileError where the texts are not those of the docids."""
+        """All passages, in order. Raises DamagedFileError where texts and docids do not match."""
         row = 0
         with open(self.folder / TEXTS, 'rb') as stream:
             for row, line in enumerate(stream, 1):
@@ -76,7 +79,7 @@ _Shard = TypeVar('_Shard', bound=Shard)
 
 
 class Bundle(Generic[_Settings, _Shard]):
-    """An index folder with a manifest; subclasses say which settings it has and how a shard is opened."""
+    """An index folder with a manifest; subclasses name the class of its settings and open its shards."""
 
     settings_kind: type[_Settings]
 
@@ -100,14 +103,14 @@ class Bundle(Generic[_Settings, _Shard]):
         return self.manifest.count
 
     def docid(self, row: int) -> str:
-        """The docid of a row counted over all shards. Raises InputError for a row that is not there."""
+        """The docid of a row, numbered across all shards. Raises InputError for a row that does not exist."""
         if not 0 <= row < len(self):
             raise InputError(f'row {row} was asked for, index {self.folder} has rows 0 to {len(self) - 1}')
         shard = int(np.searchsorted(self._starts, row, side='right')) - 1
         return self.shards[shard].docids[row - int(self._starts[shard])]
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
-        """The docids of many rows: less work than one by one. Raises InputError for a row that is not there."""
+        """The docids of rows, int64 (n,): faster than one by one. Raises InputError for a row that does not exist."""
         if len(rows) and (rows.min() < 0 or rows.max() >= len(self)):
             raise InputError(f'rows {rows.min()} to {rows.max()}: index {self.folder} has 0 to {len(self) - 1}')
         numbers = np.searchsorted(self._starts, rows, side='right') - 1
@@ -122,9 +125,9 @@ class Bundle(Generic[_Settings, _Shard]):
         return found
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """int64 (n,): the row of each docid, counted over all shards; -1 for a docid that is not here.
+        """The row of each docid, numbered across all shards, int64 (n,); -1 for a docid that the bundle lacks.
 
-        The first call reads all docids and sorts their hashes (12 to 16 bytes a docid).
+        The first call reads all docids and keeps a table of their hashes (12 to 16 bytes a docid).
         """
         return self._directory.rows(docids)
 
@@ -138,7 +141,10 @@ class Bundle(Generic[_Settings, _Shard]):
         return self.settings.texts
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Texts in the order asked for; None for a docid that is not in the bundle, or where no texts are stored."""
+        """Texts in the order of `docids`; None for a docid that the bundle lacks, and where no texts are stored.
+
+        Raises DamagedFileError where a stored text is of another docid.
+        """
         if not self.has_texts:
             return [None] * len(docids)
         return [None if row < 0 else self._text(row) for row in self.rows(docids).tolist()]

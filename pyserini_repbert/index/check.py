@@ -23,10 +23,10 @@ from pyserini_repbert.index.manifest import (
 
 
 def check_index(folder: StrPath) -> str:
-    """Compare all files of an index with what is recorded of them, and open it; a line that says what it holds,
-    and one of its approximate index.
+    """Compare all files of an index with their recorded checksums, and open it.
 
-    Nothing that was remembered of earlier checks is trusted.
+    Returns a line that says what the index holds, and a second one for its approximate index if there is one. All files
+    are read: checksums remembered from earlier checks are not trusted.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def check_index(folder: StrPath) -> str:
     DamagedFileError
         for the first file that is not as it was written
     MismatchError
-        where its approximate index belongs to another
+        where its approximate index belongs to another bundle
     """
     place = Path(folder)
     if (place / MANIFEST).is_file() or not (place / CHECKSUMS).is_file():

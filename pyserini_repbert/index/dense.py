@@ -18,7 +18,7 @@ class DenseShard(Shard):
 
     def __init__(self, folder: Path, record: ShardRecord, settings: Settings) -> None:
         super().__init__(folder, record)
-        # 'c': a view that PyTorch takes without complaint; what anybody wrote to it would not reach the file
+        # 'c', copy-on-write: PyTorch warns of read-only arrays; what is written to these does not reach the file
         shape = (record.count, settings.dimension)
         self.vectors: NDArray[np.floating] = mapped(folder / VECTORS, settings.dtype, shape, 'c')
 
@@ -36,7 +36,7 @@ class DenseBundle(Bundle[Settings, DenseShard]):
     InputError
         where there is no index
     MismatchError
-        where it is of another kind
+        where the index is of another kind
     DamagedFileError
         where a file is missing or is not the one that the manifest describes
     """
@@ -55,7 +55,7 @@ class DenseBundle(Bundle[Settings, DenseShard]):
                 yield begin + first, shard.vectors[first : min(first + size, end - begin)]
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """float32 (n, d): the vectors of rows counted over all shards, int64 (n,)."""
+        """The vectors, float32 (n, d), of rows numbered across all shards, int64 (n,)."""
         found = np.empty((len(rows), self.settings.dimension), np.float32)
         of = np.searchsorted(self._starts, rows, side='right') - 1
         for number in np.unique(of).tolist():

@@ -1,4 +1,4 @@
-"""Docids of a shard, a line each, memory-mapped: a hundred million of them cost a file, not a list."""
+"""The docids of a shard, one a line, memory-mapped: a hundred million of them need no list of strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyserini_repbert.errors import DamagedFileError
 _WORD = 8  # bytes
 _MASKS = np.asarray([(1 << 8 * size) - 1 for size in range(_WORD + 1)], dtype=np.uint64)
 _FACTORS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
-_TOGETHER = 1 << 14  # docids hashed at a time: what the second-level cache holds
+_TOGETHER = 1 << 14  # docids hashed at a time: their arrays fit the L2 cache
 _BUCKETS_TOGETHER = 1 << 20
 
 Array = NDArray[Any]
@@ -25,8 +25,8 @@ Array = NDArray[Any]
 class DocidColumn(Sequence[str]):
     """The docids of `docids.txt` by row.
 
-    Opening maps the file and reads nothing of it; where the lines end is found when the first docid is asked for, which
-    raises DamagedFileError where the file has not `count` lines.
+    Opening maps the file without reading it. The first access finds the line ends, and raises DamagedFileError if the
+    file does not have `count` lines.
     """
 
     def __init__(self, path: Path, count: int) -> None:
@@ -38,7 +38,7 @@ class DocidColumn(Sequence[str]):
 
     @cached_property
     def _bounds(self) -> NDArray[np.int64]:
-        """int64 (count + 1,): -1, and where each line ends."""
+        """-1, then the position of each line feed: int64 (count + 1,)."""
         ends = np.flatnonzero(np.frombuffer(self._data, dtype=np.uint8) == ord('\n'))
         if len(ends) != self._count:
             raise DamagedFileError(
@@ -47,7 +47,7 @@ class DocidColumn(Sequence[str]):
         return np.concatenate([[-1], ends]).astype(np.int64)
 
     def verify(self) -> None:
-        """Raises DamagedFileError where the file has not as many lines as docids."""
+        """Raises DamagedFileError if the file does not have `count` lines."""
         len(self._bounds)
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class DocidColumn(Sequence[str]):
         return (self[row] for row in range(len(self)))
 
     def many(self, rows: NDArray[np.int64]) -> list[str]:
-        """The docids of many rows: less work than one by one."""
+        """The docids of rows, int64 (n,): faster than one by one."""
         starts, ends = (self._bounds[rows] + 1).tolist(), self._bounds[rows + 1].tolist()
         data = self._data
         lines = [data[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -72,7 +72,7 @@ class DocidColumn(Sequence[str]):
         return Lines(np.frombuffer(self._data, dtype=np.uint8), starts, self._bounds[1:][rows] - starts)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """uint64 (n,): see `Lines`. Raises DamagedFileError for a file that is not valid UTF-8."""
+        """The hashes of all docids, uint64 (n,), as in `Lines`. Raises DamagedFileError if the file is not UTF-8."""
         found = np.empty(self._count, np.uint64)
         for start in range(0, self._count, _TOGETHER):
             end = min(start + _TOGETHER, self._count)
@@ -90,7 +90,7 @@ class DocidColumn(Sequence[str]):
 
 
 class Lines(NamedTuple):
-    """Docids as bytes: all in one array, where each begins, and how long it is, int64 (n,) each."""
+    """Docids as bytes in one array, with the start and the length of each in bytes, int64 (n,)."""
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
@@ -98,24 +98,24 @@ class Lines(NamedTuple):
 
     @classmethod
     def of(cls, docids: Sequence[str]) -> Lines:
-        """Given docids."""
+        """The bytes of these docids, which may hold line feeds."""
         raw = '\n'.join(docids).encode(errors='surrogatepass')
         data = np.frombuffer(raw, dtype=np.uint8)
         ends = np.append(np.flatnonzero(data == ord('\n')), len(data))
-        if len(ends) != len(docids):  # one holds a line feed
+        if len(ends) != len(docids):  # a docid holds a line feed
             ends = np.cumsum([len(docid.encode(errors='surrogatepass')) + 1 for docid in docids]) - 1
         starts = np.concatenate([[0], ends[:-1] + 1])
         return cls(data, starts, ends - starts)
 
     def words(self, number: int, which: NDArray[np.int64] | slice) -> NDArray[np.uint64]:
-        """Eight bytes of some docids, the first or following ones, as one number, 0 beyond their end: uint64 (m,)."""
+        """The word of eight bytes with this number, from 0, of some docids: uint64 (m,), bytes beyond their end 0."""
         rest = self.lengths[which] - number * _WORD
         found = _words_at(self.data, self.starts[which] + number * _WORD)
         found &= _MASKS.take(rest, mode='clip')
         return found
 
     def hashes(self) -> NDArray[np.uint64]:
-        """uint64 (n,), the same in every process."""
+        """A hash of each docid, uint64 (n,), the same in every process."""
         found = self.lengths.astype(np.uint64)
         longest = int(self.lengths.max(initial=0))
         which: NDArray[np.int64] | slice = slice(None)
@@ -131,7 +131,7 @@ class Lines(NamedTuple):
         return found
 
     def same(self, other: Lines) -> NDArray[np.bool_]:
-        """Which docids equal the other's in the same place, bool (n,)."""
+        """Whether each docid equals the one in the same place of `other`, bool (n,)."""
         same: NDArray[np.bool_] = self.lengths == other.lengths
         longest = int(self.lengths.max(initial=0))
         which: NDArray[np.int64] | slice = slice(None)
@@ -142,15 +142,15 @@ class Lines(NamedTuple):
         return same
 
     def some(self, which: NDArray[np.int64]) -> Lines:
-        """Some of the docids."""
+        """The docids at these places, int64 (m,)."""
         return Lines(self.data, self.starts[which], self.lengths[which])
 
 
 class Directory:
-    """Rows by docid over several columns, counted on from one to the next; the lowest of equal docids.
+    """Finds rows by docid over several columns, numbered on from one column to the next; of equal docids the first.
 
-    Making it reads all docids and sorts their hashes; a table says where those that begin with the same bits are, about
-    one of them. It costs 12 to 16 bytes a docid, and a look-up hardly takes longer in ten million docids than in
+    Construction reads all docids, sorts their hashes and groups them into buckets by their leading bits, about one
+    docid a bucket. It keeps 12 to 16 bytes a docid; a look-up among ten million docids takes hardly longer than among
     ten thousand.
     """
 
@@ -173,7 +173,7 @@ class Directory:
             self._buckets[start:end] = np.searchsorted(hashes, np.arange(start, end, dtype=np.uint64))
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """int64 (n,): the row of each docid, -1 for one that is in no column."""
+        """The row of each docid, int64 (n,); -1 for a docid that is in no column."""
         found = np.full(len(docids), -1, dtype=np.int64)
         if not len(self._rows) or not len(docids):
             return found
@@ -195,7 +195,7 @@ class Directory:
     def _alike(
         self, waiting: NDArray[np.int64], places: NDArray[np.int64], ends: Array, tags: NDArray[np.uint32]
     ) -> NDArray[np.int64]:
-        """Move `places` on to where the tag is the wanted one; which of `waiting` have such a place."""
+        """Advance `places` to the next entry of its bucket with the wanted tag; returns those of `waiting` with one."""
         at, wanted, end = places[waiting], tags[waiting], ends[waiting]
         while (other := (self._tags.take(at, mode='clip') != wanted) & (at < end)).any():
             at += other
@@ -203,7 +203,7 @@ class Directory:
         return waiting[at < end]
 
     def _are(self, rows: NDArray[np.int64], docids: Lines) -> NDArray[np.bool_]:
-        """Whether the docid of each row is the one given."""
+        """Whether each row's docid is the one given, bool (n,)."""
         if len(self._columns) == 1:
             return docids.same(self._columns[0].lines(rows))
         right = np.zeros(len(rows), dtype=bool)
@@ -215,7 +215,7 @@ class Directory:
 
 
 def _words_at(data: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The bytes data[place : place + 8], the first one lowest, 0 beyond the end: uint64 (m,)."""
+    """The bytes data[place : place + 8] as little-endian integers, 0 beyond the end: uint64 (m,)."""
     if len(data) < _WORD:
         data = np.concatenate([data, np.zeros(_WORD - len(data), dtype=np.uint8)])
     last = len(data) - _WORD
@@ -233,7 +233,7 @@ def _hashes(columns: Sequence[DocidColumn]) -> NDArray[np.uint64]:
 
 
 def same_docids(columns: Sequence[DocidColumn]) -> tuple[str, int, int] | None:
-    """A docid that is in two rows, and the numbers of their columns; None where all differ (16 bytes a docid)."""
+    """A docid in two rows, and the numbers of their columns; None if all differ. Takes about 25 bytes a docid."""
     starts = np.cumsum([0, *map(len, columns)])
     hashes = _hashes(columns)
     order = np.argsort(hashes, kind='stable')

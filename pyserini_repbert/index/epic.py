@@ -1,10 +1,10 @@
 """The EPIC bundle, for reading: passages' sparse vectors in memory-mapped shards, and scores straight from them.
 
-Layout 'blocks': the vocabulary is cut into blocks of 256 terms. Of each passage, `terms.npy` holds the low byte of its
-terms, ascending, from `offsets.npy` on; its row of `blocks.npy` says how many of them lie below each block (and, last,
-how many there are); `weights.npy` holds the weights in the same order. So a term takes a byte, and where a passage has
-a query's term is found by looking at the few bytes of one block. Layout 'all' (nothing pruned): `weights.npy` is a row
-of the whole vocabulary for each passage. Weights are float16, or uint8 with two numbers a passage in `scales.npy`: the
+Layout 'blocks': the vocabulary is cut into blocks of 256 terms. `terms.npy` holds the low byte of each passage's terms,
+ascending; `offsets.npy` says where each passage begins; a passage's row of `blocks.npy` counts its terms below each
+block and, last, all of them; `weights.npy` holds the weights in the order of the terms. So a term takes one byte, and a
+query term is found among the few bytes of one block. Layout 'all' (nothing pruned): `weights.npy` has a row over the
+whole vocabulary for each passage. Weights are float16, or uint8 with two float32 values a passage in `scales.npy`: the
 least weight and the step.
 """
 
@@ -37,12 +37,12 @@ def n_blocks(vocabulary: int) -> int:
 
 
 def count_dtype(vocabulary: int) -> type[np.uint16] | type[np.uint32]:
-    """The integers that `blocks.npy` needs."""
+    """The integer type of `blocks.npy`."""
     return np.uint16 if vocabulary <= np.iinfo(np.uint16).max else np.uint32
 
 
 class EpicShard(Shard):
-    """One shard: flat, memory-mapped arrays (see the module), `docids` by row, texts by row where they are stored."""
+    """One shard: the arrays that the module describes, flat and memory-mapped; docids and stored texts by row."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: EpicSettings) -> None:
         super().__init__(folder, record)
@@ -66,7 +66,7 @@ class EpicShard(Shard):
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The weights of terms in rows of this shard, float32 (m, n), 0 where a passage lacks a term.
 
-        Terms come first, so that what is the same for all rows is added or compared in long runs.
+        Terms are the first axis: an operation with one term then runs over contiguous rows.
         """
         found = np.zeros((len(terms), len(rows)), dtype=np.float32)
         if not len(self.weights):
@@ -88,7 +88,7 @@ class EpicShard(Shard):
         return found
 
     def _find(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where the weights of terms in rows are, int64 (m, n), and which exist: binary searches in step."""
+        """Positions of the weights of terms in rows, int64 (m, n), and whether they exist: binary searches in step."""
         at = (terms >> BLOCK_BITS)[:, None] + rows * (n_blocks(self._vocabulary) + 1)
         begin = self.blocks.take(at)
         at += 1
@@ -120,12 +120,12 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         return EpicShard(folder, record, self.settings)
 
     def bytes_per_passage(self) -> float:
-        """What a passage takes on disk: vectors, docid and its share of the manifest; texts are not counted."""
+        """Mean bytes on disk of a passage: vectors, docid and a share of the manifest, without its text."""
         files = [path for path in self.folder.rglob('*') if path.is_file() and not path.name.startswith('texts.')]
         return sum(path.stat().st_size for path in files) / max(len(self), 1)
 
     def vector(self, row: int) -> TermVector:
-        """The vector of a row counted over all shards."""
+        """The vector of a row, numbered across all shards."""
         number = int(np.searchsorted(self._starts, row, side='right')) - 1
         local = row - int(self._starts[number])
         return self._decoded(self.shards[number], local, local + 1)[0]
@@ -137,7 +137,7 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
                 yield start + first, self._decoded(shard, first, min(first + size, len(shard.docids)))
 
     def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
-        """The vectors of `count` rows from `first` on, counted over all shards."""
+        """The vectors of `count` rows from `first` on, numbered across all shards."""
         for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
             begin, end = max(first - start, 0), min(first + count - start, len(shard.docids))
             if begin < end:
@@ -165,7 +165,7 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         return self.weights_of(rows, query.terms) @ query.weights  # type: ignore[no-any-return]
 
     def search(self, query: TermVector, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """The k best of all passages: scores and rows, best first, equal ones by row. It reads the whole index."""
+        """Scores, float32, and rows, int64, of the k best passages, best first, ties by row. Reads the whole index."""
         scores = [np.empty(0, np.float32)]
         for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
             for first in range(0, len(shard.docids), SEARCH_ROWS):
@@ -180,7 +180,7 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
 
         Parameters
         ----------
-        rows : int64 (n,), counted over all shards, in any order
+        rows : int64 (n,), numbered across all shards, in any order
         terms : int64 (m,)
 
         Raises

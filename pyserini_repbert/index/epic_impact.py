@@ -1,8 +1,8 @@
-"""EPIC's passage vectors as a Lucene index of impacts: a first stage that no dense search is needed for.
+"""EPIC's passage vectors as a Lucene index of impacts: first-stage retrieval without dense search.
 
-A weight becomes a whole number from 1 to `LEVELS` times one step for the whole index; weights below half a step, and
-negative ones, are left out. Anserini repeats a token as often as its impact says while it indexes, so that fewer levels
-and a stronger pruning make indexing faster.
+A weight becomes an impact, an integer from 1 to `LEVELS`, in steps of one size for the whole index; weights below half
+a step, negative ones included, are left out. While indexing, Anserini repeats a token as often as its impact, so fewer
+levels and stronger pruning make indexing faster.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
 
 
 def impact_step(bundle: EpicBundle) -> float:
-    """The step between impacts: the bundle's greatest weight divided by `LEVELS`. Raises InputError for no weights."""
+    """The step between impacts: the bundle's greatest weight divided by `LEVELS`. Raises InputError if that is 0."""
     greatest = max((float(vectors.weights.max(initial=0)) for _, vectors in bundle.vectors()), default=0.0)
     if greatest <= 0:
         raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
@@ -53,7 +53,7 @@ def impact_step(bundle: EpicBundle) -> float:
 
 
 def impacts(weights: NDArray[np.float32], step: float) -> NDArray[np.int64]:
-    """Weights as whole numbers of steps, at least 0."""
+    """Weights in whole steps, at least 0: int64 of the same shape."""
     levels: NDArray[np.int64] = np.maximum(np.rint(weights / step), 0).astype(np.int64)
     return levels
 
@@ -73,7 +73,7 @@ def build_impact_index(
     Parameters
     ----------
     tokens : the names of the terms, from `vocabulary_of`
-    threads : documents indexed at a time
+    threads : documents indexed in parallel
     on_progress : called with the number of passages just indexed
 
     Returns

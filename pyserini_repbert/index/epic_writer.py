@@ -19,7 +19,7 @@ QUANTISED_MAX = 255  # of uint8 weights
 
 
 def check_storage(prune: int, weights: str) -> None:
-    """Refuse what no bundle can have. Raises InputError."""
+    """Raises InputError for a negative `prune` or an unknown type of weights."""
     if prune < 0:
         raise InputError(f'prune {prune} was given, expected how many weights to keep of a passage, or 0 for all')
     if weights not in WEIGHT_DTYPES:
@@ -46,7 +46,7 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
             self._offsets.append([0])
 
     def write(self, passages: Sequence[Passage], vectors: TermVectors) -> None:
-        """Write vectors. Raises DamagedFileError for a weight that float16 cannot hold."""
+        """Write vectors. Raises DamagedFileError for a weight that is not finite (or, stored as float16, too large)."""
         if self._settings.layout == 'blocks':
             self._offsets.append(vectors.offsets[1:] + self._terms.count)
             self._terms.append(vectors.terms & (BLOCK_SIZE - 1))
@@ -64,9 +64,10 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
 
 
 def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """uint8 (total,), and each vector's least weight and step, float32 (n, 2): weight = least + step x uint8.
+    """The weights as uint8 (total,), and each vector's least weight and step, float32 (n, 2).
 
-    The error of a weight is at most half a step, which is 1/255 of the range of its passage's weights.
+    A weight is least + step x level. Its error is at most half a step; a step is 1/255 of the range of the passage's
+    weights.
     """
     counts = np.diff(vectors.offsets)
     scales = np.zeros((len(vectors), 2), dtype=np.float32)

@@ -1,6 +1,6 @@
-"""What the sparse techniques add to passages: predicted queries (doc2query, docTTTTTquery) and term weights (DeepCT).
+"""Additions of the sparse techniques to passages: predicted queries (doc2query, docTTTTTquery), term weights (DeepCT).
 
-Both kinds of file follow the order of the corpus, line by line; nothing in them says which passage a line belongs to.
+Both kinds of file follow the order of the corpus, line by line; only JSON lines of weights name their passage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyserini_repbert.formats.json_values import identifier_of, parse_json
 from pyserini_repbert.numerals import decimal
 
 WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round(100 y)
-MAX_TERMS = 1_000_000  # of a passage: more are no term frequencies
+MAX_TERMS = 1_000_000  # in a passage: beyond this, the weights are no term frequencies
 SAMPLES = 40  # docTTTTTquery appends the first 40 of its 80 sampled queries
 _SPECIAL = ('[CLS]', '[SEP]', '[PAD]', '[UNK]')
 _SAMPLE_FILE = re.compile(r'.*sample(\d+)\.txt(\d+)')  # docTTTTTquery's archive: sample, then part of the corpus
@@ -52,12 +52,13 @@ def predicted_queries(
     Parameters
     ----------
     docids : gives the corpus's docids, from the start, each time it is called
-    topk : how many queries of a passage are used (default all; of a folder the first 40)
+    topk : how many queries of each passage are used (default: all; of a folder, the first 40)
 
     Raises
     ------
     InputError
-        when the number of lines does not fit the number of passages: names the line, or the passage without one
+        when the number of lines does not fit the number of passages (names the line, or the passage without one), or a
+        folder is not docTTTTTquery's or not whole
     """
     paths = listed(files)
     if len(paths) == 1 and paths[0].is_dir():
@@ -73,7 +74,7 @@ def predicted_queries(
 
 
 def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Iterable[str]]) -> int:
-    """How many lines every passage has; at least 1. Raises InputError when that is not a whole number."""
+    """The number of lines of each passage, at least 1. Raises InputError when it is not a whole number."""
     path, number, n_lines, n_passages, beyond = paths[-1], 0, 0, 0, ''
     for name, number, _ in lines_of(paths, what):  # noqa: B007
         path, n_lines = Path(name), n_lines + 1
@@ -127,8 +128,8 @@ def weighted_texts(
 ) -> Iterator[str]:
     """Each passage as its terms repeated by their weight, in the order of the corpus.
 
-    Files whose first line starts with '{' are JSON lines: `id`, and `contents` (terms repeated already) or `weights`
-    (a weight for each term). Others are DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs.
+    A line that starts with '{' is JSON: `id`, and `contents` (terms repeated already) or `weights` (a weight for each
+    term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs.
 
     Parameters
     ----------
@@ -185,7 +186,8 @@ def word_weights(line: str) -> dict[str, float]:
     """Words and weights of one line of test_results.tsv, in the order of their first occurrence.
 
     Wordpieces are joined; a word weighs what its first piece weighs, and a word that occurs again what its heaviest
-    occurrence weighs, as in DeepCT's released script. Special tokens are left out. Raises ValueError.
+    occurrence weighs, as in DeepCT's released script. Special tokens are left out. Raises ValueError for a malformed
+    pair.
     """
     words: list[tuple[str, float]] = []
     for pair in line.split('\t'):
@@ -205,7 +207,7 @@ def word_weights(line: str) -> dict[str, float]:
 
 
 def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
-    """Each word as often as its term frequency says: round(100 y) or round(100 sqrt(y)), never if below 1 unrounded.
+    """Each word repeated by its term frequency, round(100 y) or round(100 sqrt(y)); left out if below 1 unrounded.
 
     DeepCT's paper rounds every weight; its released script, which made the published index, drops what is below 1.
     Raises ValueError for more than `MAX_TERMS` words in all.

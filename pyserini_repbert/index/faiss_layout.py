@@ -26,7 +26,7 @@ def is_faiss_folder(folder: StrPath) -> bool:
 
 
 class FaissFolder:
-    """An index folder in Pyserini's layout, of whatever kind FAISS can read.
+    """An index folder in Pyserini's layout, of any kind that FAISS can read.
 
     Parameters
     ----------
@@ -72,7 +72,10 @@ class FaissFolder:
         return [self._docids[row] for row in rows.tolist()]
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Scores and rows of one query's k best, and of all that tie with the last of them."""
+        """Scores, float32 (m,), and rows, int64 (m,), of at least one query's k best and all that tie with the last.
+
+        The query is float32 (d,); rows come best first.
+        """
         wanted = min(k, len(self))
         while wanted:
             asked = min(wanted + 1, len(self))
@@ -88,7 +91,8 @@ class FaissFolder:
 def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] | None = None) -> None:
     """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32 vectors.
 
-    Raises InputError where `output` exists or lies in the bundle. FAISS keeps the whole index in memory meanwhile.
+    FAISS holds the whole index in memory until it is written. Raises InputError where `output` exists or lies in the
+    bundle.
     """
     import faiss
 

@@ -29,7 +29,7 @@ BATCH = 1000  # documents handed to Java at a time
 
 
 class Variant(StrEnum):
-    """The sparse techniques of RepBERT's section 4.3: what Lucene gets to see of a passage."""
+    """The sparse baselines of RepBERT's section 4.2; they differ in the text that Lucene indexes for a passage."""
 
     BM25 = 'bm25'
     DOC2QUERY = 'doc2query'
@@ -37,13 +37,13 @@ class Variant(StrEnum):
     DEEPCT = 'deepct'
 
 
-# DeepCT's term frequencies go to 100, for which BM25's usual k1 would saturate: its authors' settings, (k1, b)
+# (k1, b) of DeepCT's authors: its term frequencies go up to 100, where BM25's usual k1 would saturate
 DEEPCT_BM25 = (10.0, 0.9)
 DEEPCT_SQRT_BM25 = (18.0, 0.7)
 
 
 class Document(NamedTuple):
-    """What Lucene gets of a passage: its docid, and Anserini's JSON document as text."""
+    """A passage for Lucene: its docid, and Anserini's JSON document as text."""
 
     docid: str
     json: str
@@ -67,13 +67,13 @@ def build_lucene_index(
 
     Parameters
     ----------
-    corpus : read once, and once more before to count it where predictions or weights have to fit
+    corpus : read once; where predictions or weights have to fit, its passages are counted first
     variant : 'bm25', 'doc2query', 'docTTTTTquery' or 'deepct'
     predictions : of doc2query and docTTTTTquery: file, files or folder (see `predicted_queries`)
     weights : of DeepCT: file or files (see `weighted_texts`)
     topk : how many predicted queries of each passage are appended
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
-    threads : documents analysed at a time; one where there are vectors
+    threads : documents analysed in parallel; has to be 1 with `vectors`
     on_progress : called with the number of passages just indexed
     vectors : the bundle whose vectors go into the index too, found by docid
 
@@ -85,8 +85,8 @@ def build_lucene_index(
     Raises
     ------
     InputError
-        for an output that exists, a variant without its files or with another's, lines that do not fit the corpus,
-        vectors longer than Lucene takes
+        for an output that exists, a variant without its files or with another variant's, lines that do not fit the
+        corpus, a corpus without text, vectors longer than Lucene takes, or several threads with vectors
     MismatchError
         where a passage has no vector, or a vector no passage
     JavaError
@@ -187,7 +187,7 @@ def _additions(
 
 
 def batched_documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[list[Document]]:
-    """Anserini's JSON documents, `BATCH` at a time; a passage of which nothing can be indexed is left out."""
+    """Anserini's JSON documents, `BATCH` at a time; a passage without terms is left out, with a warning."""
     documents = _documents(kind, corpus, additions)
     while batch := list(islice(documents, BATCH)):
         yield batch

@@ -1,4 +1,4 @@
-"""The vectors of a dense bundle on their way into a Lucene index: each passage's, by docid."""
+"""The vectors of a dense bundle by docid, for a Lucene index of the same passages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class VectorsByDocid:
         self._taken = np.zeros(len(bundle), bool)
 
     def take(self, docids: Sequence[str]) -> NDArray[np.float32]:
-        """float32 (n, d). Raises MismatchError for a docid that the bundle lacks."""
+        """The vectors of docids, float32 (n, d). Raises MismatchError for a docid that the bundle lacks."""
         rows = self.bundle.rows(docids)
         if (rows < 0).any():
             raise MismatchError(
@@ -57,7 +57,7 @@ class VectorsByDocid:
             )
 
     def record(self) -> dict[str, object]:
-        """What a Lucene index says of its vectors."""
+        """The entry on vectors in a Lucene index's record."""
         settings = self.bundle.settings
         return {
             'encoder': settings.encoder,

@@ -1,6 +1,6 @@
-"""Reading and writing what stands in an index folder: `manifest.json`, and `shard.json` in each shard.
+"""Reading and writing the records of an index folder: `manifest.json`, and `shard.json` in each shard.
 
-The manifest's last entry is the sha256 of all bytes before it, from the file's first to the one before the comma.
+The manifest's last entry is the sha256 of all bytes before the comma that precedes this entry.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 MANIFEST = 'manifest.json'
 SETTINGS = 'encoding.json'  # in a folder that is being filled
-PLAN = 'plan.json'  # in one whose shards are encoded each by itself
+PLAN = 'plan.json'  # in a folder whose shards are encoded independently
 SHARD = 'shard.json'
 _SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 
@@ -45,7 +45,7 @@ _Record = TypeVar('_Record')
 
 
 def rendered(record: Any) -> str:
-    """A record as it stands in its file: always the same bytes."""
+    """A record as the text of its file; equal records give equal bytes."""
     return json.dumps(asdict(record), indent=1, ensure_ascii=False) + '\n'
 
 
@@ -56,13 +56,13 @@ def write_json(path: Path, record: Any) -> None:
 
 
 def signed(record: Any) -> str:
-    """A record as it stands in its file, with its own checksum at the end."""
+    """A record as the text of its file, its own checksum at the end."""
     body = rendered(record).removesuffix('\n}\n')
     return f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
 
 
 def without_signature(raw: bytes) -> bytes | None:
-    """A signed record without its checksum; None where that does not fit."""
+    """A signed record without its checksum; None if the checksum does not match."""
     found = _SIGNED.fullmatch(raw)
     fits = found is not None and hashlib.sha256(found[1]).hexdigest() == found[2].decode('ascii')
     return found[1] + b'\n}\n' if found and fits else None
@@ -90,7 +90,7 @@ def read_signed(path: Path, kind_of: Callable[[dict[str, Any]], type[_Record]], 
 
     Parameters
     ----------
-    kind_of : the record's values -> its kind
+    kind_of : the record's values -> its class
     again : what to do about a file that is not as it was written: 'plan again'
 
     Raises
@@ -105,24 +105,27 @@ def read_signed(path: Path, kind_of: Callable[[dict[str, Any]], type[_Record]], 
 
 
 def manifest_kind(folder: StrPath) -> str:
-    """The kind of the bundle in a folder, 'dense' where there is no manifest that names another."""
+    """The kind of the bundle in a folder; 'dense' where no manifest names another.
+
+    Raises DamagedFileError for a manifest that is not a JSON object.
+    """
     path = Path(folder) / MANIFEST
     return str(_load(_bytes(path), path).get('kind', Settings.kind)) if path.is_file() else Settings.kind
 
 
 def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_AnySettings]:
-    """The manifest of an index folder of the kind that has these settings.
+    """The manifest of an index folder, which has to be of the kind of `settings`.
 
-    One of format version 1 has no checksum of itself; it is read, and a warning says so.
+    A manifest of format version 1 has no checksum of itself; it is read with a warning.
 
     Raises
     ------
     InputError
         where there is no index, or an unfinished one
     MismatchError
-        where it is of another kind
+        where the index is of another kind
     DamagedFileError
-        where the manifest is not the one that was written, or describes what no bundle can be
+        where the manifest is not as it was written, or contradicts itself
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
@@ -162,7 +165,7 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
 
 @cache
 def _warn_of_version_1(path: Path) -> None:
-    """Once a process."""
+    """Warn once in a process."""
     logger.warning(
         '%s has no checksum of itself, it was written by an earlier release: '
         'the command that built it adds one when it resumes',
@@ -189,7 +192,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _verified(raw: bytes, path: Path, again: str = 'build the index again') -> bytes:
-    """A signed record without its checksum, which is compared."""
+    """A signed record without its checksum. Raises DamagedFileError if the checksum does not match."""
     if (body := without_signature(raw)) is None:
         raise DamagedFileError(
             f'{path} is not as it was written, its checksum does not fit: restore the file, or {again}'

@@ -1,4 +1,4 @@
-"""A .npy file: written row by row, before it is known how many there will be; and mapped into memory."""
+""".npy files: written row by row before the number of rows is known, and read memory-mapped."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from pyserini_repbert.errors import DamagedFileError
 
-# what reading a damaged header was seen to raise
+# raised by np.load for damaged headers, as observed
 _UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError, TokenError)
 
 
 def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r') -> NDArray[Any]:
     """A .npy file as a plain array over mapped memory.
 
-    Raises DamagedFileError for a file that is missing, is no such file, or has another dtype or shape.
+    `mode` is 'r', read-only, or 'c', copy-on-write. Raises DamagedFileError for a file that is missing, is no .npy
+    file, or has another dtype or shape.
     """
     try:
         found: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(np.ndarray)
@@ -33,12 +34,12 @@ def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['
 
 
 class NpyStream:
-    """Appends rows to a .npy file; closing it writes how many there are into its header.
+    """Appends rows to a .npy file; closing writes their number into its header.
 
     Parameters
     ----------
     path : the file, written anew
-    dtype : of what is stored
+    dtype : of the stored rows
     row_shape : of one row, () for a file of plain numbers
     """
 
@@ -63,7 +64,7 @@ class NpyStream:
         self._stream.close()
 
     def _header(self) -> bytes:
-        """NumPy pads a header, so that its length does not depend on the count."""
+        """The header for the rows so far; NumPy pads it, so its length does not depend on their number."""
         buffer = io.BytesIO()
         description = np.lib.format.dtype_to_descr(self.dtype)
         shape = (self.count, *self._row_shape)

@@ -1,4 +1,4 @@
-"""What is recorded in an index folder: its settings and its shards. No record holds a value that no bundle can have."""
+"""The records of an index folder: its settings and its shards. Values that no bundle can have are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.np
 _STRICT = ConfigDict(strict=True, extra='forbid')
 _STEP = '(cls|max|mean|mean_sqrt_len_tokens|weightedmean|lasttoken)'
 _POOLING = rf'^{_STEP}(\+{_STEP})*(\+dense)*(\+normalised)?\z'
-_MOST = 2**48  # nothing that is counted here can be more
+_MOST = 2**48  # an upper bound of every count here
 
 FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]
 Name = Annotated[str, StringConstraints(min_length=1)]
@@ -34,7 +34,7 @@ def shard_name(number: int) -> str:
 
 @dataclass(frozen=True, config=_STRICT)
 class ShardRecord:
-    """A shard: its folder's name, how many passages it holds, the sha256 of its files and of the passages put in."""
+    """A shard: its folder's name, its number of passages, the sha256 of these passages and of each file."""
 
     folder: Annotated[str, StringConstraints(pattern=r'^shard-[0-9]{5,}\z')]
     count: Count
@@ -44,15 +44,15 @@ class ShardRecord:
 
 @dataclass(frozen=True, config=_STRICT)
 class Settings:
-    """How the vectors of a dense bundle were made: what a searcher needs to know, and a resumed run has to share.
+    """How the vectors of a dense bundle were made: searchers need to know this, and a resumed run has to match it.
 
     Attributes
     ----------
     encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
-    pooling : how token vectors became one ('mean': RepBERT eq. 2; 'cls+dense+normalised', of sentence-transformers)
+    pooling : from token vectors to one vector ('mean': RepBERT eq. 2; 'cls+dense+normalised': sentence-transformers)
     max_length : wordpieces kept of a passage
     dimension, dtype : of the stored vectors
-    precision : in which the model ran
+    precision : the floating-point type that the model ran in
     shard_size : passages in a shard
     texts : whether the passages' texts are stored
     """
@@ -81,12 +81,12 @@ class EpicSettings:
     Attributes
     ----------
     encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
-    variant : of EPIC's equations
-    vocabulary, vocabulary_sha256 : how many terms the vectors are over, and the checksum of their names
+    variant : of EPIC's equations: 'official', 'paper_strict' or 'paper_mlm_head'
+    vocabulary, vocabulary_sha256 : the number of terms, the vectors' dimension, and the checksum of the terms' names
     max_length : wordpieces kept of a passage
     prune : how many of a passage's largest weights are kept, 0 for all
     weights : 'float16' or 'uint8'
-    precision : in which the model ran
+    precision : the floating-point type that the model ran in
     shard_size : passages in a shard
     texts : whether the passages' texts are stored
     layout : 'all', a row of weights for the whole vocabulary; or 'blocks', described in `index/epic.py`
@@ -134,7 +134,7 @@ class Manifest(Generic[_AnySettings]):
 
 
 def contradiction(manifest: Manifest[_AnySettings]) -> str | None:
-    """What is inconsistent in a manifest, or None."""
+    """The first inconsistency in a manifest, in words; None if it is consistent."""
     settings, shards = manifest.settings, manifest.shards
     if isinstance(settings, EpicSettings) and (settings.layout == 'blocks') != bool(settings.prune):
         return f"layout '{settings.layout}' does not go with prune {settings.prune}"
@@ -151,7 +151,7 @@ def contradiction(manifest: Manifest[_AnySettings]) -> str | None:
 
 
 def file_difference(shard: ShardRecord, settings: BundleSettings) -> str | None:
-    """How a shard's files differ from those that the format has, or None."""
+    """How a shard's files differ from those of the format, in words; None if they do not."""
     expected = settings.files()
     if missing := [name for name in expected if name not in shard.files]:
         return f"does not name '{missing[0]}', which the format requires"

@@ -1,4 +1,4 @@
-"""What dense and EPIC bundles share when they are written: a shard that appears only when it is whole."""
+"""The common writer of dense and EPIC bundles: a shard appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CorpusDigest:
         self._sum = hashlib.sha256()
 
     def add(self, passage: Passage) -> None:
-        """Count a passage in."""
+        """Add a passage."""
         self._sum.update(json.dumps(passage).encode())
 
     def hexdigest(self) -> str:
@@ -41,7 +41,7 @@ class CorpusDigest:
 
 
 class ShardWriter(ABC, Generic[Settings, Vectors]):
-    """A context in which passages and their vectors are appended to a shard; it appears when the context ends well.
+    """A context in which passages and their vectors are appended to a shard, which appears if no error ends it.
 
     Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts and
     checksums, and makes the folder appear.
@@ -56,7 +56,7 @@ class ShardWriter(ABC, Generic[Settings, Vectors]):
         self._target, self._settings = target, settings
         self._digest = CorpusDigest()
         self._count = 0
-        self._text_offsets = array('q')  # a list of numbers takes five times as much
+        self._text_offsets = array('q')  # a list of integers takes five times as much memory
         self._streams: list[NpyStream] = []
 
     @abstractmethod

@@ -29,10 +29,10 @@ Progress = Callable[[int], object]
 
 
 class SharedIndex(TypedDict):
-    """The entry.
+    """The JSON entry of a published index.
 
-    `size` is the tarball's, `unpacked` that of the files in it, both in bytes; `url` is where the tarball can be had,
-    if it is not beside the entry.
+    `size` is the tarball's, `unpacked` that of the files in it, both in bytes; `holds` is the summary of `check_index`;
+    `url` is the tarball's address, for an entry without the tarball beside it.
     """
 
     format: int
@@ -55,19 +55,19 @@ def publish_index(
     url: str | None = None,
     on_progress: Progress | None = None,
 ) -> Path:
-    """Write OUTPUT/NAME.tar.gz and OUTPUT/NAME.json from an index that is whole; the entry's path.
+    """Write OUTPUT/NAME.tar.gz and OUTPUT/NAME.json from an undamaged index; returns the entry's path.
 
     The same index gives the same bytes.
 
     Parameters
     ----------
-    url : where the tarball will lie
+    url : the http(s) address that the tarball will have
     on_progress : called with the number of bytes packed since the last call
 
     Raises
     ------
     InputError
-        where the name cannot be used, the files are there already, or the output lies in the index
+        where the name cannot be used, the url is no address, the files exist already, or the output lies in the index
     DamagedFileError
         where the index is not as it was written
     """
@@ -104,10 +104,10 @@ def publish_index(
 
 
 def install_index(entry: StrPath, on_progress: Progress | None = None) -> Path:
-    """Install an index by its entry, from the tarball beside it or from its address; the folder, found by its name.
+    """Install an index from its entry, with the tarball beside the entry or at its url; returns the index folder.
 
-    Nothing is unpacked before the tarball is the one that the entry pins, nothing outside the folder is ever written,
-    and the folder appears when the index in it is whole.
+    From then on the index is found by its name. The tarball is unpacked only if it has the pinned checksum; nothing is
+    written outside the folder, which appears only when the index in it is undamaged.
 
     Parameters
     ----------
@@ -118,9 +118,9 @@ def install_index(entry: StrPath, on_progress: Progress | None = None) -> Path:
     InputError
         for a file that is no entry, or a name that is taken
     MissingResourceError
-        where the tarball is not to be had
+        where the tarball is neither here nor can be fetched
     DamagedFileError
-        for another tarball, one with anything but the index's files, or a damaged index
+        for a tarball that is not the entry's, or holds anything but the index's files, or a damaged index
     """
     path = Path(entry)
     values = read_entry(path)
@@ -143,12 +143,12 @@ def install_index(entry: StrPath, on_progress: Progress | None = None) -> Path:
 
 
 def installed_folder(name: str) -> Path:
-    """Where an index that is installed by this name lies, or would."""
+    """The folder of an installed index of this name, whether or not it exists."""
     return catalog.cache_folder() / 'installed' / name
 
 
 def check_name(name: str) -> None:
-    """Raises InputError for what cannot name an index: letters, digits, dots, dashes; not one of the catalog's."""
+    """Raises InputError unless `name` is 1 to 100 letters, digits, '.', '-' or '_', and no index of the catalog."""
     if not _NAME.fullmatch(name):
         raise InputError(f"'{name[:60]}' cannot name an index: use up to 100 letters, digits, dots and dashes")
     if catalog.find('indexes', name):
@@ -179,7 +179,7 @@ def _check_url(url: str) -> None:
 
 
 def _pack(stream: IO[bytes], source: Path, files: list[Path], name: str, on_progress: Progress | None) -> None:
-    """Files with nothing of this machine: no owner, no time."""
+    """Write a tar of files without owners and times: the same files give the same bytes on every machine."""
     with tarfile.open(fileobj=stream, mode='w', format=tarfile.PAX_FORMAT) as tar:
         for path in files:
             member = tarfile.TarInfo(str(PurePosixPath(name, path.relative_to(source).as_posix())))
@@ -213,7 +213,7 @@ def _unpack(tarball: Path, folder: Path, values: SharedIndex, on_progress: Progr
 
 
 def _place(member: tarfile.TarInfo, name: str, tarball: Path) -> PurePosixPath:
-    """Where a member belongs below the folder. Raises DamagedFileError for what no index has."""
+    """A member's path below the index folder. Raises DamagedFileError for a member that no index has."""
     path = PurePosixPath(member.name)
     if (
         not member.isreg()
