@@ -23,13 +23,13 @@ class DataLine(NamedTuple):
 
 
 def is_data_line(line: str) -> bool:
-    """Whether a line has the form of a data file's."""
+    """Whether a line has the form of a data file's line."""
     kind, *rest = line.split('\t', 2)
     return kind in (QUERY, DOCUMENT) and len(rest) == 2
 
 
 def parse_data_line(line: str) -> DataLine:
-    """A line's content; a tab inside a text is kept. Raises BadPassage where it has another form."""
+    """A line's content; tabs inside the text are kept. Raises BadPassage for a line of another form."""
     if not is_data_line(line):
         raise BadPassage(f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}")
     kind, name, text = line.split('\t', 2)
@@ -37,7 +37,7 @@ def parse_data_line(line: str) -> DataLine:
 
 
 class CedrCorpus(FilesCorpus):
-    """The documents of data files; their queries are passed over."""
+    """The documents of data files; queries in them are ignored."""
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return parsed_files(self.paths, _document)

@@ -1,6 +1,6 @@
-"""A corpus as a stream of passages, and what becomes of a line that cannot be used.
+"""A corpus as a stream of passages, and how unusable lines are treated.
 
-Memory does not grow with the corpus, but for eight to sixteen bytes a passage, which find duplicate docids.
+Memory grows with the corpus only by 12 to 24 bytes a passage, for the detection of duplicate docids.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class BadPassage(Exception):
 
 
 class _SeenDocids:
-    """A set of docids in 8 to 16 bytes each: open addressing over their 64-bit hashes.
+    """A set of docids in 12 to 24 bytes each: open addressing over their 64-bit hashes.
 
-    `add` answers whether the docid may have been seen; a clash of hashes (one in 10^12 for a million docids) has to be
-    told from a real duplicate by its caller.
+    `add` returns whether the docid may have been seen; the caller has to tell a collision of hashes (for a million
+    docids, of probability 3 x 10^-8) from a real duplicate.
     """
 
     def __init__(self) -> None:
@@ -80,13 +80,13 @@ class Corpus(ABC):
     """A stream of passages that can be read again from the start.
 
     Subclasses yield `(place, Passage | BadPassage)`; this class owns the checks that all formats share: docids that a
-    run file cannot hold, empty text, duplicate docids, and what becomes of a line that cannot be used.
+    run file cannot hold, empty text, duplicate docids; and it refuses or skips unusable lines.
 
     Attributes
     ----------
     name : what the user called it
-    skipped : how many lines the last complete iteration left out
-    advice, parameters : what to do about a line that cannot be used, and the parameters that help
+    skipped : how many passages or lines the last complete iteration left out
+    advice, parameters : what errors advise to do about an unusable line, and the parameters that they name
     """
 
     advice = 'mend the corpus, or skip what cannot be used'
@@ -99,18 +99,21 @@ class Corpus(ABC):
         self.skipped = 0
 
     def count_hint(self) -> int | None:
-        """About how many passages there are, for a progress bar; None where it would take long to know."""
+        """About how many passages there are, for a progress bar; None where counting would take long."""
         return None
 
     @abstractmethod
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        """Yield each passage, or why there is none, with its place ('corpus.jsonl:17')."""
+        """Yield (place, passage, or the reason why there is none); a place is 'corpus.jsonl:17'."""
 
     def __iter__(self) -> Iterator[Passage]:
         return (passage for _, passage in self.placed())
 
     def placed(self) -> Iterator[tuple[str, Passage]]:
-        """Each passage with its place, 'corpus.jsonl:17'."""
+        """(place, passage) of each passage; a place is 'corpus.jsonl:17'.
+
+        Raises InputError at the first unusable line, unless such lines are skipped.
+        """
         self.skipped = 0
         seen = _SeenDocids()
         repeated: dict[str, str] = {}
@@ -122,7 +125,7 @@ class Corpus(ABC):
                     continue
                 if item.docid not in repeated:
                     repeated[item.docid] = self._first_place(item.docid)
-                if repeated[item.docid] == place:  # two docids with one hash
+                if repeated[item.docid] == place:  # a collision of hashes
                     yield place, item
                     continue
                 problem = f"docid '{item.docid}' was used before, at {repeated[item.docid]}"
@@ -150,7 +153,7 @@ class Corpus(ABC):
 def parsed_files(
     paths: Iterable[Path], parse: Callable[[str], Passage | None]
 ) -> Iterator[tuple[str, Passage | BadPassage]]:
-    """(place, passage or why there is none) of each line of files, see `parsed_lines`."""
+    """`parsed_lines` of several files, one after the other."""
     for path in paths:
         with open_binary(path) as stream:
             yield from parsed_lines(path, numbered_bytes(stream), parse)
@@ -159,11 +162,12 @@ def parsed_files(
 def parsed_lines(
     path: Path, lines: Iterable[tuple[int, bytes]], parse: Callable[[str], Passage | None]
 ) -> Iterator[tuple[str, Passage | BadPassage]]:
-    """(place, passage or why there is none) of each (number, line) of a file that is not blank.
+    """(place, passage or the reason why there is none) of each line of a file that is not blank.
 
     Parameters
     ----------
-    parse : one line's passage, or None for a line to pass over; raises BadPassage or ValueError where there is none
+    lines : (number from 1, line)
+    parse : a line's passage, or None for a line to ignore; raises BadPassage or ValueError for an unusable line
     """
     for number, raw in lines:
         if not raw or raw.isspace():

@@ -16,7 +16,7 @@ from pyserini_repbert.formats.corpus import BadPassage, Corpus, FilesCorpus, Pas
 from pyserini_repbert.formats.json_values import identifier_of, parse_json
 from pyserini_repbert.formats.trec_text import TAG, read_documents
 
-_QUICK_GZIP = 50_000_000  # bytes that are unpacked just to count their lines
+_QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
 
 
 class LinesCorpus(FilesCorpus):
@@ -25,7 +25,7 @@ class LinesCorpus(FilesCorpus):
     format: ClassVar[str]
 
     def count_hint(self) -> int | None:
-        """The number of lines, where they can be counted in a few seconds."""
+        """The number of lines; None for large .gz files."""
         if any(path.suffix == '.gz' and path.stat().st_size > _QUICK_GZIP for path in self.paths):
             return None
         lines = 0
@@ -36,7 +36,7 @@ class LinesCorpus(FilesCorpus):
 
     @abstractmethod
     def parse(self, line: str) -> Passage:
-        """One line's passage; raises `BadPassage` where there is none."""
+        """A line's passage. Raises BadPassage for an unusable line."""
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return parsed_files(self.paths, self.parse)
@@ -107,7 +107,10 @@ class TrecCorpus(FilesCorpus):
 
 
 class HtmlCorpus(Corpus):
-    """A folder or .tar.gz of HTML files, one a passage, named by its file (as CACM for Anserini's HtmlCollection)."""
+    """A folder or tar archive of HTML files, each a passage whose docid is the file's name without .html.
+
+    CACM comes in this form, for Anserini's HtmlCollection.
+    """
 
     def __init__(self, name: str, path: Path, **options: bool | str) -> None:
         super().__init__(name, **options)  # type: ignore[arg-type]
@@ -123,7 +126,7 @@ class HtmlCorpus(Corpus):
             yield place, Passage(Path(file_name).name.removesuffix('.html'), text)
 
     def _files(self) -> Iterator[tuple[str, bytes | None]]:
-        """(name, content) of each page; None for what has the name of one but no content of its own."""
+        """(name, content) of each page; None for a link or a folder with the name of a page."""
         if self.path.is_dir():
             for file in sorted(self.path.rglob('*.html')):
                 yield str(file.relative_to(self.path)), file.read_bytes() if file.is_file() else None
@@ -140,7 +143,7 @@ class HtmlCorpus(Corpus):
 
 
 class IrDatasetsCorpus(Corpus):
-    """The documents of an ir_datasets id ('beir/scifact'); their default text."""
+    """The documents of an ir_datasets id ('beir/scifact'), with their default text."""
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         with needs('ir_datasets', f"corpus '{self.name}'", 'datasets'):

@@ -1,4 +1,4 @@
-"""A corpus cut by bytes: which of them hold so many passages each, and the passages of some of them alone."""
+"""A corpus cut by bytes into parts of a number of passages, each of which can be read alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyserini_repbert.files import BYTE_ORDER_MARK
 from pyserini_repbert.formats.corpus import BadPassage, Corpus, OnError, Passage, parsed_lines
 from pyserini_repbert.formats.corpus_formats import LinesCorpus
 
-_TOGETHER = 4096  # lines looked at together
+_TOGETHER = 4096  # lines read at a time
 _BLOCK = 1 << 20
 _STRICT = ConfigDict(strict=True, extra='forbid')
 _Number = Annotated[int, Field(ge=0, le=2**48)]
@@ -24,14 +24,14 @@ _Number = Annotated[int, Field(ge=0, le=2**48)]
 
 @dataclass(frozen=True, config=_STRICT)
 class Span:
-    """Whole lines of a file that follow each other.
+    """Consecutive whole lines of a file.
 
     Attributes
     ----------
-    file : which of the corpus's files, from 0
-    start, end : their first byte, and the one after their last
+    file : the position of the file in the corpus, from 0
+    start, end : offsets in bytes of the first byte, and of the one after the last
     line : the number of the first line, from 1
-    left_out : the numbers of lines that are no passages of the corpus, blank ones not among them
+    left_out : the numbers of the lines that were skipped as unusable; blank lines are not listed
     """
 
     file: _Number
@@ -43,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True, config=_STRICT)
 class Cut:
-    """A part of a corpus: how many passages it has, the sha256 of its bytes, and where these are."""
+    """A part of a corpus: its number of passages, the sha256 of its bytes, and the spans that hold them."""
 
     count: Annotated[int, Field(ge=1, le=2**48)]
     sha256: str
@@ -51,7 +51,7 @@ class Cut:
 
 
 def check_can_be_cut(corpus: Corpus) -> LinesCorpus:
-    """The corpus, if its passages can be found by their bytes. Raises InputError for one that is packed, say."""
+    """The corpus, if it can be read from a byte offset: plain JSON lines or TSV. Raises InputError if not."""
     if not isinstance(corpus, LinesCorpus):
         raise InputError(
             f'corpus {corpus.name} cannot be read from its middle, as JSON lines or TSV can: convert it, or encode it '
@@ -68,14 +68,14 @@ def check_can_be_cut(corpus: Corpus) -> LinesCorpus:
 
 
 def cut(corpus: LinesCorpus, size: int, on_progress: Callable[[int], object] | None = None) -> Iterator[Cut]:
-    """The corpus in cuts of `size` passages, the last one perhaps smaller.
+    """The corpus in cuts of `size` passages; the last one may be smaller.
 
-    Where unusable lines are refused, lines are only counted: each that is not blank is a passage, and who reads a cut
-    finds out about it. Where they are skipped, the corpus is parsed, to know them.
+    Where unusable lines are refused, lines are only counted: each that is not blank counts as a passage, and reading
+    the cut finds the unusable ones. Where they are skipped, the corpus is parsed to find them.
 
     Parameters
     ----------
-    on_progress : called with the number of bytes done since the last call
+    on_progress : called with the number of bytes read since the last call
     """
     builder = _Builder(size)
     used = None if corpus.on_error is OnError.REFUSE else (place for place, _ in corpus.placed())
@@ -140,7 +140,7 @@ class _Builder:
 
 
 def bytes_digest(paths: Sequence[Path], spans: Iterable[Span]) -> str:
-    """sha256 over the bytes of spans of these files; of what there is, where a file is shorter."""
+    """sha256 over the bytes of spans of these files; a file that is shorter counts as far as it goes."""
     seen = hashlib.sha256()
     for span in spans:
         with open(paths[span.file], 'rb') as stream:
@@ -153,12 +153,12 @@ def bytes_digest(paths: Sequence[Path], spans: Iterable[Span]) -> str:
 
 
 class PartOfCorpus(Corpus):
-    """The passages of some spans of a corpus; a line there that cannot be used is refused.
+    """The passages of some spans of a corpus; an unusable line in them is refused.
 
     Parameters
     ----------
-    corpus : the whole
-    spans : in order
+    corpus : the whole corpus
+    spans : in the corpus's order
     """
 
     advice = 'mend the corpus and plan again, or plan without what cannot be used'

@@ -1,4 +1,4 @@
-"""Collections in the form in which they are delivered: NIST's TREC disks 4 and 5, and CMU's ClueWeb09 and ClueWeb12."""
+"""Collections as delivered: NIST's TREC disks 4 and 5, and CMU's ClueWeb09 and ClueWeb12."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyserini_repbert.formats.corpus import BadPassage, FilesCorpus, Passage
 from pyserini_repbert.formats.corpus_formats import TrecCorpus
 from pyserini_repbert.formats.trec_text import TAG
 
-_COMPRESS = b'\x1f\x9d'  # what files of Unix's compress begin with; NIST's end in .Z, .0Z, .1Z, .2Z
+_COMPRESS = b'\x1f\x9d'  # magic bytes of Unix's compress; NIST's files end in .Z, .0Z, .1Z, .2Z
 _GZIP = b'\x1f\x8b'
 _BZIP2 = b'BZh'
 _BESIDES = re.compile(
@@ -32,12 +32,15 @@ _CHARSET = re.compile(r'charset=["\']?([\w-]+)', re.IGNORECASE)
 
 
 def is_documentation(path: Path) -> bool:
-    """Whether a file of a disk is about its documents, by its name."""
+    """Whether a file of a disk is documentation rather than documents, by its name."""
     return bool(_BESIDES.search(path.name))
 
 
 def disk_files(folder: Path) -> list[Path]:
-    """The document files of TREC disks: those that begin with <DOC>, packed or not, without documentation."""
+    """The document files of TREC disks: those that are packed or begin with <DOC>, without documentation.
+
+    The Congressional Record and folders of DTDs and the like are left out.
+    """
     found = []
     for path in sorted(folder.rglob('*')):
         inside = path.relative_to(folder).parts
@@ -64,7 +67,7 @@ def _is_documents(path: Path) -> bool:
 class TrecDisksCorpus(TrecCorpus):
     """TREC disks as NIST delivers them: folders of SGML files, packed by `compress`, gzip, bzip2, or unpacked.
 
-    Text is UTF-8, or else Latin-1. The Congressional Record (a folder `cr`) is left out, as in Robust04.
+    Text that is not UTF-8 is read as Latin-1. The Congressional Record (a folder `cr`) is left out, as in Robust04.
     """
 
     def opened(self, path: Path) -> AbstractContextManager[IO[bytes]]:
@@ -73,7 +76,7 @@ class TrecDisksCorpus(TrecCorpus):
 
 
 def _unpacked(path: Path) -> bytes:
-    """The content of a file as UTF-8, whatever it is packed with."""
+    """The unpacked content of a file, as UTF-8. Raises InputError for a damaged file."""
     raw = path.read_bytes()
     try:
         if raw.startswith(_COMPRESS):
@@ -100,9 +103,9 @@ def _decompressed(raw: bytes, path: Path) -> bytes:
 
 
 class ClueWebCorpus(FilesCorpus):
-    """ClueWeb09 and ClueWeb12 as CMU delivers them: WARC files of web pages, a page's docid in WARC-TREC-ID.
+    """ClueWeb09 and ClueWeb12 as CMU delivers them: WARC files of web pages; WARC-TREC-ID is the docid.
 
-    A page's text is what its HTML shows, tags, scripts and styles left out.
+    The text is that of the HTML without tags, scripts and styles.
     """
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
@@ -114,7 +117,7 @@ class ClueWebCorpus(FilesCorpus):
                 try:
                     for number, record in enumerate(ArchiveIterator(stream), 1):
                         docid = record.rec_headers.get_header('WARC-TREC-ID')
-                        if docid is None:  # the record at the file's beginning, which describes it
+                        if docid is None:  # the first record, which describes the file
                             continue
                         headers = record.http_headers
                         content_type = headers.get_header('Content-Type') if headers is not None else None
@@ -125,11 +128,11 @@ class ClueWebCorpus(FilesCorpus):
 
 
 def page_text(raw: bytes, content_type: str = '') -> str:
-    """What a web page shows, on one line.
+    """The text of a web page without tags, scripts and styles, on one line.
 
     Parameters
     ----------
-    content_type : as its server gave it; without a character set that Python knows, UTF-8 is taken
+    content_type : as the server gave it; UTF-8 unless it names a character set that Python knows
     """
     found = _CHARSET.search(content_type)
     try:

@@ -1,4 +1,4 @@
-"""What a qid or a docid may be, and texts that cannot be written as UTF-8: the same for every file that is read."""
+"""The rules for qids and docids, and for texts that cannot be written as UTF-8: the same for every kind of file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STRANGE = re.compile('[\x00\ufeff\ud800-\udfff]')
 
 
 def columns(line: str) -> list[str]:
-    """The values of a line, separated by ASCII white space as evaluators separate them (str.split goes further).
+    """The values of a line, split at ASCII white space as evaluators do (str.split also splits at Unicode's).
 
     Raises ValueError for a character that no identifier can have.
     """

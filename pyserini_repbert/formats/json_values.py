@@ -1,4 +1,4 @@
-"""JSON from files that users bring: whatever cannot be used is a ValueError."""
+"""JSON from files that users bring: unusable values raise ValueError, in checkpoints DamagedFileError."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Kind = TypeVar('_Kind')
 
 
 def parse_json(text: str | bytes) -> Any:
-    """A JSON value. Raises ValueError for anything else, and for one that is nested too deeply to be read."""
+    """A JSON value. Raises ValueError for text that is not JSON, or is nested too deeply to be read."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -23,7 +23,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in a file of a checkpoint. Raises DamagedFileError."""
+    """The JSON value in a file of a checkpoint. Raises DamagedFileError for a file that is not JSON."""
     try:
         return parse_json(path.read_text(encoding='utf-8'))
     except ValueError as error:
@@ -31,7 +31,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of a checkpoint. Raises DamagedFileError."""
+    """The JSON object in a file of a checkpoint. Raises DamagedFileError for anything else."""
     values = read_json(path)
     if not isinstance(values, dict):
         raise DamagedFileError(f'{path} is not a JSON object: fetch the checkpoint again')
@@ -39,9 +39,9 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def checked(kind: type[_Kind], value: object) -> _Kind:
-    """`value` itself, whose keys have the types of a TypedDict, there and below; it may have others.
+    """`value` itself, checked against a TypedDict and the types within it; further keys are allowed.
 
-    Raises ValueError naming the first place that has another type, or is missing.
+    Raises ValueError naming the first key that is missing or has another type.
     """
     from pydantic import ValidationError
 
@@ -62,9 +62,9 @@ def _adapter(kind: Any) -> Any:
 
 
 def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The identifier under the first of `keys` that is there: a text, or a whole number as it is written.
+    """The value of the first of `keys` that the record has, as text: a string, or an integer.
 
-    Raises ValueError where there is none, or it is something else: true would become 'True', 1e3 '1000.0'.
+    Raises ValueError where there is none, or for another type: true would become 'True', and 1e3 '1000.0'.
     """
     key = next((key for key in keys if key in record), None)
     value = None if key is None else record[key]

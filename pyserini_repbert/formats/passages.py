@@ -41,7 +41,7 @@ class CorpusFormat(StrEnum):
 
 
 class Strictness(TypedDict, total=False):
-    """What is an error in a corpus, see `names.corpora.open_corpus`."""
+    """What counts as an error in a corpus: the parameters of this name of `names.corpora.open_corpus`."""
 
     on_error: str
     keep_empty: bool
@@ -51,18 +51,18 @@ class PassageTexts(Protocol):
     """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The texts in the order asked for; None for a docid that is not there."""
+        """The texts in the order of `docids`; None for a docid that is not there."""
 
 
 def corpus_of_files(
     source: StrPath, fmt: str = 'auto', fields: Iterable[str] = (), **strictness: Unpack[Strictness]
 ) -> Corpus:
-    """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as of `names.corpora.open_corpus`.
+    """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as in `names.corpora.open_corpus`.
 
     Raises
     ------
     InputError
-        for a path that does not exist, an unknown format, a folder without corpus files
+        for a path that does not exist or is a pipe, an unknown format, a folder without corpus files
     """
     name = str(source)
     if fmt == CorpusFormat.IR_DATASETS or name.startswith('ir_datasets:'):
@@ -143,12 +143,12 @@ def _guess_format(path: Path, paths: list[Path]) -> str:
 
 
 class CorpusTexts:
-    """Passage text by docid from a corpus file: one pass, keeping only the docids that will be asked for."""
+    """Passage text by docid from a corpus: one pass that stores the texts of the `wanted` docids only."""
 
     def __init__(self, corpus: Iterable[Passage], wanted: Iterable[str]) -> None:
         needed = set(wanted)
         self._texts = {passage.docid: passage.text for passage in corpus if passage.docid in needed}
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The texts in the order asked for; None for a docid that the corpus lacks."""
+        """The texts in the order of `docids`; None for a docid that the corpus lacks or that was not wanted."""
         return [self._texts.get(docid) for docid in docids]

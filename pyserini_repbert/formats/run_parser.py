@@ -1,7 +1,7 @@
-"""Run files in blocks of whole lines: a regular block is taken apart by array operations, any other line by line.
+"""Run files in blocks of whole lines: a regular block is parsed by array operations, any other line by line.
 
 A regular block has exactly one space or tab between values and no blank lines; nearly all run files consist of them.
-Both ways give the same columns; only the line-by-line way accepts odd spacing, and finds and names malformed lines.
+Both parsers give the same columns; only the line-by-line parser accepts other spacing and names malformed lines.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pyserini_repbert.files import BYTE_ORDER_MARK, LONE_CR, StrPath, existing_f
 from pyserini_repbert.formats.identifiers import columns as values_of
 from pyserini_repbert.numerals import decimal, integer
 
-BLOCK_BYTES = 1 << 18  # arrays of a block stay in the cache
-_WIDEST = 64  # bytes of a value that are copied by words
+BLOCK_BYTES = 1 << 18  # bytes: the arrays of a block stay in the processor's cache
+_WIDEST = 64  # bytes: columns of wider values are copied byte by byte
 MSMARCO_COLUMNS = 3
 TREC_COLUMNS = 6
 _WORD = 8
 _LONGEST_RANK = 9
-_GREATEST_RANK = 2**53  # up to which float64 tells whole numbers apart
+_GREATEST_RANK = 2**53  # up to here, float64 holds every whole number
 _SPACE, _TAB, _NEWLINE, _ZERO = b' \t\n0'
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -35,8 +35,8 @@ class Columns(NamedTuple):
 
     Attributes
     ----------
-    qids : the qid of each stretch of lines that share one
-    starts : the index of each stretch's first line
+    qids : the qid of each stretch of consecutive lines with the same qid
+    starts : the index of each stretch's first line, from 0
     docids : one per line
     keys : float64, one per line: the rank (MS MARCO) or the score (TREC)
     """
@@ -48,7 +48,7 @@ class Columns(NamedTuple):
 
 
 def stretches(path: StrPath) -> Iterator[tuple[int, str, list[str], Array]]:
-    """(3 or 6, qid, docids, keys) of consecutive lines of one query; a query may come again later.
+    """(3 or 6 columns, qid, docids, keys) of consecutive lines of one query; a query may come again later.
 
     Raises InputError naming file and line for a malformed line, and for a file without lines.
     """
@@ -66,7 +66,7 @@ def stretches(path: StrPath) -> Iterator[tuple[int, str, list[str], Array]]:
 
 
 def line_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
-    """(number of its first line, whole lines with '\\n' ends) for each block of about `size` bytes of a run file."""
+    """(number of the first line, whole lines with '\\n' ends) for each block of about `size` bytes of a run file."""
     first, rest = 1, b''
     start = True
     with open_binary(existing_file(path, 'run file')) as stream:
@@ -86,7 +86,7 @@ def line_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[int, b
 
 
 def count_columns(path: StrPath, first: int, block: bytes) -> int:
-    """3 or 6: the columns of the first line that is not blank; 0 for a block of blank lines."""
+    """3 or 6, the columns of the first line that is not blank; 0 if all are. Raises InputError for another number."""
     for number, line in enumerate(block.split(b'\n'), first):
         if values := line.split():
             if len(values) not in (MSMARCO_COLUMNS, TREC_COLUMNS):
@@ -120,7 +120,7 @@ def _value_ends(codes: Array, columns: int) -> Array | None:
 
 
 def _take_apart(block: bytes, codes: Array, ends: Array) -> Columns | None:
-    """The columns of a regular block; None where the line-by-line way has to look at it."""
+    """The columns of a regular block; None if it has to be parsed line by line."""
     columns = ends.shape[1]
     doc, rank = (1, 2) if columns == MSMARCO_COLUMNS else (2, 3)
     keys = _whole_numbers(codes, ends[:, rank - 1] + 1, ends[:, rank])
@@ -145,7 +145,7 @@ def _take_apart(block: bytes, codes: Array, ends: Array) -> Columns | None:
 
 
 def _column(codes: Array, ends: Array, column: int) -> bytes:
-    """All values of a column (not the first), each followed by its separator."""
+    """The bytes of all values of a column (not the first), each followed by its separator."""
     starts = ends[:, column - 1] + 1
     lengths = ends[:, column] + 1 - starts
     longest = int(lengths.max())
@@ -159,7 +159,7 @@ def _column(codes: Array, ends: Array, column: int) -> bytes:
 
 
 def _words(codes: Array, starts: Array, lengths: Array, offset: int) -> Array:
-    """The eight bytes from `offset` of each value, uint64; NUL behind its end."""
+    """The eight bytes from `offset` on of each value, uint64 (n,); NUL beyond its end."""
     words = np.ndarray(len(codes) - _WORD + 1, dtype='<u8', buffer=codes.data, strides=(1,))
     if offset:
         starts = np.minimum(starts + offset, len(words) - 1)
@@ -168,12 +168,12 @@ def _words(codes: Array, starts: Array, lengths: Array, offset: int) -> Array:
 
 
 def _decoded(values: bytes) -> list[str]:
-    """Split at ASCII white space only, as bytes are and str is not."""
+    """The values as texts, split at ASCII white space only, as bytes.split does and str.split does not."""
     return values.decode('ascii').split() if values.isascii() else [value.decode() for value in values.split()]
 
 
 def _whole_numbers(codes: Array, starts: Array, ends: Array) -> Array | None:
-    """The values as float64; None if one has more than nine characters or other than digits."""
+    """The values as float64 (n,); None if one has more than nine characters, or any that is not a digit."""
     lengths = ends - starts
     longest = int(lengths.max())
     if longest > _LONGEST_RANK:
@@ -189,7 +189,7 @@ def _whole_numbers(codes: Array, starts: Array, ends: Array) -> Array | None:
 
 
 def _qid_starts(codes: Array, ends: Array) -> list[int]:
-    """The lines whose qid differs from that of the line before, comparing eight bytes at a time; the first included."""
+    """The lines whose qid differs from that of the line before, with the first line; compares eight bytes at a time."""
     begins = np.concatenate(([0], ends[:-1, -1] + 1))
     lengths = ends[:, 0] - begins
     differs = lengths[1:] != lengths[:-1]

@@ -1,4 +1,4 @@
-"""The scores that a run file gets: decimals that strictly decrease."""
+"""The scores written to run files: decimals that strictly decrease."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pyserini_repbert.formats.run_parser import Array
 
 SCORE_DIGITS = 6
 _PER_UNIT = 10.0**SCORE_DIGITS
-_UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 lie closer than 10^-6, so that a step of one digit is never lost
+_UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost
 
 
 def strictly_decreasing(scores: Sequence[float]) -> list[float]:
     """Scores with `SCORE_DIGITS` decimals that strictly decrease, also as 32-bit floats, changed as little as needed.
 
-    Evaluators sort a run by score again, and trec_eval reads scores as 32-bit floats: a tie would leave the order to
-    them. It is the order that is kept; each score is at most its own value, rounded. Scores have to be finite.
+    Evaluators sort a run by score again, and trec_eval reads scores as 32-bit floats: they would order ties their way.
+    The order given is preserved; no score exceeds its rounded value. Scores have to be finite.
     """
     rounded = np.round(np.asarray(scores, dtype=np.float64), SCORE_DIGITS) + 0.0
     ties = _not_decreasing(rounded)
@@ -38,17 +38,16 @@ def strictly_decreasing(scores: Sequence[float]) -> list[float]:
 
 
 def ties_restored(scores: Sequence[float]) -> list[float]:
-    """Scores that never increase, with each that is one written step below the one before it made equal to that.
+    """Undo `strictly_decreasing`: a score one written step below its predecessor becomes equal to it.
 
-    It undoes `strictly_decreasing`, which writes a tie as such a step; scores that really lie one step apart are taken
-    for tied, too.
+    Neither `scores` nor the result ever increase. Scores that really are one step apart become tied, too.
     """
     largest = max(map(abs, scores), default=0.0)
     small = largest + len(scores) / _PER_UNIT < _UNIT_IS_ENOUGH_BELOW
     result = list(scores)
     for i in range(1, len(result)):
         above = scores[i - 1]
-        if above - scores[i] > 1e-5 + 1e-6 * abs(above):  # further than any step, which takes longer to work out
+        if above - scores[i] > 1e-5 + 1e-6 * abs(above):  # further apart than any step: quicker than computing the step
             continue
         if scores[i] >= (above - 1.5 / _PER_UNIT if small else _next_below(above)):
             result[i] = result[i - 1]

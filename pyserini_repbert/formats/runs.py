@@ -1,4 +1,4 @@
-"""Run files: TREC (`qid Q0 docid rank score tag`) and MS MARCO (`qid docid rank`), plain or .gz; read and written here.
+"""Reading and writing run files: TREC (`qid Q0 docid rank score tag`) and MS MARCO (`qid docid rank`), plain or .gz.
 
 A run in memory is {qid: Ranking}, best first.
 """
@@ -37,7 +37,7 @@ __all__ = [
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
 
 
-_GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38, and a long list of ties needs room below its lowest score
+_GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score
 
 
 class RunFormat(StrEnum):
@@ -51,8 +51,8 @@ class RunFormat(StrEnum):
 def read_run(path: StrPath, depth: int | None = None) -> Run:
     """A run file in either format, told apart by its number of columns; lines may come in any order.
 
-    A TREC run is ordered by (-score, docid): what it is worth to an evaluator, whatever its rank column says. An
-    MS MARCO run is ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3, …
+    A TREC run is ordered by (-score, docid), as evaluators order it, whatever its rank column says. An MS MARCO run is
+    ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3, …
     Values are separated by ASCII white space; blank lines are ignored; queries keep the order of their first lines.
 
     Parameters
@@ -62,7 +62,8 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
     Raises
     ------
     InputError
-        naming file and line: a malformed line, a docid that occurs twice for a query, a score that is not a number
+        naming file and line, for a malformed line, a docid that occurs twice for a query or a score that is not a
+        finite number; for a file without lines
     """
     docids: dict[str, list[str]] = {}
     keys: dict[str, list[Array]] = {}
@@ -85,7 +86,7 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
 
 
 class ScatteredQueryError(InputError):
-    """A query's lines are not all in one place, where that was asked for."""
+    """A query's lines are not consecutive, as `iter_run` requires."""
 
 
 def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ranking]]:
@@ -123,7 +124,7 @@ def _ordered(columns: int, docids: list[str], chunks: list[Array], depth: int | 
 
 
 def run_format(path: StrPath) -> RunFormat:
-    """The format of a run file, by its first lines. Raises InputError where they are neither's."""
+    """The format of a run file, by its first line. Raises InputError for a line of neither format."""
     columns = next(stretches(path))[0]
     return RunFormat.TREC if columns == TREC_COLUMNS else RunFormat.MSMARCO
 
@@ -132,9 +133,9 @@ _RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))
 
 
 def reciprocal_scores(n: int) -> tuple[float, ...]:
-    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own (equal numbers are shared between lists).
+    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own; rankings share these numbers in memory.
 
-    Also those to evaluate a ranking by whose order counts, for an evaluator breaks ties its own way.
+    They also serve to evaluate a ranking by its order alone, since evaluators break ties in ways of their own.
     """
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
 
@@ -159,7 +160,7 @@ def _check_distinct(path: StrPath, qid: str, docids: list[str]) -> None:
 
 
 def _duplicate(path: StrPath, qid: str) -> InputError:
-    """Read the file again for the line to name: errors may be slow, reading may not."""
+    """The error for a docid that occurs twice; reads the file again to find its line."""
     first: dict[bytes, int] = {}
     for start, block in line_blocks(path):
         for number, line in enumerate(block.split(b'\n'), start):
@@ -181,13 +182,13 @@ def write_run(
 ) -> None:
     """Write a run atomically, queries in the run's order, ranks from 1, TREC scores made strictly decreasing.
 
-    A query without hits has no line. A run may also come as (qid, ranking) pairs, each qid once.
+    A query without hits has no line. `run` may also be (qid, ranking) pairs, each qid once.
 
     Raises
     ------
     InputError
-        for an unknown format, a tag, qid or docid that is empty or has white space, or a score that is not finite; the
-        file that was there before is then still there
+        for an unknown format, a tag, qid or docid that is empty or has white space, or a score that is not finite (less
+        than 1e38); an existing file then stays as it was
     """
     check_format(fmt, tag)
     ranks: list[str] = []
@@ -213,10 +214,7 @@ def write_run(
 
 
 def _woven(*columns: str | Sequence[str]) -> str:
-    """The first values of all columns, then the second values, …: joining is faster than formatting line by line.
-
-    A column that is one text is the same in each line.
-    """
+    """The columns as lines, joined at once: faster than formatting each line. A text is repeated in every line."""
     n = next(len(column) for column in columns if not isinstance(column, str))
     parts = [''] * (len(columns) * n)
     for i, column in enumerate(columns):
@@ -227,7 +225,7 @@ def _woven(*columns: str | Sequence[str]) -> str:
 def _check_names(qid: str, docids: Sequence[str]) -> None:
     for what, names in (('qid', [qid]), ('docid', docids)):
         text = ''.join(names)
-        fine = text.isprintable() and ' ' not in text  # which nothing forbidden is: quicker than the pattern
+        fine = text.isprintable() and ' ' not in text  # nothing forbidden is printable: quicker than the pattern
         if '' in names or not (fine or _FORBIDDEN.search(text) is None):
             bad = next(name for name in names if not name or _FORBIDDEN.search(name))
             raise InputError(
@@ -237,7 +235,7 @@ def _check_names(qid: str, docids: Sequence[str]) -> None:
 
 
 def check_format(fmt: str, tag: str) -> None:
-    """Refuse an output format or a tag that no run file can have, before any work is done."""
+    """Raises InputError for an output format or a tag that no run file can have; called before any work is done."""
     if fmt not in list(RunFormat):
         raise InputError(f"output format '{fmt}' is unknown: expected one of {', '.join(RunFormat)}")
     if len(tag.split()) != 1 or _FORBIDDEN.search(tag):

@@ -23,7 +23,7 @@ from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)
 
-MAX_GRADE = 1_000_000  # evaluators take time and memory for each grade up to the greatest one
+MAX_GRADE = 1_000_000  # evaluators spend time and memory on each grade up to the greatest
 
 _CAR = 'enwiki:'
 _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
@@ -37,10 +37,11 @@ Topics = Iterator[tuple[int, str, str]]  # line, qid as it is given, text
 
 
 class TopicsFormat(Choice, what='topics format'):
-    """How a topics file is read, in Pyserini's words.
+    """How a topics file is read, under Pyserini's names.
 
-    DEFAULT: as it begins; KILT: JSON lines whose query is `input`, without the markers of its entity; RAW_JSONL: JSON
-    lines whose query is `query`, whatever else they have. Pyserini's others are of pictures.
+    DEFAULT: recognised by its beginning; KILT: JSON lines whose query is `input`, without its entity markers;
+    RAW_JSONL: JSON lines whose query is `query`, whatever other fields they have. Pyserini's further formats are for
+    images.
     """
 
     DEFAULT = 'default'
@@ -59,7 +60,7 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
 
     Parameters
     ----------
-    topics_format : of JSON lines whose query is another value, see `TopicsFormat`
+    topics_format : for JSON lines whose query is in another field
 
     Raises
     ------
@@ -98,7 +99,7 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
 
 
 def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
-    """The queries of the Web tracks; the files of several years may lie one behind the other."""
+    """The queries of the Web tracks; the files of several years may be concatenated."""
     text = '\n'.join(line for _, line in lines)
     for topic in _WEB_TOPIC.finditer(text):
         number = lines[text.count('\n', 0, topic.start())][0]
@@ -129,7 +130,7 @@ def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
 
 
 def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
-    """The queries of one of CEDR's data files; its documents are passed over."""
+    """The queries of a data file of CEDR; documents in it are ignored."""
     for number, line in lines:
         try:
             kind, qid, text = parse_data_line(line)
@@ -144,7 +145,7 @@ def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
 def _parse_json(
     path: StrPath, lines: list[tuple[int, str]], keys: Sequence[str] = ('text', 'title', 'query')
 ) -> Topics:
-    """A query is the first of `keys` that its record has."""
+    """JSON lines; the query is the value of the first of `keys` that a record has."""
     for number, line in lines:
         wanted = f"expected a JSON object with 'id' and '{keys[0]}', found {line[:60]!r}"
         try:
@@ -195,8 +196,8 @@ def read_qrels(path: StrPath) -> Qrels:
     """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the file's order.
 
     A grade is a whole number from -1,000,000 to 1,000,000. Where a document is judged more than once for a topic, the
-    last grade counts, as for trec_eval; a warning says how often grades differ. Raises InputError for a malformed line,
-    or no lines.
+    last grade counts, as for trec_eval; a warning says how often grades differ. Raises InputError for a malformed line
+    (with file and line), or a file without judgments.
     """
     qrels: Qrels = {}
     changed: list[int] = []

@@ -1,26 +1,26 @@
-"""TREC's marked-up text: `<DOC> <DOCNO> … </DOC>` and `<top> <num> … <title> …`. Nothing is passed over in silence."""
+"""TREC's marked-up text: `<DOC> <DOCNO> … </DOC>` and `<top> <num> … <title> …`. Malformed text is always reported."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-# A comment, or '<' with a letter, '/', '!' or '?' after it, as HTML has it: the 'm < n' of an abstract is text.
+# A comment, or '<' before a letter, '/', '!' or '?', as in HTML: the 'm < n' of an abstract is text.
 TAG = re.compile(r'<!--.*?-->|<[a-zA-Z/!?][^>]*>', re.DOTALL)
 _DOC = re.compile(rb'<(/?)DOC>', re.IGNORECASE)
 _DOCNO = re.compile(r'<DOCNO>\s*(.*?)\s*</DOCNO>', re.DOTALL | re.IGNORECASE)
 _FIELD = re.compile(r'<(/?)(\w+)[^>]*>')
 _KEPT_FIELDS = ('num', 'title')
-_OTHER_FIELDS = ('desc', 'narr')  # TREC's others; more names are known where a line begins with one
+_OTHER_FIELDS = ('desc', 'narr')  # TREC's others; other tags are refused behind text of <num> or <title>
 _SHOWN = 40
 
 Document = tuple[str, str]  # docid and text
 
 
 def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Document | str]]:
-    """(number of its first line, (docid, text)) of each document; a text instead says why there is none.
+    """(number of the first line, (docid, text)) of each document, or an error message in place of (docid, text).
 
-    Outside of the documents, there may be tags (an element around them all, say) but no text.
+    Outside the documents there may be tags (an element around all of them, say), but no text.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def _document(raw: bytes) -> Document | str:
 
 
 def read_topic_fields(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """(number of its first line, {'num': …, 'title': …}) of each topic; a text instead says what is wrong, and ends it.
+    """(number of the first line, {'num': …, 'title': …}) of each topic; at an error its line, the message, and the end.
 
-    A field ends with its closing tag or with the next field; those other than num and title are passed over.
+    A field ends with its closing tag or with the next field; fields other than num and title are ignored.
     """
     fields: dict[str, str] | None = None
     field, start = '', 0
@@ -113,7 +113,7 @@ def read_topic_fields(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, d
 
 
 def _misplaced(closing: str, name: str, fields: dict[str, str] | None, field: str, after_text: bool) -> str | None:
-    """What is wrong with a tag where it stands; None where nothing is."""
+    """What is wrong with a tag at its place; None if nothing is."""
     if fields is None:
         return (
             f'<{closing}{name}> outside <top> … </top>' if name in _KEPT_FIELDS or (closing and name == 'top') else None

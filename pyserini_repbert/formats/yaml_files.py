@@ -11,14 +11,14 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file, open_binary
 
 MAX_BYTES = 16 * 2**20
-MAX_DEPTH = 32  # lists and mappings inside each other, through aliases too
+MAX_DEPTH = 32  # of nested lists and mappings, aliases included
 MAX_REPEATED = 10_000  # values that aliases repeat
-_MAX_DIGITS = 4300  # Python's own limit for int(text), which YAML's '1:30:00' would pass by
+_MAX_DIGITS = 4300  # Python's own limit for int(text), which YAML's sexagesimal '1:30:00' would evade
 
 
 @dataclass(frozen=True)
 class YamlFile:
-    """What a YAML file holds.
+    """The content of a YAML file.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class YamlFile:
     node: Any
 
     def line(self, *keys: str | int) -> int:
-        """The line, from 1, of the entry at `keys` (names and positions from the root), or of the nearest around it."""
+        """The line, from 1, of the entry at `keys` (names and positions from the root), or of its nearest parent."""
         node, line = self.node, 1
         if node is not None:
             line = node.start_mark.line + 1
@@ -50,17 +50,17 @@ class YamlFile:
 
 
 class Place(NamedTuple):
-    """Where something stands in a YAML file: at `keys`, names and positions from the root."""
+    """An entry of a YAML file, at `keys`: names and positions from the root."""
 
     file: YamlFile
     keys: tuple[str | int, ...] = ()
 
     def error(self, message: str, *keys: str | int) -> InputError:
-        """An error about it, or about what is at `keys` below it."""
+        """An error about this entry, or about the one at `keys` below it."""
         return self.file.error(message, *self.keys, *keys)
 
     def below(self, *keys: str | int) -> Place:
-        """The place at `keys` below it."""
+        """The entry at `keys` below this one."""
         return Place(self.file, (*self.keys, *keys))
 
 
@@ -70,8 +70,8 @@ def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
     Raises
     ------
     InputError
-        with file and line, for what is not YAML, has a key twice or an unknown tag, or exceeds the limits of this
-        module: bytes, nesting, and what aliases repeat
+        with file and line, for text that is not YAML, has a key twice or an unknown tag, or exceeds the limits of this
+        module on bytes, nesting and repetition by aliases
     """
     node = read_nodes(path, what)
     return YamlFile(str(path), _value(node, str(path)), node)
@@ -98,9 +98,9 @@ def parse_yaml(text: str, where: str) -> Any:
 
 
 def _entry(node: Any, key: str | int) -> tuple[Any, Any] | None:
-    """(where an entry begins, its value), of a mapping or a list; None where there is no such entry."""
+    """(the node that an entry begins with, its value) of a mapping or a list; None if there is no such entry."""
     if node is not None and node.id == 'mapping':
-        pairs = reversed(node.value)  # merged entries come first, and are replaced by the mapping's own
+        pairs = reversed(node.value)  # merged entries come first; the mapping's own override them
         return next(((own, value) for own, value in pairs if own.id == 'scalar' and own.value == str(key)), None)
     if node is not None and node.id == 'sequence' and isinstance(key, int) and key < len(node.value):
         return node.value[key], node.value[key]
@@ -138,13 +138,13 @@ def _input_error(error: Any, text: str, where: str) -> InputError:
 
 @cache
 def _loader() -> Any:
-    """The loader's class, made when it is first needed: importing this module does not import PyYAML."""
+    """The loader's class, made on first use: importing this module does not import PyYAML."""
     import yaml
 
     class Loader(yaml.SafeLoader):
         """PyYAML's safe loader within limits; a node's size and depth count what its aliases repeat."""
 
-        peek_event: Callable[[], Any]  # without annotations where it comes from
+        peek_event: Callable[[], Any]  # not annotated in PyYAML
 
         def __init__(self, text: str, where: str) -> None:
             super().__init__(text)
@@ -155,7 +155,7 @@ def _loader() -> Any:
             return InputError.at(self.where, mark.line + 1, message)
 
         def compose_node(self, parent: Any, index: Any) -> Any:
-            """A node, its children first: an alias can only name what is measured, or what it is itself inside of."""
+            """A node, composed after its children: an alias names a measured node, or one that contains the alias."""
             mark = self.peek_event().start_mark
             alias = self.check_event(yaml.AliasEvent)
             self.open += 1
@@ -176,7 +176,7 @@ def _loader() -> Any:
             return node
 
         def measure(self, node: Any) -> tuple[int, int]:
-            """Size and depth of a composed node, whose keys are checked."""
+            """Size and depth of a composed node; raises InputError for a key that occurs twice."""
             children = []
             if node.id == 'sequence':
                 children = node.value
@@ -191,7 +191,7 @@ def _loader() -> Any:
             return 1 + sum(size for size, _ in sizes), 1 + max((depth for _, depth in sizes), default=0)
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
-            """A node's value; what a tag or YAML's own types cannot mean is an error at its place."""
+            """A node's value; raises InputError, with its line, for a text that its tag does not allow."""
             if node.id == 'scalar' and len(node.value) > _MAX_DIGITS and node.tag.endswith((':int', ':float')):
                 raise self.refused(node.start_mark, f'a number of {len(node.value)} characters')
             try:
