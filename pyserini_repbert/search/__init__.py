@@ -1,4 +1,4 @@
-"""Searchers under Pyserini's contract: dense, and (with Lucene) hybrid."""
+"""Searchers with Pyserini's interface: dense, on EPIC's impacts, and hybrid with Lucene."""
 
 from typing import TYPE_CHECKING
 

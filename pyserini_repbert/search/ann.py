@@ -12,9 +12,9 @@ from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.search.exact import TopRows
 
-MANY = 8  # queries together from which exact search is the faster one (docs/guides/own-corpus.md has the figures)
-_QUERY_GROUP = 256  # queries whose candidates are held together
-_GATHERED = 256  # float16 rows that become float32 together: they stay in a core's cache
+MANY = 8  # from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
+_QUERY_GROUP = 256  # queries whose candidates are in memory together
+_GATHERED = 256  # float16 rows converted to float32 at a time: they stay in a core's cache
 
 
 def search(
@@ -24,7 +24,7 @@ def search(
     k: int,
     on_progress: Callable[[int], object] | None = None,
 ) -> list[TopRows]:
-    """The k best of each query's candidates by exact inner product, and what ties with the last of them.
+    """The k best of each query's candidates by exact inner product, and all that tie with the last of them.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ def search(
 
 
 def best_of(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> list[TopRows]:
-    """Each query's k best among its candidates.
+    """The k best of each query's candidates by exact inner product, and all that tie with the last of them.
 
     Parameters
     ----------
     queries : float32 (n, d)
-    rows : int64 (n, m), -1 for none
+    rows : the candidates, int64 (n, m), padded with -1
     """
-    rows = np.sort(rows, axis=1)  # near rows are read together
+    rows = np.sort(rows, axis=1)  # so that neighbouring rows are read together
     return [_top(*pair, k) for pair in zip(scores(bundle, queries, rows), rows, strict=True)]
 
 
@@ -62,10 +62,7 @@ def _top(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRow
 
 
 def scores(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """float32 (n, m): the inner product of each query, float32 (n, d), with each of its rows, int64 (n, m).
-
-    A row of -1 has the score -inf.
-    """
+    """Inner products, float32 (n, m), of each query, float32 (n, d), with its rows, int64 (n, m); -inf for row -1."""
     found = np.full(rows.shape, -np.inf, np.float32)
     start = 0
     for shard in bundle.shards:
@@ -81,10 +78,10 @@ def scores(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.i
 def _products(
     queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """FAISS's inner products by row, which copy nothing and share the queries out among its threads."""
+    """As `scores`, by FAISS: it copies no vectors, and distributes the queries over its threads."""
     import faiss
 
-    engine: Any = faiss  # its annotations lack what SWIG makes
+    engine: Any = faiss  # its annotations lack the functions that SWIG generates
     found = np.empty(rows.shape, np.float32)
     queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
     pointers = (engine.swig_ptr(array) for array in (found, queries, vectors, rows))
@@ -96,7 +93,7 @@ def _products(
 def _gathered_products(
     queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """The same for float16 vectors, which FAISS does not take."""
+    """As `scores`, for float16 vectors, which FAISS does not take."""
     found = np.full(rows.shape, -np.inf, np.float32)
     for query, own, target in zip(queries, rows, found, strict=True):
         places = np.flatnonzero(own >= 0)

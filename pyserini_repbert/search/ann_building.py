@@ -1,4 +1,4 @@
-"""Building an approximate index: trained, filled, its recall measured against exact search, and only then written."""
+"""Building an approximate index: train, fill, measure recall against exact search, and only then write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyserini_repbert.search.ann import best_of
 
 RECALL = 0.98
 HITS = 1000
-SAMPLE = 200  # queries that recall is measured on, where none are given
+SAMPLE = 200  # queries on which recall is measured, where none are given
 _NOISE = 0.5  # of each dimension's standard deviation, added to a passage's vector to make a query of it
 _SEED = 0
 _ROWS = 65536  # added at a time
@@ -39,30 +39,31 @@ def build_ann(
 ) -> AnnRecord:
     """Build the approximate index of a bundle, with the cheapest search setting that reaches `recall`.
 
-    Recall is the mean share of exact search's `hits` best passages that are found. The same bundle, kind and threads
-    give the same bytes; an HNSW, whose graph depends on the order in which threads add to it, only with one thread.
+    Recall is the mean share of exact search's `hits` best passages that are found. The same bundle, kind and number of
+    threads give the same bytes; for an HNSW, whose graph depends on the order in which threads add vectors, only one
+    thread does.
 
     Parameters
     ----------
     kind : 'pq', 'hnsw' or 'ivf', see `AnnKind`
     recall : the least that is accepted, above 0, at most 1
-    hits : the depth that recall is measured at; more than there are passages counts as all
+    hits : the depth at which recall is measured; reduced to the number of passages
     queries : float32 (n, d) to measure on; default: the vectors of 200 passages drawn with a fixed seed, each with
         Gaussian noise of half the standard deviation of each dimension
-    sample : what the queries are, for the record
+    sample : a description of `queries`, for the record
     threads : of FAISS
-    overwrite : replace an index that is there
+    overwrite : replace an existing index
     on_progress : called with the number of vectors added since the last call
 
     Raises
     ------
     InputError
-        for values outside their range, fewer vectors than training takes, an index that is there already, or where no
-        setting reaches `recall`: nothing is written then
+        for values outside their range, fewer than `MIN_VECTORS` vectors, an existing index, or where no setting
+        reaches `recall`; nothing is written then
     BusyError
-        where another process builds it
+        where another process builds this index
     MismatchError
-        where the bundle was built anew meanwhile
+        where the bundle was rebuilt meanwhile
     """
     chosen = AnnKind(kind)
     if not 0 < recall <= 1:
@@ -120,7 +121,7 @@ def _filled(bundle: DenseBundle, kind: AnnKind, threads: int, on_progress: Calla
 
 
 def _drawn(bundle: DenseBundle, n: int) -> NDArray[np.float32]:
-    """float32 (n, d): vectors drawn with a fixed seed, in the bundle's order."""
+    """n vectors drawn with a fixed seed, in the bundle's order: float32 (n, d)."""
     rows = np.sort(np.random.default_rng(_SEED).choice(len(bundle), n, replace=False))
     parts = [
         vectors[rows[(rows >= first) & (rows < first + len(vectors))] - first]
@@ -141,7 +142,7 @@ def _sample_queries(bundle: DenseBundle) -> NDArray[np.float32]:
 def _cheapest(
     bundle: DenseBundle, index: Any, kind: AnnKind, queries: NDArray[np.float32], hits: int, recall: float
 ) -> tuple[Effort, float]:
-    """The first setting that reaches the recall, and what it reaches. Raises InputError where none does."""
+    """The first setting that reaches `recall`, and the recall that it reaches. Raises InputError if none does."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     truth = exact.search(bundle, queries, hits)
     best = 0.0
@@ -159,7 +160,7 @@ def _cheapest(
 
 
 def mean_recall(truth: list[exact.TopRows], found: list[exact.TopRows], hits: int) -> float:
-    """The mean share of the `hits` best rows that were found; any row that ties with the last counts."""
+    """The mean share of the `hits` best rows that were found, 0 to 1; rows that tie with the last count as well."""
     shares = [
         np.isin(own.rows[:hits], best.rows).sum() / min(hits, len(best.rows))
         for best, own in zip(truth, found, strict=True)

@@ -1,4 +1,4 @@
-"""RepBERT as a first stage: encode the query, take the passages with the greatest inner product."""
+"""RepBERT as a first stage: encode the query, return the passages with the greatest inner products (eq. 3)."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ class RepBertSearcher:
     ----------
     index_dir : a dense bundle, or a folder with Pyserini's files `index` and `docid`
     query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the bundle names
-    device : where the query is encoded and the vectors are multiplied
-    verify : compare the index's files with their checksums when they have changed since the last time
+    device : where queries are encoded and vectors are multiplied
+    verify : compare the index's files with their checksums (the first time, then only if they have changed)
     ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the same
-    device_dtype : 'float16' or 'float32': what vectors are held and multiplied in on a CUDA device; on a CPU they are
-        multiplied in float32
-    spread : gives the search of a bundle's vectors on other machines, which verify what they open
+    device_dtype : 'float16' or 'float32': the type in which a CUDA device stores and multiplies vectors; a CPU
+        multiplies in float32
+    spread : makes, from the bundle, a search of its vectors on other machines, which verify the files they open
 
     Raises
     ------
     InputError
-        where there is no index, or no approximate one, or a FAISS folder comes without an encoder
+        where there is no index, or no approximate one with `ann`; for a FAISS folder with `ann` or `spread`, or without
+        an encoder; for another `device_dtype`
     MismatchError
         where the encoder is not the one that the index was built with, or gives vectors of another length; where
         the approximate index belongs to another bundle
@@ -110,12 +111,13 @@ class RepBertSearcher:
         build: bool = False,
         ann: bool = False,
     ) -> RepBertSearcher:
-        """A searcher for an index of the catalog; a small one ('demo') is built on first use, others with `build`.
+        """A searcher for an index of the catalog; small ones ('demo') are built on first use, others with `build`.
 
         Parameters
         ----------
-        name : of the index
-        query_encoder : catalog name or checkpoint folder; default: the one that the catalog says
+        name : of the index, in the catalog
+        query_encoder : catalog name or checkpoint folder; default: the one that the catalog names
+        build : build the index if it is not there
         ann : search its approximate index
 
         Raises
@@ -123,7 +125,7 @@ class RepBertSearcher:
         UnknownNameError
             with the nearest names
         MissingResourceError
-            for an index that is not there, with what building it takes
+            for an index that is not there; says what building it takes
         """
         from pyserini_repbert.names.index_building import ready_folder
 
@@ -139,7 +141,7 @@ class RepBertSearcher:
         Raises
         ------
         InputError
-            for a k below 1
+            for a k below 1, or a vector that is not finite
         MismatchError
             for a vector of another length than the index's
         """
@@ -160,13 +162,14 @@ class RepBertSearcher:
         Parameters
         ----------
         queries : texts, or their vectors float32 (n, d)
-        threads : CPU threads for encoding and multiplying; 1 leaves PyTorch's own setting, and FAISS's
+        threads : CPU threads for encoding and multiplying; 1 leaves PyTorch's and FAISS's own settings
         on_progress : called with the number of queries done since the last call
 
         Raises
         ------
         InputError
-            where there are not as many qids as queries, a qid comes twice, or k is below 1
+            where there are not as many qids as queries, a qid comes twice, k or `threads` is out of range, or a vector
+            is not finite
         MismatchError
             for vectors of another length than the index's
         """
@@ -180,7 +183,7 @@ class RepBertSearcher:
         threads: int = 1,
         on_progress: Callable[[int], object] | None = None,
     ) -> Run:
-        """What `batch_search` finds, as a run."""
+        """The result of `batch_search` as a run."""
         check_qids(queries, qids)
         with _threads(threads), faiss_threads(threads) if self.ann and threads > 1 else contextlib.nullcontext():
             vectors = queries if isinstance(queries, np.ndarray) else self.encode(queries)
@@ -191,7 +194,7 @@ class RepBertSearcher:
         return encoded(self.query_encoder, queries, self.dimension)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts where the index stores them, else None each."""
+        """Passage texts in the order of `docids`; None for each where the index stores no texts."""
         return self.index.texts(docids) if isinstance(self.index, DenseBundle) else [None] * len(docids)
 
     def _search_vectors(
@@ -213,7 +216,7 @@ class RepBertSearcher:
 def _in_folder(
     folder: FaissFolder, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
 ) -> list[exact.TopRows]:
-    """As `exact.Search`."""
+    """`exact.Search` in a FAISS folder."""
     found = []
     for query in queries:
         found.append(exact.TopRows(*folder.search(query, k)))
@@ -223,7 +226,7 @@ def _in_folder(
 
 
 def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:
-    """The k best by (-score, docid); `top` is by score already, and holds all that tie with the k-th."""
+    """The k best by (-score, docid). `top` is sorted by score, and includes all that tie with the k-th."""
     scores = top.scores.tolist()
     start = 0
     for end in range(1, len(scores) + 1):

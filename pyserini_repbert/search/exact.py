@@ -1,9 +1,10 @@
 """Exact maximum inner-product search over blocks of vectors: a matrix product per block, a filter, one final sort.
 
-Only scores above a threshold are kept, one for each query: at first its k-th best of the first block or, for many
-queries, what a sample of the whole index suggests. Whenever too many are kept, it rises to the k-th best so far. A
-query for which the sample proves too high is searched again without it. A score depends on its block and its group of
-queries only, never on other blocks. Memory: one block, and a few times k scores a query, whatever the index's size.
+Only scores that reach the query's threshold are kept. The threshold is at first the k-th best score of the first block
+or, for many queries, an estimate from a sample of the whole index; whenever too many scores are kept, it rises to the
+k-th best so far. A query whose estimate proves too high is searched again without it. A score depends only on its block
+and its group of queries, never on other blocks. Memory: one block, and a few times k scores a query, whatever the size
+of the index.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from torch import Tensor
 
 BLOCK_ROWS = 16384
 QUERY_GROUP = 1024  # queries multiplied with a block together
-_SAMPLE = 2048  # rows that thresholds are guessed from
-_SAMPLED_FROM = 16  # queries, which share the cost of the sample
-_DEVIATIONS = 5  # the guess is lower than a sample in row order makes likely by so many standard deviations
+_SAMPLE = 2048  # rows from which thresholds are estimated
+_SAMPLED_FROM = 16  # queries at least, for the sample to be worth its cost
+_DEVIATIONS = 5  # standard deviations of the sample's count by which the estimate is lowered, to be rarely too high
 _BUFFER = 4  # times k scores a query are kept before the thresholds rise
 
 
 class Blocks(Protocol):
-    """Vectors that come in blocks, again and again."""
+    """Vectors that can be read in blocks, any number of times."""
 
     def __len__(self) -> int:
         """Number of vectors."""
@@ -36,18 +37,18 @@ class Blocks(Protocol):
 
 
 class Search(Protocol):
-    """An exact search of a whole index, wherever it is done."""
+    """A search of a whole index by exact inner products, on any device or machine."""
 
     def __call__(
         self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
     ) -> list[TopRows]:
-        """What `search` finds."""
+        """The result of `search`: the k best rows of each query, float32 (n, d), and all that tie with the last."""
 
 
 class TopRows(NamedTuple):
-    """One query's best rows: float32 (m,) scores that never increase, and int64 (m,) rows.
+    """One query's best rows: scores, float32 (m,), that never increase, and rows, int64 (m,).
 
-    All rows that tie with the last of the k best are there, so m can exceed k.
+    All rows that tie with the last of the k best are included, so m can exceed k.
     """
 
     scores: NDArray[np.float32]
@@ -62,14 +63,14 @@ def search(
     block_rows: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> list[TopRows]:
-    """The k rows with the greatest inner product, for each query (RepBERT eq. 3).
+    """The k rows with the greatest inner products (RepBERT eq. 3), and all that tie with the last, for each query.
 
-    Vectors are multiplied in float32; float16 ones become float32 first. For CUDA see `gpu_index`.
+    Vectors are multiplied in float32; float16 ones are converted first. On CUDA, `gpu_index` is faster.
 
     Parameters
     ----------
     queries : float32 (n, d)
-    k : how many; fewer come back from a smaller index
+    k : number of rows; a smaller index gives fewer
     block_rows : rows multiplied at a time
     on_progress : called with the number of queries done since the last call
     """
@@ -85,12 +86,12 @@ def search(
 
 
 def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
-    """One query's best rows of an index from those of its parts.
+    """One query's k best rows of an index, and all that tie with the last, from those of its parts.
 
     Parameters
     ----------
-    parts : the k best, or all, of each part, with all that tie with the last
-    starts : the row that each part begins with
+    parts : of each part the k best rows, or all, and those that tie with the last
+    starts : the first row of each part, added to its rows
     """
     scores = np.concatenate([part.scores for part in parts])
     rows = np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=True)])
@@ -123,25 +124,25 @@ def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[Top
 
 
 def _products(queries: Tensor, vectors: NDArray[np.floating]) -> Tensor:
-    """float32 (n queries, n rows), rows first in memory: that product is the faster one for BLAS"""
+    """Inner products, float32 (n queries, n rows); in memory rows come first, which is faster with BLAS."""
     return (torch.from_numpy(vectors).to(queries.device).float() @ queries.T).T
 
 
 def _sample(index: Blocks, size: int) -> NDArray[np.floating]:
-    """About `_SAMPLE` rows, evenly spaced: a corpus may have its topics one after the other."""
+    """About `_SAMPLE` rows, evenly spaced, since a corpus may be ordered by topic."""
     step = len(index) // _SAMPLE
     return np.concatenate([vectors[-first % step :: step] for first, vectors in index.blocks(size)])
 
 
 def _guessed(scores: Tensor, share: float) -> Tensor:
-    """(n queries,): scores that somewhat more than this share of all rows reach, from those of the sample."""
+    """Scores that somewhat more than this share of all rows reach, estimated from a sample's: float32 (n queries,)."""
     expected = share * scores.shape[1]
     rank = min(scores.shape[1], math.ceil(expected + _DEVIATIONS * math.sqrt(expected)) + 1)
     return torch.topk(scores, rank, dim=1, sorted=False).values.amin(dim=1)
 
 
 class _Kept:
-    """Scores above the thresholds, of a group of queries, gathered block by block."""
+    """The scores that reach the thresholds of a group of queries, collected block by block."""
 
     def __init__(self, n_queries: int, k: int, thresholds: Tensor | None = None) -> None:
         self.k, self.n_queries = k, n_queries
@@ -150,7 +151,7 @@ class _Kept:
         self.held = 0
 
     def add(self, scores: Tensor, first: int) -> None:
-        """Take a block's scores, float32 (n_queries, n); its first row is `first`."""
+        """Add the scores of a block that begins with row `first`, float32 (n_queries, n)."""
         if self.thresholds is None:
             self.thresholds = self._first_thresholds(scores)
         mask = scores >= self.thresholds[:, None]
@@ -169,13 +170,13 @@ class _Kept:
             self._raise(self.thresholds)
 
     def _first_thresholds(self, scores: Tensor) -> Tensor:
-        """What at least k scores of the first block reach."""
+        """Each query's k-th best score of the first block, float32 (n_queries,); -inf for a block of at most k rows."""
         if self.k >= scores.shape[1]:
             return torch.full((len(scores),), -math.inf, device=scores.device)
         return torch.topk(scores, self.k, dim=1, sorted=False).values.amin(dim=1)
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """The scores and rows held, (n_queries, widest), padded with -inf and -1."""
+        """The scores and rows kept, (n_queries, widest), padded with -inf and -1."""
         counts = np.zeros(self.n_queries, np.int64)
         placed = []
         for owners, _, _ in self.parts:  # each in the order of its owners
@@ -202,7 +203,7 @@ class _Kept:
         self.held = len(owners)
 
     def results(self) -> list[TopRows]:
-        """Each query's k best and what ties with the last of them, best first."""
+        """Each query's k best rows and all that tie with the last of them, best first."""
         score_table, row_table = self._table()
         width = min(self.k + 1, score_table.shape[1])
         values, places = torch.topk(torch.from_numpy(score_table), width, dim=1)

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FirstStage:
-    """What is searched: names and searchers in the order in which they are fused, and how.
+    """The searchers of a first stage, in the order in which their rankings are fused.
 
     Attributes
     ----------
-    names : 'repbert-demo', 'bm25', …
+    names : one for each searcher: 'repbert-demo', 'bm25', …
     searchers : one or several
-    method : how their rankings become one
+    method : how their rankings are fused
     alpha, rrf_k : as in `fusion.fuse`
-    depth : hits of each ranking that are fused; default: as many as make no difference for 'interleave', else 1000 or
-        as many as are wanted
-    remove_duplicates : of each docid keep the best hit in each ranking: foreign Lucene indexes may have one twice
+    depth : hits of each ranking that are fused; default: as in `fused_depth`
+    remove_duplicates : keep only the best hit of each docid in each ranking; Lucene indexes that others built may have
+        a docid twice
     """
 
     names: tuple[str, ...]
@@ -43,10 +43,7 @@ class FirstStage:
     remove_duplicates: bool = False
 
     def run(self, topics: Sequence[Query], k: int, threads: int = 1) -> tuple[Run, list[Run]]:
-        """The fused run, k deep, and each searcher's own; several searchers work at the same time.
-
-        An interleaved ranking's beginning depends on its parts' beginnings only; the other methods need more.
-        """
+        """The fused run, k deep, and each searcher's own run; several searchers work at the same time."""
         texts, qids = [query.text for query in topics], [query.qid for query in topics]
         first, *others = self.searchers
         if not others:
@@ -75,7 +72,10 @@ class FirstStage:
 
 
 def fused_depth(method: FusionMethod, k: int) -> int:
-    """Hits of each ranking that decide the k best of their fusion: k for 'interleave', else `DEPTH` at least."""
+    """The default number of hits fused from each ranking for k fused ones: k for 'interleave', else at least `DEPTH`.
+
+    The first k of interleaved rankings depend on the first k of each only; with other methods, lower ranks count.
+    """
     return k if method is FusionMethod.INTERLEAVE else max(k, DEPTH)
 
 
@@ -88,10 +88,17 @@ def open_sparse(
     k1: float | None = None,
     b: float | None = None,
 ) -> LuceneSparseSearcher | EpicImpactSearcher:
-    """A sparse searcher; parameters and errors are those of `names.sparse.find_sparse`.
+    """Open a sparse searcher; the first four parameters, and the errors, are those of `names.sparse.find_sparse`.
 
-    `device` is where the query encoder of an index of EPIC's impacts computes; `k1` and `b` are BM25's, if not those of
-    the technique or of the index's own record. Raises InputError if they are given for anything but BM25.
+    Parameters
+    ----------
+    device : where queries are encoded for an index of EPIC's impacts
+    k1, b : of BM25, instead of those of the technique or of the index's own record
+
+    Raises
+    ------
+    InputError
+        where k1 or b is given for anything but BM25
     """
     found = find_sparse(spec, index, on_build, download)
     changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]

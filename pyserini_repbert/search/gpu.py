@@ -1,6 +1,6 @@
-"""One GPU, as exact search sees it: its free memory, and vectors copied to it through pinned buffers.
+"""One GPU for exact search: its free memory, products, and vectors copied to it through pinned buffers.
 
-All calls to CUDA are made here, so that tests can stand in for it on a machine without a GPU.
+All calls to CUDA are made here, so that tests can replace them on a machine without a GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 
-STAGE_BYTES = 128 << 20  # of each of the two buffers that vectors go through
+STAGE_BYTES = 128 << 20  # size of each of the two buffers through which vectors are copied
 _BUFFERS = 2  # one is multiplied while the other is filled
 
 
@@ -40,18 +40,21 @@ class Gpu:
         self._copies = self._new_stream()
 
     def free_memory(self) -> int:
-        """Bytes available: free memory, and what PyTorch keeps in reserve for its next tensors."""
+        """Bytes available: free memory, and memory that PyTorch has reserved but not allocated."""
         kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return int(torch.cuda.mem_get_info(self.device)[0]) + kept
 
     def products(self, queries: Tensor, block: Tensor) -> Tensor:
-        """float32 (n queries, n rows): inner products; those of float16 are summed in float32."""
+        """Inner products, float32 (n queries, n rows); products of float16 are summed in float32."""
         if block.dtype == torch.float16:
             return torch.mm(queries, block.T, out_dtype=torch.float32)
         return queries @ block.T
 
     def resident(self, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype) -> Tensor:
-        """The vectors of the rows from `start` to `stop`, (n, dimension), in the device's memory."""
+        """The vectors of rows `start` to `stop` - 1, (n, dimension), in the device's memory.
+
+        Raises InputError for vectors that are not finite in this dtype.
+        """
         whole = torch.empty((stop - start, dimension), dtype=dtype, device=self.device)
         for first, block in self.streamed(index, start, stop, dimension, dtype):
             whole[first - start : first - start + len(block)] = block
@@ -60,9 +63,9 @@ class Gpu:
     def streamed(
         self, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype
     ) -> Iterator[tuple[int, Tensor]]:
-        """(first row, vectors (n, dimension) in the device's memory), in order; a block is good until the next one.
+        """(first row, vectors (n, dimension) in the device's memory), in order; a block is valid until the next one.
 
-        Two buffers take turns: while what was given last is used, the next block is on its way.
+        Two buffers alternate: while one block is used, the next is copied.
 
         Raises InputError for vectors that are not finite in this dtype.
         """
@@ -98,22 +101,22 @@ class Gpu:
         return torch.empty(shape, dtype=dtype, pin_memory=True)
 
     def copy(self, source: Tensor, target: Tensor, after: Any) -> Any:
-        """Copy in the stream of copies, once `after` has happened; the event of its end."""
+        """Copy in the stream for copies, after the event `after`; returns the event of the copy's end."""
         with self._copying():
             self._copies.wait_event(after)
             target.copy_(source, non_blocking=True)
             return self._copies.record_event()
 
     def mark(self) -> Any:
-        """An event that occurs when the device has done all that it was asked so far."""
+        """An event that occurs when the device has completed all work submitted so far."""
         return torch.cuda.current_stream(self.device).record_event()
 
     def wait(self, event: Any) -> None:
-        """Make further work of the device wait for an event."""
+        """Make work submitted from now on wait for an event."""
         torch.cuda.current_stream(self.device).wait_event(event)
 
     def on_device(self) -> AbstractContextManager[Any]:
-        """A context in which the thread uses this device."""
+        """A context in which this device is the thread's current one."""
         return torch.cuda.device(self.device)
 
     def _new_stream(self) -> Any:
@@ -124,7 +127,7 @@ class Gpu:
 
 
 class _Slot:
-    """A pinned buffer, and one of the device that its content is copied to."""
+    """A pinned buffer on the host, and the buffer on the device to which it is copied."""
 
     def __init__(self, gpu: Gpu, rows: int, dimension: int, dtype: torch.dtype) -> None:
         self._gpu = gpu
@@ -134,7 +137,7 @@ class _Slot:
         self._copied: Any = None
 
     def fill(self, vectors: NDArray[np.floating]) -> None:
-        """Begin to copy vectors, once the previous ones are copied and used."""
+        """Start copying vectors, once the previous ones have been copied and used."""
         if self._copied is not None:
             self._copied.synchronize()
         self._host[: len(vectors)].copy_(torch.from_numpy(vectors))
@@ -145,10 +148,10 @@ class _Slot:
         self._gpu.wait(self._copied)
 
     def release(self) -> None:
-        """Free the block for the next copy, once the device has done what it was asked so far."""
+        """Free the block for the next copy, once the device has completed the work submitted so far."""
         self._used = self._gpu.mark()
 
 
 def stage_rows(dimension: int, dtype: torch.dtype, most: int) -> int:
-    """Rows that go into a buffer."""
+    """The number of rows that a buffer holds, at most `most`."""
     return max(1, min(most, STAGE_BYTES // (dimension * dtype.itemsize)))

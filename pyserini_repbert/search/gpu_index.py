@@ -1,7 +1,7 @@
-"""Exact search on GPUs: the vectors stay in their memory where they fit, and all queries go over them in one pass.
+"""Exact search on GPUs: the vectors stay in GPU memory where they fit, and one pass over them serves all queries.
 
-Several GPUs have equal shares of the rows, and each searches its own. What is above a query's threshold is kept block
-by block; whenever too much is, the threshold rises to the query's k-th best score so far.
+Several GPUs have equal shares of the rows, and each searches its own. Scores that reach the query's threshold are kept,
+block by block; whenever too many are, the threshold rises to the query's k-th best score so far.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from torch import Tensor
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.search.gpu import Gpu, RowRange
 
-_RESIDENT = 3 / 4  # of free memory that vectors may take; the rest is for scores
-_SCORE_BYTES = 8  # of a score in a block: float32, its place in the mask, and what finding it takes
-_HIT_BYTES = 64  # of a score that is kept: value, row, query, and the orders that sort them
+_RESIDENT = 3 / 4  # the share of free memory that vectors may take; the rest is for scores
+_SCORE_BYTES = 8  # memory of a score in a block: float32, mask, and temporaries
+_HIT_BYTES = 64  # memory of a score that is kept: value, row, query, and the orders that sort them
 _BUFFER = 4  # times k scores a query are kept before the thresholds rise
 _MOST_SCORES = 1 << 30  # in a block: PyTorch's kernels count in 32 bits
 _MOST_QUERIES = 4096  # multiplied with a block together
 
 
 def open_gpus(device: torch.device) -> Sequence[Gpu]:
-    """The GPUs that a device's name means: 'cuda:1' that one, 'cuda' all that this process sees."""
+    """The GPUs of a device: 'cuda:1' is that one, 'cuda' all that this process sees."""
     numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
     return [Gpu(torch.device('cuda', number)) for number in numbers]
 
@@ -43,16 +43,16 @@ class Rows(RowRange, Protocol):
 class GpuIndex:
     """An index's vectors on one or several GPUs.
 
-    They are copied when the first query comes, and stay where at most three quarters of a GPU's free memory hold its
-    share; else every call streams them once.
+    The first search copies them. A GPU's share stays there if it takes at most three quarters of the free memory;
+    otherwise every search streams it, once or, for very many queries, several times.
 
     Parameters
     ----------
     index : the vectors
     dimension : their length
     device : 'cuda:N', or 'cuda' for all GPUs that this process sees
-    dtype : 'float16' or 'float32': what vectors and queries are multiplied in; sums are float32
-    gpus : those to use instead
+    dtype : 'float16' or 'float32': the type in which vectors and queries are multiplied; sums are float32
+    gpus : used instead of those of `device`
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class GpuIndex:
     def search(
         self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
     ) -> list[TopRows]:
-        """The k rows with the greatest inner product, and what ties with the last of them, for each query.
+        """The k rows with the greatest inner products, and all that tie with the last of them, for each query.
 
-        Raises InputError for vectors or queries that are not finite in the dtype.
+        Raises InputError for vectors that are not finite in the dtype.
 
         Parameters
         ----------
         queries : float32 (n, d)
-        on_progress : called with the number of queries done, once all are
+        on_progress : called once, with the number of queries, when all are done
         """
         if not self._shares:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
@@ -91,7 +91,7 @@ class GpuIndex:
             found = list(pool.map(lambda share: share.search(queries, k), self._shares))
         if on_progress is not None:
             on_progress(len(queries))
-        starts = [0] * len(found)  # rows are counted over the whole index
+        starts = [0] * len(found)  # rows are those of the whole index already
         return found[0] if len(found) == 1 else [merged(own, starts, k) for own in zip(*found, strict=True)]
 
 
@@ -152,7 +152,7 @@ class _Best:
         self._rows, self._scores = self._owners, torch.empty(0, device=device)
 
     def add(self, scores: Tensor, first: int) -> None:
-        """Take a block's scores, float32 (n_queries, n); its first row is `first`."""
+        """Add the scores of a block that begins with row `first`, float32 (n_queries, n)."""
         most = _BUFFER * self._k * self._n
         mask = scores >= self._thresholds[:, None]
         if scores.shape[1] > self._k and int(mask.sum()) > most:
@@ -167,9 +167,9 @@ class _Best:
             self._compact()
 
     def _compact(self) -> Tensor:
-        """Sort the scores kept of each query, best first, equal ones by row; discard those below the k-th.
+        """Sort each query's scores, best first, ties in the order of rows, and discard those below the k-th.
 
-        Returns how many are left of each query, int64 (n_queries,).
+        Returns how many each query has left, int64 (n_queries,).
         """
         order = torch.argsort(self._scores, descending=True, stable=True)
         order = order[torch.argsort(self._owners[order], stable=True)]
@@ -184,7 +184,7 @@ class _Best:
         return torch.bincount(self._owners, minlength=self._n)
 
     def results(self) -> list[TopRows]:
-        """Each query's k best and what ties with the last of them, best first."""
+        """Each query's k best rows and all that tie with the last of them, best first."""
         ends = torch.cumsum(self._compact(), 0).tolist()
         rows, scores = self._rows.cpu().numpy(), self._scores.cpu().numpy()
         return [TopRows(scores[a:b], rows[a:b]) for a, b in zip([0, *ends], ends, strict=False)]

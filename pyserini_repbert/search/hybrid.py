@@ -1,4 +1,4 @@
-"""Dense and sparse searchers at once, their rankings fused."""
+"""Dense and sparse searchers run in parallel, their rankings fused."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ _PYSERINI_ALPHA = 0.1  # its default
 
 
 class Searcher(Protocol):
-    """A searcher under Pyserini's contract."""
+    """A searcher with Pyserini's interface."""
 
     def batch_search(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int) -> dict[str, list[Any]]:
         """Hits by qid."""
 
 
 class HybridSearcher:
-    """A dense and any number of sparse searchers, run at the same time: the query is encoded while Lucene works.
+    """A dense searcher and any number of sparse ones, run at the same time: queries are encoded while Lucene searches.
 
     Parameters
     ----------
     dense_searcher : RepBertSearcher, or Pyserini's FaissSearcher
     sparse_searchers : one or several: LuceneSparseSearcher, or Pyserini's LuceneSearcher
     method : 'interleave', 'rrf' or 'interpolation', each as in `fusion.fuse`; or 'pyserini', the formula of Pyserini's
-        HybridSearcher: alpha times the sparse score plus the dense score, where a document that a ranking lacks has the
-        ranking's lowest score (a dense and a sparse searcher)
-    sparse_first : whether the sparse rankings come first, the dense one last: interleaving begins with them (RepBERT's
-        Tables 3 and 4 have both), and alpha is the sparse ranking's weight
-    depth : hits asked of each searcher, and fused, unless a call says k0; default: 1000, or k where that is more
+        HybridSearcher for one sparse searcher: alpha times the sparse score plus the dense score, where a document that
+        a ranking lacks has that ranking's lowest score
+    sparse_first : put the sparse rankings first, the dense one last: interleaving begins with them (RepBERT's Tables 3
+        and 4 have both orders), and alpha weights the sparse ranking in 'interpolation'
+    depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k where that is more
     rrf_k : the constant of reciprocal rank fusion
     alpha : 'interpolation': the first ranking's weight, 0.5 by default; 'pyserini': the sparse score's, 0.1 by default
 
     Raises
     ------
     InputError
-        for an unknown method, a number of searchers that it does not take, an alpha or a constant outside its range
+        for an unknown method, a number of searchers that it does not take, an alpha or `rrf_k` outside its range
     """
 
     def __init__(
@@ -85,9 +85,9 @@ class HybridSearcher:
         Parameters
         ----------
         k0 : hits asked of each searcher; default: `depth`
-        alpha : instead of the searcher's own; methods without weights have no use for it
-        normalization, weight_on_dense : of method 'pyserini' only, as in Pyserini: scores brought to [-0.5, 0.5] by
-            their range, and alpha as the dense score's weight
+        alpha : instead of the searcher's own; methods without weights ignore it
+        normalization, weight_on_dense : as in Pyserini, with method 'pyserini' only: scale each ranking's scores to
+            [-0.5, 0.5]; weight the dense score by alpha instead of the sparse one
 
         Raises
         ------
@@ -107,7 +107,7 @@ class HybridSearcher:
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> dict[str, list[Candidate]]:
-        """`search` for many queries, by qid, in the order of `q_ids`."""
+        """`search` for many queries: hits by qid, in the order of `q_ids`."""
         if k0 is None:
             k0 = max(k, DEPTH) if self.depth is None else self.depth
         runs = self.runs(queries, q_ids, k0, threads)
@@ -132,7 +132,7 @@ class HybridSearcher:
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> Run:
-        """The fusion of what `runs` gave, k deep; the other parameters are those of `search`."""
+        """The fusion of the runs that `runs` returned, k deep; the other parameters are those of `search`."""
         weight = _finite(self.alpha if alpha is None else alpha)
         if self.method == PYSERINI:
             dense, sparse = runs
@@ -173,7 +173,7 @@ def stored_texts(searchers: Sequence[Any], docids: Sequence[str]) -> list[str | 
 def _pyserinis(
     dense: Ranking, sparse: Ranking, k: int | None, alpha: float, normalization: bool, weight_on_dense: bool
 ) -> Ranking:
-    """Pyserini's hybrid score; a ranking of one hit, whose range is 0, is normalised to 0."""
+    """The k best by Pyserini's hybrid score; normalised, scores whose range is 0 become 0."""
     columns = []
     for ranked in (dense, sparse):
         scores = dict(zip(ranked.docids, ranked.scores, strict=True))

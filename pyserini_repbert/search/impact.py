@@ -15,13 +15,13 @@ from pyserini_repbert.pyserini_bridge.lucene_calls import calling, unanswered
 from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
 from pyserini_repbert.ranking import Candidate, Run, by_score, hits_of
 
-QUERY_UNIT = 100  # a query weight becomes a whole number of hundredths: Anserini's query weights are whole numbers
+QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
 
 
 class EpicImpactQueryEncoder:
-    """Queries to {wordpiece: whole weight}, as Pyserini's LuceneImpactSearcher asks of its query encoder.
+    """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher expects.
 
-    Give that searcher `min_idf=-1`: it drops tokens that all passages have otherwise.
+    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have.
 
     Parameters
     ----------
@@ -43,19 +43,27 @@ class EpicImpactQueryEncoder:
 class EpicImpactSearcher:
     """Searches an index that `index lucene --variant epic-impact` wrote; safe to use from several threads.
 
-    Scores are inner products of quantised weights, in the unit of EPIC's scores.
+    Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.
 
     Parameters
     ----------
     index : the index folder
     model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
+    device : where queries are encoded
 
     Attributes
     ----------
     index : its folder
     size : how many passages the index holds
 
-    What is raised is told at `LuceneVectorSearcher`.
+    Raises
+    ------
+    InputError
+        where the folder holds no such index
+    MismatchError
+        where the model is not the one that the index was built with
+    JavaError
+        when Java cannot be started
     """
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
@@ -81,7 +89,7 @@ class EpicImpactSearcher:
             self._whole = java_class('java.lang.Integer')
 
     def search(self, query: str, k: int = 10) -> list[Candidate]:
-        """The best `k` passages by (-score, docid); none for a query without terms."""
+        """The best `k` passages by (-score, docid); none for a query without weights above 0."""
         return self.batch_search([query], ['0'], k)['0']
 
     def batch_search(
@@ -94,7 +102,7 @@ class EpicImpactSearcher:
         return hits_of(self.rankings(queries, qids, k, threads))
 
     def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
-        """What `batch_search` finds, as a run."""
+        """The result of `batch_search` as a run."""
         results = unanswered(queries, qids, k, threads)
         encoded = [(qid, self.query_encoder.encode(query)) for qid, query in zip(qids, queries, strict=True)]
         with java_calls():
@@ -118,7 +126,7 @@ class EpicImpactSearcher:
             results[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
 
     def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
-        """The stored passages in the order asked for; None for a docid, or an index, without text."""
+        """The stored passages in the order of `docids`; None for a docid that the index lacks or has no text of."""
         return [text or None for text in self._stored.texts(docids, threads)]
 
     def close(self) -> None:

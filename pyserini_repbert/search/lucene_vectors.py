@@ -22,14 +22,14 @@ from pyserini_repbert.search.query_vectors import QueryEncoder, check_encoder, c
 class LuceneVectorSearcher:
     """Searches the vectors of an index that `index lucene --vectors` wrote; safe to use from several threads.
 
-    Scores are inner products, see `LuceneVectors`.
+    Scores are inner products.
 
     Parameters
     ----------
     index : the index folder
     query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the index names
-    device : where the query is encoded
-    ef : passages that the graph search keeps in view; default: see `LuceneVectors`
+    device : where queries are encoded
+    ef : candidates that the graph search keeps; default: 1000, or twice the hits if that is more
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class LuceneVectorSearcher:
         Parameters
         ----------
         queries : texts, or their vectors float32 (n, d)
-        threads : at least 1; Lucene answers one query after the other
+        threads : at least 1, without effect: Lucene answers one query after the other
 
         Raises
         ------
@@ -97,7 +97,7 @@ class LuceneVectorSearcher:
     def rankings(
         self, queries: Sequence[str] | NDArray[np.float32], qids: Sequence[str], k: int, threads: int = 1
     ) -> Run:
-        """What `batch_search` finds, as a run."""
+        """The result of `batch_search` as a run."""
         check_qids(queries, qids)
         if k < 1 or threads < 1:
             raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
@@ -108,7 +108,7 @@ class LuceneVectorSearcher:
         return results | {qid: self._vectors.search(vector, k) for qid, vector in zip(qids, vectors, strict=True)}
 
     def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
-        """The stored passages in the order asked for; None for a docid that the index lacks."""
+        """The stored passages in the order of `docids`; None for a docid that the index lacks."""
         return self._stored.texts(docids, threads)
 
     def close(self) -> None:

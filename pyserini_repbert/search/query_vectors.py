@@ -1,4 +1,4 @@
-"""What dense searches ask of queries: vectors of the index's own encoder, and a qid each."""
+"""Checks of dense searches: queries are encoded by the index's own encoder, and each has a qid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyserini_repbert.errors import InputError, MismatchError
 
 
 class QueryEncoder(Protocol):
-    """What Pyserini asks of a query encoder."""
+    """A query encoder with Pyserini's interface."""
 
     def encode(self, query: str) -> NDArray[np.float32]:
         """One query's vector, float32 (d,)."""
@@ -22,7 +22,7 @@ class QueryEncoder(Protocol):
 def check_encoder(
     encoder: QueryEncoder, index: Path, dimension: int, built_with: str | None, weights_sha256: str | None
 ) -> None:
-    """Raises MismatchError for an encoder of another dimension, or of other weights where both sides name theirs."""
+    """Raises MismatchError for an encoder of another dimension, or of other weights where both checksums are known."""
     name = getattr(encoder, 'name', type(encoder).__name__)
     advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
     given = getattr(encoder, 'dimension', dimension)
