@@ -1,1 +1,1 @@
-"""Work for several machines, over Ray."""
+"""Encoding, searching and reranking on several machines, over Ray."""

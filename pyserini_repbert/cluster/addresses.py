@@ -1,4 +1,4 @@
-"""Addresses of Ray clusters, tried before Ray is: it waits for more than a minute for what is no head of a cluster."""
+"""Addresses of Ray clusters, checked before Ray connects: Ray waits more than a minute for a wrong address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from pyserini_repbert.errors import ClusterError, InputError
 
 _SECONDS = 5.0  # for a connection, and for an answer on it
-# RFC 9113, section 3.4: what a client of HTTP/2, and so of gRPC, says first; an empty SETTINGS frame follows
+# RFC 9113, section 3.4: the preface of an HTTP/2 (and so gRPC) client, with an empty SETTINGS frame
 _PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 _HEADER = 9  # bytes of a frame's header: its length in three, its type, flags, stream
 _SETTINGS = 4
@@ -18,23 +18,23 @@ _TLS = 'RAY_USE_TLS'
 
 
 def known_address(address: str) -> str:
-    """HOST:PORT of 'auto', or what was given; '' where this machine is part of no cluster that it knows."""
+    """`address`, or for 'auto' the HOST:PORT of this machine's cluster; '' if it knows of none."""
     return address if address != 'auto' else os.environ.get('RAY_ADDRESS') or _remembered()
 
 
 def _remembered() -> str:
-    """The address that `ray start` left on this machine, of a cluster that may be gone; '' where there is none."""
+    """The address that `ray start` stored on this machine, of a cluster that may be gone; '' if there is none."""
     path = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')
     return path.read_text().strip() if path.is_file() else ''
 
 
 def check_answers(address: str) -> None:
-    """Say within seconds that an address is none, that nothing listens there, or what listens is no head of Ray.
+    """Find out within seconds whether an address is that of a Ray head.
 
     Raises
     ------
     InputError
-        for what is not HOST:PORT
+        for an address that is not HOST:PORT
     ClusterError
         where no connection is made, or the other side does not greet as a gRPC service
     """
@@ -57,7 +57,7 @@ def check_answers(address: str) -> None:
 
 
 def _greets(connection: socket.socket) -> bool:
-    """Whether the other side answers HTTP/2's greeting, in time, with settings of its own."""
+    """Whether the other side answers HTTP/2's preface in time with a SETTINGS frame."""
     until, answer = time.monotonic() + _SECONDS, b''
     try:
         connection.sendall(_PREFACE)

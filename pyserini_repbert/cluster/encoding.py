@@ -1,4 +1,4 @@
-"""Planned shards, encoded by the workers of a cluster."""
+"""Encoding the shards of a plan on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from pyserini_repbert.files import StrPath
 
 @dataclass(frozen=True)
 class EncodeShards:
-    """Shards of the plan in a folder, by number.
+    """The work of encoding shards of the plan in a folder, each given by its number.
 
     Attributes
     ----------
-    output : the folder, absolute, that every machine sees
-    encoder : what the checkpoint is called on every machine; None: as in the plan
+    output : the folder, an absolute path that every machine sees
+    device : of each worker
+    encoder : name or folder of the checkpoint on every machine; None: as in the plan
     offline : never download
     """
 
@@ -30,7 +31,7 @@ class EncodeShards:
     offline: bool = False
 
     def opened(self, threads: int) -> Callable[[int], int]:
-        """The model and the corpus, opened here; a shard's number in, its number of passages out."""
+        """Open model and corpus; returns a function that encodes a shard by number and returns its passage count."""
         import torch
 
         from pyserini_repbert.download import forbid_downloads
@@ -60,19 +61,20 @@ def encode_plan(
     offline: bool = False,
     on_progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Encode all shards of the plan in a folder; one that is there, and whole, is left as it is.
+    """Encode all shards of the plan in a folder; a complete shard is left as it is.
 
     Parameters
     ----------
-    output : the folder, which every machine sees under this name, as it does the corpus
-    on_progress : called with the number of passages of each shard that is done
+    output : the folder; every machine sees it, and the corpus, under the same name
+    device, encoder, offline : as in `EncodeShards`
+    on_progress : called with the number of passages of each finished shard
 
     Raises
     ------
     ClusterError
-        where a shard lost its machine time and again, or no machine has room
+        where a shard fails repeatedly with its machine, or no machine has room for a worker
     PyseriniRepbertError
-        what a worker raised, with its machine
+        that a worker raised, with its machine named
     """
     work = EncodeShards(str(Path(output).absolute()), device, encoder, offline)
     jobs = [Job(f'shard {number}', work, number) for number in range(len(plan.shards))]

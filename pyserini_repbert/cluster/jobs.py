@@ -1,4 +1,4 @@
-"""Jobs for workers that can be lost: what a lost worker had is done again by another, a few times."""
+"""Jobs for workers that can be lost: the job of a lost worker is given to another, up to `TRIES` times in all."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pyserini_repbert.errors import BusyError, ClusterError, MismatchError, Pyse
 
 logger = logging.getLogger(__name__)
 
-TRIES = 5  # of one job, or of starting a worker
-PATIENCE = 60.0  # seconds without any worker before a user is told
+TRIES = 5  # of one job, or of worker starts in a row
+PATIENCE = 60.0  # seconds without any worker before an error or a warning
 _AHEAD = 2  # jobs taken for each worker, so that none is idle
-_TICK = 1.0  # seconds between two looks at the cluster
+_TICK = 1.0  # seconds to wait for answers before looking at the cluster again
 
 
 class Work(Protocol):
-    """What a worker opens once and is asked many times: a small frozen value, which goes to the worker's machine."""
+    """A task that a worker opens once and runs for many arguments: a small frozen value, sent to the worker."""
 
     def opened(self, threads: int) -> Callable[[Any], Any]:
-        """What answers one argument with one result; it computes with `threads` threads."""
+        """Open the work; returns the function from an argument to a result, which computes with `threads` threads."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One argument for a work, and a name for messages: 'shard 7'."""
+    """One argument for a work, with a name for messages: 'shard 7'."""
 
     name: str
     work: Work
@@ -38,7 +38,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of a worker's last job: a value, an error that it raised, or why the worker was lost."""
+    """The outcome of a worker's last job: a value, the error that it raised, or the reason why the worker was lost."""
 
     worker: str
     value: Any = None
@@ -47,13 +47,13 @@ class Answer:
 
 
 class Fleet(Protocol):
-    """Workers on the machines of a cluster. A worker that was started answers first with the versions that it has."""
+    """Workers on the machines of a cluster. The first answer of a started worker is its packages' versions."""
 
     def room(self) -> int:
         """How many workers there is room for now."""
 
     def start(self, most: int) -> int:
-        """Start workers where there is room, until there are `most`; how many were started."""
+        """Start workers where there is room, until there are `most`; returns how many were started."""
 
     def ask(self, worker: str, job: Job) -> None:
         """Give an idle worker a job."""
@@ -72,21 +72,21 @@ class Fleet(Protocol):
 
 
 class Crew:
-    """The workers of a fleet, over several calls of `run`: what they have open stays open.
+    """Distributes jobs over the workers of a fleet; between calls of `run`, workers keep their work open.
 
     Parameters
     ----------
-    versions : of packages that a worker has to have
-    patience : seconds without any worker before a user is told
+    versions : of packages, which each worker has to match
+    patience : seconds without any worker before an error, or a warning while workers are starting
     """
 
     def __init__(self, fleet: Fleet, versions: Mapping[str, str], patience: float = PATIENCE) -> None:
         self.fleet, self.versions, self.patience = fleet, versions, patience
-        self.idle: dict[str, Work | None] = {}  # with what each has open
+        self.idle: dict[str, Work | None] = {}  # with the work that each has open
         self.busy: dict[str, int] = {}
         self.starting = self.failed_starts = 0
-        self.numbers = itertools.count()  # of all jobs ever: what comes late from a run that failed is not another's
-        self.unread: deque[Answer] = deque()  # after an error the rest is read by the next run
+        self.numbers = itertools.count()  # unique over all runs: late answers of a failed one stay distinct
+        self.unread: deque[Answer] = deque()  # after an error, the next run reads the rest
         self._begin()
 
     def _begin(self) -> None:
@@ -100,7 +100,7 @@ class Crew:
 
         Parameters
         ----------
-        on_done : called with a job's place and its result, as they come
+        on_done : called with a job's place, from 0, and its result, in the order in which jobs are done
 
         Raises
         ------
@@ -115,16 +115,16 @@ class Crew:
         return [done[place] for place in range(len(jobs))]
 
     def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:
-        """(place, result) of each job, as they are done; jobs are taken a few ahead of the workers.
+        """(place, result) of each job, from place 0, as they are done; a few jobs are taken ahead of the workers.
 
         Raises
         ------
         ClusterError
-            where a job loses its worker `TRIES` times, workers cannot be started, or a worker fails unforeseen
+            where a job loses its worker `TRIES` times, workers cannot be started, or one raises an unexpected error
         MismatchError
             where a worker's machine has other versions
         PyseriniRepbertError
-            what a worker raised, with its machine
+            that a worker raised, with its machine named
         """
         self._begin()
         source, places = enumerate(jobs), {}
@@ -158,10 +158,10 @@ class Crew:
         logger.warning('waiting for the first of %d workers, %s each', self.starting, self.fleet.needs())
 
     def _give(self) -> None:
-        """Jobs to idle workers, to each one of what it has open where there is such a one."""
+        """Give jobs to idle workers; a worker gets a job of the work that it has open, if there is one."""
         for worker, opened in list(self.idle.items()):
             now = time.monotonic()
-            if not self.fleet.alive(worker):  # a job that it were given would lose a try
+            if not self.fleet.alive(worker):  # giving it a job would cost the job a try
                 del self.idle[worker]
                 continue
             ready = [number for number in self.waiting if self.not_before.get(number, 0.0) <= now]
@@ -174,11 +174,11 @@ class Crew:
             self.fleet.ask(worker, self.jobs[number])
 
     def _take(self, answer: Answer) -> int | None:
-        """Note an answer; returns the number of its job."""
+        """Process an answer; returns the number of its job if that is done, else None."""
         worker, number = answer.worker, self.busy.pop(answer.worker, None)
         if number is None:
             self._started(answer)
-        elif number not in self.jobs:  # of a run that failed
+        elif number not in self.jobs:  # a job of a run that failed
             if answer.lost is None:
                 self.idle[worker] = None
         elif answer.lost is not None:
@@ -187,7 +187,7 @@ class Crew:
             self.idle[worker] = self.jobs[number].work
             if not isinstance(answer.error, BusyError):
                 raise self._placed(answer.error, worker) from answer.error
-            self._again(number, str(answer.error), 2.0 ** self.tries.get(number, 0))  # a lost worker's hold ends soon
+            self._again(number, str(answer.error), 2.0 ** self.tries.get(number, 0))  # a lost worker's lock ends soon
         else:
             self.idle[worker] = self.jobs.pop(number).work
             return number

@@ -16,14 +16,14 @@ from pyserini_repbert.cluster.addresses import check_answers, known_address
 from pyserini_repbert.cluster.jobs import Answer, Job, Work
 from pyserini_repbert.errors import ClusterError, needs
 
-CORES = 8  # of a worker, where a machine has as many
+CORES = 8  # CPUs of a worker, on machines that have as many
 _PACKAGES = ('torch', 'transformers')
 _LOOPBACK = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # 0: Ray leaves 127.0.0.1 as it is
 
 
 def versions() -> dict[str, str]:
-    """Of Python, and of the packages that decide what comes out, on this machine."""
-    python = '.'.join(platform.python_version_tuple()[:2])  # what a worker is sent is pickled for it
+    """The versions, on this machine, of Python and of the packages that decide the results."""
+    python = '.'.join(platform.python_version_tuple()[:2])  # major and minor: values sent to a worker are pickled
     return {'python': python, 'pyserini_repbert': __version__} | {name: metadata.version(name) for name in _PACKAGES}
 
 
@@ -32,7 +32,7 @@ def group_of(resources: Mapping[str, float], threads: int | None, gpu: bool) -> 
 
     Parameters
     ----------
-    resources : of the machine, as Ray names them
+    resources : of the machine, under Ray's names ('CPU', 'GPU')
     threads : CPUs of a worker; by default `CORES`, or all that a smaller machine has
     gpu : one GPU for each worker
     """
@@ -47,7 +47,7 @@ def group_of(resources: Mapping[str, float], threads: int | None, gpu: bool) -> 
 
 
 class Host:
-    """What runs in a worker's process: it keeps the work that was opened last."""
+    """The actor in a worker's process, which keeps the last opened work open."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -61,7 +61,7 @@ class Host:
     def do(self, work: Work, argument: Any) -> Any:
         """The result for an argument."""
         if self._answer is None or work != self._work:
-            self._work = self._answer = None  # what was open goes before there is another
+            self._work = self._answer = None  # free the old work before opening another
             self._answer, self._work = work.opened(self._threads), work
         return self._answer(argument)
 
@@ -73,7 +73,7 @@ class _Actor:
 
 
 class RayFleet:
-    """The workers of this process in a cluster it is connected with; `connected` makes one.
+    """The workers of this process in a Ray cluster that it is connected to; `connected` makes one.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ class RayFleet:
         return sum(group_of(resources, self._threads, self._gpu)[0] for resources in alive)
 
     def start(self, most: int) -> int:
-        """Start workers where there is room, on all machines in turn, until there are `most`."""
+        """Start workers where there is room, on all machines in turn, until there are `most`; returns how many."""
         import ray
 
         nodes = [node for node in ray.nodes() if node['Alive']]
         self._alive = {node['NodeID'] for node in nodes}
         for worker in [name for name, actor in self._actors.items() if actor.node not in self._alive]:
-            if worker not in self._pending.values():  # an idle one, of which no answer will tell
+            if worker not in self._pending.values():  # an idle worker, whose loss no answer will report
                 del self._actors[worker]
         rooms = [group_of(node['Resources'], self._threads, self._gpu) for node in nodes]
         started = 0
@@ -151,7 +151,7 @@ class RayFleet:
         except ray.exceptions.RayTaskError as error:
             return Answer(worker, error=error.cause if isinstance(error.cause, BaseException) else error)
         except ray.exceptions.RayError as error:
-            with contextlib.suppress(Exception):  # it may be alive, and only out of reach
+            with contextlib.suppress(Exception):  # it may be alive and only out of reach
                 ray.kill(self._actors[worker].handle)
             del self._actors[worker]
             return Answer(worker, lost=f'{self.place(worker)}: {_first_line(error)}')
@@ -186,15 +186,16 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
     Parameters
     ----------
     address : 'auto', the cluster that this machine is part of; or HOST:PORT of its head
+    threads, gpu : of each worker, as in `group_of`
 
     Raises
     ------
     MissingDependencyError
         without Ray
     InputError
-        for what is no address
+        for a malformed address
     ClusterError
-        where nothing answers there, or what answers is not a cluster that this machine is part of
+        where nothing answers there, or no cluster that this machine is part of
     """
     known = known_address(address)
     if known:

@@ -1,4 +1,4 @@
-"""Query batches, reranked by the workers of a cluster."""
+"""Reranking query batches on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pyserini_repbert.rerank.base import Progress
 
 @dataclass(frozen=True)
 class RerankBatches:
-    """Stages, opened on a device; a checkpoint that is a folder has to lie on every machine."""
+    """The work of reranking with stages on a device; a checkpoint folder has to be on every machine."""
 
     opening: runners.Opening
     device: str
 
     def opened(self, threads: int) -> Callable[[Any], Any]:
-        """The stages; a `runners.Job` in, its result out, or lengths of candidate lists in, the plan for them out."""
+        """Open the stages; returns a function that runs a `runners.Job`, or plans for lengths of candidate lists."""
         import torch
 
         torch.set_num_threads(threads)
@@ -37,9 +37,9 @@ class RerankBatches:
 
 
 class ClusterRunner:
-    """Computes batches on the workers of a fleet; they arrive in the order in which they are finished.
+    """Computes batches on the workers of a fleet; results arrive in the order in which they are finished.
 
-    A score does not depend on the machine that a query came to, but for the rounding of different hardware.
+    Scores do not depend on how queries are distributed over machines, except for the rounding of different hardware.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ClusterRunner:
         self._work = RerankBatches(replace(opening, specs=specs), device)
 
     def plan(self, lengths: Sequence[int]) -> runners.Plan:
-        """What the stages will do with candidate lists of these lengths."""
+        """The plan for candidate lists of these lengths."""
         found: runners.Plan = self._crew.run([Job('opening the stages', self._work, list(lengths))])[0]
         return found
 
@@ -75,7 +75,7 @@ class ClusterRunner:
 
 
 def _absolute(spec: StageSpec) -> StageSpec:
-    """A stage with absolute folders, which are found from elsewhere, too."""
+    """A stage with absolute paths, since workers have other working folders."""
 
     def path(name: str) -> str:
         return str(Path(name).absolute()) if Path(name).exists() else name

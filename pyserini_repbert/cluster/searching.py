@@ -1,4 +1,4 @@
-"""Exact search of a dense bundle whose shards are searched on the machines of a cluster."""
+"""Exact search of a dense bundle, its shards distributed over the machines of a cluster."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _Question = tuple[NDArray[np.float32], int]
 
 
 class ClusterSearch:
-    """The search of a bundle in groups of shards, one for each worker that there is room for.
+    """Searches a bundle in groups of shards, one group for each worker that there is room for.
 
-    Scores are those of one machine, bit by bit, where the machines' processors and numbers of threads are alike: a
-    shard is multiplied in the same blocks, with the same queries.
+    Scores equal those of one machine bit by bit, where processors and numbers of threads are the same: a shard is
+    multiplied in the same blocks, with the same queries.
 
     Parameters
     ----------
-    bundle : in a folder that every machine sees under its name; the workers verify its files
+    bundle : in a folder that every machine sees under the same name; the workers verify its files
     device : where vectors are multiplied
     """
 
@@ -46,14 +46,14 @@ class ClusterSearch:
     def __call__(
         self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
     ) -> list[TopRows]:
-        """The k best rows of each query, float32 (n, d), and what ties with the last of them.
+        """The k best rows of each query, float32 (n, d), and all that tie with the last of them.
 
         Raises
         ------
         ClusterError
-            where a part of the index has no answer: there is never one of the others alone
+            where a part of the index could not be searched: there is never a result of the other parts alone
         PyseriniRepbertError
-            what a worker raised, with its machine
+            that a worker raised, with its machine named
         """
         jobs = [Job(work.name, work, (queries, k)) for work in self._works]
         parts: list[list[TopRows]] = self._crew.run(jobs)
@@ -64,12 +64,14 @@ class ClusterSearch:
 
 @dataclass(frozen=True)
 class SearchShards:
-    """Neighbouring shards of a bundle.
+    """The work of searching consecutive shards of a bundle.
 
     Attributes
     ----------
-    index : the bundle's folder, absolute
+    index : the bundle's folder, an absolute path
+    settings : of the bundle
     records : of the shards, with the checksums of their files
+    device : where vectors are multiplied
     """
 
     index: str
@@ -84,7 +86,7 @@ class SearchShards:
         return f'{first if first == last else f"{first} to {last}"} of {self.index}'
 
     def opened(self, threads: int) -> Callable[[_Question], list[TopRows]]:
-        """The shards, memory-mapped; (queries, k) in, the best rows out, counted from the first shard's first."""
+        """Open the shards; returns a function from (queries, k) to best rows, numbered from the first shard's first."""
         import torch
 
         from pyserini_repbert.models.precision import usable_device
@@ -96,7 +98,7 @@ class SearchShards:
 
 
 class _Opened:
-    """The vectors of neighbouring shards, in the blocks that the whole bundle gives."""
+    """The vectors of consecutive shards, in the same blocks as those of the whole bundle."""
 
     def __init__(self, work: SearchShards) -> None:
         from pyserini_repbert.index.manifest import verify_files
@@ -120,11 +122,12 @@ class _Opened:
 
 
 def groups(counts: Sequence[int], most: int) -> list[range]:
-    """Neighbouring shards in at most so many groups, at least one, of about as many passages each.
+    """Consecutive shards in groups of about as many passages each.
 
     Parameters
     ----------
     counts : passages of each shard
+    most : number of groups at most; there is at least one
     """
     wanted = max(1, min(most, len(counts)))
     middles = np.cumsum(counts) - np.asarray(counts) / 2

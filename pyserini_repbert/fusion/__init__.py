@@ -1,4 +1,4 @@
-"""Several rankings of the same queries made one: interleave, reciprocal rank fusion, interpolation."""
+"""Fusion of rankings of the same queries: interleaving, reciprocal rank fusion, interpolation."""
 
 from typing import TYPE_CHECKING
 

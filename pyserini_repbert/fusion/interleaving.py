@@ -7,14 +7,14 @@ from itertools import chain, zip_longest
 
 from pyserini_repbert.errors import InputError
 
-_FILLING = ' '  # stands behind the end of shorter rankings; a docid has no white space
+_FILLING = ' '  # pads shorter rankings; no docid has white space
 
 
 def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[str]:
     """Alternate between rankings, keep each document's highest position, truncate (RepBERT eq. 6).
 
-    The first ranking gives the first document, the second one the second, and so on, then all their second documents;
-    a longer ranking goes on alone. The order of the rankings matters.
+    First come the first documents of all rankings, in the order of the rankings, then their second documents, and so
+    on; where shorter rankings end, the longer ones continue.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[
 
 
 def provenance(rankings: Sequence[Sequence[str]], fused: Sequence[str]) -> list[tuple[int | None, ...]]:
-    """Where each fused document comes from: its rank (from 1) in each ranking, None where it is absent.
+    """The rank, from 1, of each fused document in each ranking; None where it is absent.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Fusion of whole runs, query by query: interleave, reciprocal rank fusion and interpolation.
 
-The last two are our own, although Pyserini has them (`pyserini.fusion`): its data frames cost several times the time
-and memory, and sort the queries. Scores and orders are the same: a test compares them with Pyserini's functions.
+The last two are implemented here although Pyserini has them (`pyserini.fusion`): its data frames take several times the
+time and memory, and sort the queries. Scores and orders are the same as Pyserini's, as a test checks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FusionMethod(Choice, what='fusion method'):
-    """How rankings become one."""
+    """How rankings are fused."""
 
     INTERLEAVE = 'interleave'
     RRF = 'rrf'
@@ -48,14 +48,14 @@ def fuse(
 
     Parameters
     ----------
-    runs : one or more, {qid: Ranking} or {qid: candidates, best first}, as searchers' `batch_search` gives them; their
-        order matters for `interleave` and `interpolation`
+    runs : one or more, {qid: Ranking} or {qid: candidates, best first} (from `batch_search`); their order matters for
+        `interleave` and `interpolation`
     method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum of
         1 / (rrf_k + rank), rank from 1) or `interpolation` of two runs (alpha times the first run's score plus
         (1 - alpha) times the second's; a document that a run lacks has the score 0 there)
     k : how many documents to keep for each query; None keeps all
     alpha : weight of the first run in `interpolation`, 0 to 1
-    rrf_k : the constant of reciprocal rank fusion, not to be taken for `k`
+    rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to be confused with `k`
 
     Returns
     -------
@@ -71,14 +71,14 @@ def fuse(
 
 
 def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]) -> Run:
-    """What `fuse` does, with a function from `combiner`."""
+    """Fuse runs query by query as `fuse` does, with a function from `combiner`."""
     qids = dict.fromkeys(qid for run in runs for qid in run)
     with no_collection():
         return {qid: combine([_ranking(run.get(qid, NO_HITS)) for run in runs]) for qid in qids}
 
 
 def _ranking(hits: Sequence[Candidate]) -> Ranking:
-    """A ranking is its own; of other hits, each docid counts once, where it is best."""
+    """Hits as a Ranking; in a list of candidates, only the best hit of each docid counts."""
     return hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct()
 
 
@@ -89,7 +89,10 @@ def combiner(
     alpha: float = ALPHA,
     rrf_k: float = RRF_K,
 ) -> Callable[[Sequence[Ranking]], Ranking]:
-    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
+    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs.
+
+    Raises InputError as `fuse` does.
+    """
     chosen = FusionMethod(method)
     if not n_runs or (chosen is FusionMethod.INTERPOLATION and n_runs != 2):
         expected = 'exactly two' if chosen is FusionMethod.INTERPOLATION else 'at least one'
@@ -123,7 +126,7 @@ def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -
 
 @lru_cache(maxsize=1)
 def _gains(n: int, rrf_k: float) -> tuple[Array, tuple[float, ...]]:
-    """What ranks 1 to n count in RRF, as an array and as numbers: the queries of a run share them."""
+    """The RRF scores of ranks 1 to n, as an array and as a tuple: cached, since the queries of a run share them."""
     gains = 1.0 / (rrf_k + np.arange(1, n + 1))
     return gains, tuple(gains.tolist())
 
@@ -136,9 +139,9 @@ def _interpolated(rankings: Sequence[Ranking], k: int | None, alpha: float) -> R
 
 def _ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     """Documents by (-total, docid)."""
-    order = np.argsort(-totals)  # equal ones in any order: they are put into that of docids below
+    order = np.argsort(-totals)  # ties in any order: they are sorted by docid below
     totals = totals[order]
-    if k is not None and k < len(order):  # what equals the last one may come before it
+    if k is not None and k < len(order):  # those that tie with the k-th may come before it
         end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
         order, totals = order[:end], totals[:end]
     ranked = docids[order]
@@ -153,7 +156,7 @@ def _added(
     second_scores: Sequence[float],
     weight: float = 1.0,
 ) -> tuple[Array, Array]:
-    """The union of two rankings, as objects, and the sums of the first's scores and `weight` times the second's."""
+    """The union of two rankings' docids, an object array, and the first's scores plus `weight` times the second's."""
     rest = dict(zip(second, second_scores, strict=True))
     others = list(map(rest.pop, first, repeat(-0.0)))  # x + -0.0 is x, also for -0.0
     others += rest.values()
@@ -163,12 +166,12 @@ def _added(
 
 
 def _doubles(values: Collection[float]) -> Array:
-    """Numbers as an array: numpy takes three times as long."""
+    """Numbers as a float64 array, three times as fast as np.array."""
     return np.frombuffer(struct.pack(f'{len(values)}d', *values))
 
 
 def _added_exactly(columns: Sequence[tuple[Sequence[str], Sequence[float]]]) -> tuple[Array, Array]:
-    """The union of rankings and the sums of their scores, each rounded once, whatever the order of the rankings."""
+    """The union of rankings' docids and the sums of their scores, each rounded once, whatever the rankings' order."""
     terms: dict[str, list[float]] = {}
     for docids, scores in columns:
         for docid, score in zip(docids, scores, strict=True):
@@ -178,8 +181,8 @@ def _added_exactly(columns: Sequence[tuple[Sequence[str], Sequence[float]]]) -> 
 
 
 def _order_ties(docids: Array, totals: Array) -> None:
-    """Sort each stretch of docids whose totals, a sorted column, are equal."""
-    equal = np.zeros(len(totals) + 1, dtype=bool)  # to the one before
+    """Sort, in place, the docids of each stretch of equal totals; `totals` is sorted."""
+    equal = np.zeros(len(totals) + 1, dtype=bool)  # to the total before
     np.equal(totals[1:], totals[:-1], out=equal[1:-1])
     if not equal.any():
         return

@@ -1,4 +1,4 @@
-"""Provenance of fused runs as a file: for each hit its rank in each input run."""
+"""The provenance of fused runs as a file: each hit's rank in each input run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence
 
 
 def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
-    """A short name for each run, from its file name; where names are equal, with its number: 'bm25', 'bm25#2'."""
+    """A short name for each run, from its file name; a name that is taken gets the run's number: 'bm25', 'bm25#2'."""
     names = [default_tag(path) for path in run_paths]
     return [name if name not in names[:i] else f'{name}#{i + 1}' for i, name in enumerate(names)]
 

@@ -1,1 +1,1 @@
-"""What a typed name means: one resolver each for corpora, topics, judgments, indexes, sparse techniques, texts."""
+"""Resolvers of names that users type, one each for corpora, topics, judgments, indexes, sparse techniques, texts."""

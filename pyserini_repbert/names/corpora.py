@@ -27,21 +27,21 @@ def open_corpus(
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
 ) -> Corpus:
-    """The corpus that a path or a name means.
+    """Open the corpus of a path or a name.
 
     Parameters
     ----------
     source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection of the catalog, which
-        is downloaded where it has to be and may be
-    fmt : a CorpusFormat, 'lucene', or 'auto': by what is there, a file's name, or its first character
+        is downloaded if it is not here and downloads are allowed
+    fmt : a CorpusFormat, 'lucene', or 'auto': recognised by the files in a folder, a file's name or its first bytes
     fields : for JSON lines: the text fields, joined by a space (default: `contents`, else `title` and `text`)
-    on_error : 'refuse' raises InputError at the first line that cannot be used, 'skip' warns and counts
-    keep_empty : passages without text are passages, not errors
+    on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip': warnings, counted
+    keep_empty : accept passages without text
 
     Raises
     ------
     InputError
-        for what is none of these, an unknown format, a folder without corpus files
+        for a source that is none of these, an unknown format, a folder without corpus files
     MissingResourceError
         where a collection cannot be downloaded; names the place to put it by hand
     DamagedFileError
@@ -63,11 +63,11 @@ def open_corpus(
 
 
 def planned_corpus(plan: Plan[Any], source: str | None = None) -> Corpus:
-    """The corpus of a plan, where it lies on this machine.
+    """Open the corpus of a plan on this machine.
 
     Parameters
     ----------
-    source : what it is called here; default: as in the plan
+    source : its path or name here; default: as in the plan
     """
     return open_corpus(source or plan.corpus.source, plan.corpus.format, plan.corpus.fields)
 

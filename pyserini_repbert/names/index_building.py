@@ -1,4 +1,4 @@
-"""Indexes by catalog name: what building one would take, and building it."""
+"""Indexes by catalog name: estimating what building takes, and building."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BERT_BASE = BertConfig()
 
 
 def requirements(named: NamedIndex, device: str = 'cpu', precision: str = 'float32') -> str:
-    """What building the index takes: downloads, disk, and time at the rate that `device` is measured to have."""
+    """What building the index takes, in words: downloads, disk, and time at a rate measured now on `device`."""
     encoder = catalog.find('encoders', named.encoder)
     collection = catalog.get('collections', named.entry.values['collection'])
     passages = collection.values['passages']
@@ -45,7 +45,7 @@ def requirements(named: NamedIndex, device: str = 'cpu', precision: str = 'float
 
 
 def missing(named: NamedIndex, device: str, precision: str = 'float32') -> MissingResourceError:
-    """The error for an index that is not there and was not asked to be built."""
+    """The error for an index that is not there and was not to be built."""
     return MissingResourceError(
         f"index '{named.entry.name}' for encoder '{named.encoder}' is not at {named.folder}; building it takes "
         f'{requirements(named, device, precision)}: ask for it to be built',
@@ -60,18 +60,19 @@ def build(
     precision: str = 'float32',
     on_progress: Callable[[int], object] | None = None,
 ) -> Path:
-    """Build a catalog index, or go on building it; its folder.
+    """Build a catalog index, or continue building it; returns its folder.
 
     Parameters
     ----------
-    corpus : where the catalog's collection is, if it is not to be downloaded
-    precision : of the model; an index that builds itself is always built in float32, so that what it answers does not
-        depend on who asked first
+    corpus : a path or name of the catalog's collection, instead of a download
+    precision : of the model; an index that builds itself is always built in float32, so that its results do not depend
+        on who used it first
+    on_progress : called with the number of passages encoded since the last call
 
     Raises
     ------
     MissingResourceError
-        where the checkpoint or the collection cannot be had
+        where the checkpoint or the collection is not here and cannot be downloaded
     MismatchError
         for a corpus that is not the catalog's collection
     """
@@ -100,20 +101,25 @@ def ready_folder(
     precision: str = 'float32',
     on_build: Callable[[NamedIndex], Callable[[int], object] | None] | None = None,
 ) -> Path:
-    """The folder of an index that can be searched; built first where it builds itself or `asked_to_build`.
+    """The folder of an index, ready to be searched; built first where it builds itself or `asked_to_build`.
 
     Parameters
     ----------
-    corpus : where the catalog's collection is, for a build that was asked for
-    precision : of the model, where the index is built
-    on_build : called once before a build with the index; gives the progress callback
+    index, encoder : as in `locate`
+    corpus : a path or name of the catalog's collection; used only if `asked_to_build`
+    precision : of the model, for a build
+    on_build : called with the index before it is built; returns the progress callback
 
     Raises
     ------
+    InputError
+        where a folder was `asked_to_build`
+    UnknownNameError
+        for a name that is neither a folder nor in the catalog
     MissingResourceError
-        for an index that is not there and may not be built, with what building takes
+        for an index that is not there and was not to be built; says what building takes
     MismatchError
-        for one that is not, or would not be, what the catalog says
+        for an index that is not, or would not be, the catalog's
     """
     found = locate(index, encoder)
     if isinstance(found, Path):

@@ -1,4 +1,4 @@
-"""Indexes by catalog name: where they lie."""
+"""Indexes by name: their folders, and whether they hold what the catalog says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NamedIndex:
     ----------
     entry : its catalog entry
     encoder : catalog name or folder of the encoder
-    folder : where it lies, or will
+    folder : the index folder, whether or not it exists
     """
 
     entry: catalog.Entry
@@ -33,16 +33,16 @@ class NamedIndex:
 
     @property
     def is_built(self) -> bool:
-        """Whether the whole index is there."""
+        """Whether the index is complete."""
         return (self.folder / MANIFEST).is_file()
 
     @property
     def collection(self) -> catalog.Entry:
-        """The catalog's entry of its collection."""
+        """The catalog entry of its collection."""
         return catalog.get('collections', str(self.entry.values['collection']))
 
     def check(self) -> None:
-        """Raises MismatchError where what lies there is not what the catalog says."""
+        """Raises MismatchError where the folder holds another index than the catalog's."""
         manifest = read_manifest(self.folder, Settings)
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
         if wrong := self.difference(manifest.count, digest):
@@ -53,7 +53,7 @@ class NamedIndex:
             )
 
     def check_corpus(self, corpus: Corpus) -> None:
-        """Raises MismatchError for a corpus that is not the catalog's; reads it once."""
+        """Raises MismatchError for a corpus that is not the catalog's collection; reads the corpus once."""
         shards: list[str] = []
         count, seen = 0, CorpusDigest()
         for passage in corpus:
@@ -71,7 +71,7 @@ class NamedIndex:
             )
 
     def difference(self, count: int, digest: str) -> str | None:
-        """How passages differ from the collection's: their number, or their digest where the catalog pins it."""
+        """How passages differ from the collection's, by number or by digest where the catalog pins one; else None."""
         expected = int(self.collection.values['passages'])
         if count != expected:
             return f"has {count:,} passages, collection '{self.collection.name}' has {expected:,}"
@@ -81,20 +81,20 @@ class NamedIndex:
 
     @property
     def builds_itself(self) -> bool:
-        """Whether it is small enough to be built without being asked for."""
+        """Whether the index is built on first use, without being asked for."""
         return bool(self.entry.values['build'] == 'on first use')
 
 
 def over_shards(digests: Sequence[str]) -> str:
-    """The checksum of a corpus from those of its shards of `SHARD_SIZE` passages."""
+    """The sha256 of a corpus, from those of its shards of `SHARD_SIZE` passages."""
     return hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
 
 def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
-    """An existing folder, one that was installed by this name, or a catalog index for the encoder (by default the one
-    that the catalog says).
+    """The index that a path or a name means: a catalog index, an existing folder, or an installed index.
 
-    Raises UnknownNameError for what is neither, with the nearest names.
+    A catalog index is that of `encoder`, by default the encoder that the catalog names. Raises UnknownNameError, with
+    the nearest names, for anything else.
     """
     if catalog.find('indexes', index) is None:
         if Path(index).exists():
@@ -107,7 +107,7 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
 
 
 def _label(encoder: str) -> str:
-    """What tells an encoder's indexes from others'; one that ships is another when a release trains it anew."""
+    """The part of a folder's name that stands for the encoder; a shipped encoder's changes when it is retrained."""
     entry = catalog.find('encoders', encoder)
     if entry is None:
         return Path(encoder).resolve().as_posix().strip('/').replace('/', '-')
@@ -116,16 +116,16 @@ def _label(encoder: str) -> str:
 
 
 def existing_folder(index: str, encoder: str | None = None) -> Path:
-    """The folder of an index that is there.
+    """The folder of an existing index, given as in `locate`.
 
     Raises
     ------
     UnknownNameError
-        for what is neither a folder nor a catalog name
+        for a name that is neither a folder nor known
     MissingResourceError
         for a catalog index that has not been built
     MismatchError
-        for one that is not what the catalog says
+        for a catalog index that is not what the catalog says
     """
     found = locate(index, encoder)
     if isinstance(found, Path):

@@ -1,4 +1,4 @@
-"""What a command read, by name and checksum; and where the passages of a run are, by the records behind it."""
+"""A command's inputs by name and checksum; and the passages of a run, found by following records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyserini_repbert.record import Input, Record, checksum, read_record
 
 
 def input_of(role: str, name: str) -> Input:
-    """An input that a command has read, with its checksum where it is a file, a folder that has one, or ships."""
+    """An input that a command has read, with the checksum of its file or folder; None where there is none."""
     return Input(role, name, checksum(name) if Path(name).exists() else _of_catalog(role, name))
 
 
@@ -31,7 +31,7 @@ def _of_catalog(role: str, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Where passages are: one of a corpus and an index, see `names.texts.texts_opener`."""
+    """The source of passages, either a corpus or an index: arguments of `names.texts.texts_opener`."""
 
     corpus: str | None
     index: str | None
@@ -40,13 +40,13 @@ class Passages:
 
 
 def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | None:
-    """Where the passages of a run or an index are, as its record says, or those of its inputs.
+    """The source of the passages of a run or an index, by its record or those of its inputs; None if none names one.
 
-    None where no record says so. An index of the catalog stands for the collection that it is of.
+    An index of the catalog stands for its collection.
 
     Parameters
     ----------
-    above : what was made of it, which is not looked at again: a file may have been written anew from its own output
+    above : outputs already visited, which are not followed again: a file may have been rebuilt from its own output
     """
     record, own_place = read_record(output), Path(output).resolve()
     if record is None or own_place in above:
@@ -62,7 +62,7 @@ def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | N
 
 
 def _stored(record: Record) -> Passages | None:
-    """The collection of the catalog that was searched, or a bundle that stores its passages."""
+    """The catalog's collection of the index that was searched, or a bundle that stores its passages; else None."""
     index = record.input('index')
     if index is None:
         return None
@@ -77,11 +77,11 @@ def _stored(record: Record) -> Passages | None:
 
 
 def _lucene(record: Record) -> Passages | None:
-    """A Lucene index that was searched, which may store its passages."""
+    """A Lucene index that was searched, and may store its passages; else None."""
     folders = [_folder(own) for own in record.inputs if own.role in ('index', 'sparse')]
     return next((Passages(None, folder) for folder in folders if is_lucene_index(folder)), None)
 
 
 def _folder(own: Input) -> str:
-    """An input's path: of the sparse technique 'bm25@FOLDER' that of its index."""
+    """An input's path; for the sparse technique 'bm25@FOLDER', FOLDER."""
     return own.name.partition('@')[2] or own.name if own.role == 'sparse' else own.name

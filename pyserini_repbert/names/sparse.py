@@ -20,9 +20,9 @@ class SparseIndex(NamedTuple):
 
     Attributes
     ----------
-    folder : the index
-    settings : None for those that the index was built for
-    of_impacts : whether it holds EPIC's impacts, which an encoded query is matched with
+    folder : the index folder
+    settings : None: those that the index was built for
+    of_impacts : whether it holds EPIC's impacts, which take queries from EPIC's encoder
     """
 
     folder: Path
@@ -40,22 +40,24 @@ def find_sparse(
 
     Parameters
     ----------
-    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or a Lucene index FOLDER alone, which is then searched as its own record says
-        that it was built (without one: BM25); TECHNIQUE is one of the catalog's `sparse`, INDEX a folder or a prebuilt
-        index of Pyserini
-    index : what a technique without INDEX is for: an index or a collection of the catalog (the Lucene index of one that
-        ships with this package is built on first use), or an INDEX
+    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or the FOLDER of a Lucene index alone, which is searched as its own record
+        says (without a record: BM25); TECHNIQUE is one of the catalog's `sparse`, INDEX a folder or a prebuilt index of
+        Pyserini
+    index : for a technique without INDEX: an INDEX, or an index or a collection of the catalog (for a collection that
+        ships with this package, the Lucene index is built on first use)
     on_build : called with the folder before an index is built
-    download : fetch a prebuilt index that is not here, gigabytes
+    download : fetch a prebuilt index that is not here (gigabytes)
 
     Raises
     ------
     UnknownNameError
-        for a technique or an index that nobody knows, with the nearest names
+        for an unknown technique or index, with the nearest names
+    InputError
+        for a folder that holds no Lucene index
     MissingResourceError
-        for an index that has to be downloaded or built by the user first, with how
+        for an index that the user has to download or build first; says how
     MismatchError
-        for a technique that weighs words on an index of EPIC's impacts
+        for a technique that scores words, on an index of EPIC's impacts
     """
     from pyserini_repbert.pyserini_bridge.lucene import index_folder
 
@@ -73,7 +75,7 @@ def find_sparse(
 
 
 def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object] | None) -> str | Path:
-    """The index of a technique beside another index: prebuilt by Pyserini, built from a collection that ships."""
+    """The index for a technique without INDEX: given, prebuilt by Pyserini, or built from a shipped collection."""
     known = catalog.find('indexes', index or '')
     collection = index if known is None else str(known.values['collection'])
     if collection is None or catalog.find('collections', collection) is None:
@@ -100,7 +102,7 @@ def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None)
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.pyserini_bridge.lucene_calls import lucene_major
 
-    # Lucene 9 cannot read what 10 writes: installations with one Pyserini and the other may share a cache
+    # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a cache
     folder = catalog.cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
     if not folder.is_dir():
         if on_build is not None:

@@ -17,7 +17,7 @@ def open_texts(
     corpus_format: str = 'auto',
     fields: Iterable[str] = (),
 ) -> PassageTexts:
-    """The texts of the docids that are `wanted`; see `texts_opener`."""
+    """Passage text of the `wanted` docids; the other parameters, and the errors, are those of `texts_opener`."""
     return texts_opener(corpus, index, corpus_format, fields)(wanted)
 
 
@@ -28,9 +28,9 @@ def texts_opener(
     fields: Iterable[str] = (),
     download: bool = False,
 ) -> Callable[[Iterable[str]], PassageTexts]:
-    """A function from docids to their texts (a corpus is read when it is called, and keeps only those).
+    """A function from docids to an object that gives their texts; a corpus is read when the function is called.
 
-    The place is opened now: one that is not there is noticed before a model is loaded.
+    The corpus or index is opened at once, so that a missing one is noticed before a model is loaded.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def texts_opener(
     Raises
     ------
     InputError
-        unless exactly one of the two is given, or for an index without text
+        unless exactly one of `corpus` and `index` is given, or for an index without text
     """
     if (corpus is None) == (index is None):
         raise InputError(

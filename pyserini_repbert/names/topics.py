@@ -1,4 +1,4 @@
-"""Topics and judgments by name: a file, a name of the catalog, ir_datasets, or a name of Pyserini's."""
+"""Topics and judgments by name: a file, a name of the catalog, ir_datasets, or one of Pyserini's names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ IR_DATASETS = 'ir_datasets:'
 def load_topics(spec: str, topics_format: TopicsFormat = TopicsFormat.DEFAULT) -> list[Query]:
     """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
 
-    Only the last starts a JVM. A format other than the default is a file's, see `formats.topics.read_topics`.
+    Only Pyserini's names start a JVM. A `topics_format` other than the default applies to files only.
 
     Raises
     ------
     InputError
-        for a malformed file, or a format for what is none
+        for a malformed file, or a format for something other than a file
     UnknownNameError
-        with the nearest names
+        for an unknown name, with the nearest names
     MissingResourceError
         when the topics have to be downloaded and cannot be
     """
@@ -61,7 +61,7 @@ def load_qrels(spec: str) -> Qrels:
 
 
 def _file(kind: str, spec: str) -> Path | None:
-    """The file that `spec` is, or that the catalog has for it."""
+    """The file at the path `spec`, or of this catalog name; None if there is neither."""
     path = Path(spec)
     return path if path.exists() else catalog.file(kind, spec)
 

@@ -1,4 +1,4 @@
-"""What a pipeline's stages cost: model inputs, tokens, seconds, and how many candidates were cut."""
+"""The costs of a pipeline's stages: model inputs, tokens, seconds, and truncated candidates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class StageCost:
     ----------
     stage : its name, as in 'monobert@1000'
     queries : how many it reranked
-    inferences : model inputs: k0 for monoBERT, k1(k1 - 1) for duoBERT a query (Multi-Stage section 5.3)
-    seconds : spent in it, by wall clock; over several devices their sum
-    tokens : in all inputs, padding not counted; None where the reranker does not count
-    candidates : scored
-    truncated : candidates whose text was cut; None where the reranker does not count
-    stored : candidates scored by a vector of an index, whose text was not read: tokens and truncated leave them out
-    precision : what the model ran in: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does not say
+    inferences : model inputs; a query takes k0 of monoBERT, k1(k1 - 1) of duoBERT (Multi-Stage section 5.3, figure 4)
+    seconds : wall-clock time spent in it, summed over devices
+    tokens : in all inputs, without padding; None where the reranker does not count them
+    candidates : how many it scored
+    truncated : candidates whose text was cut; None where the reranker does not count them
+    stored : candidates scored by stored vectors, without reading their text: not part of `tokens` and `truncated`
+    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does not say
     """
 
     stage: str
@@ -49,23 +49,23 @@ class StageCost:
 
     @property
     def inferences_per_query(self) -> float:
-        """Mean over the queries."""
+        """Mean number of model inputs of a query."""
         return self.inferences / self.queries if self.queries else 0.0
 
     @property
     def truncated_share(self) -> float | None:
-        """The share of the candidates whose text was read that were cut; None where none was read."""
+        """Truncated candidates as a share of those whose text was read; None where none was read or none counted."""
         read = self.candidates - self.stored
         return None if self.truncated is None or not read else self.truncated / read
 
     def as_json(self) -> dict[str, object]:
-        """All values, with those a query."""
+        """All values, with inferences and seconds per query."""
         seconds = self.seconds / self.queries if self.queries else 0.0
         return asdict(self) | {'inferences_per_query': self.inferences_per_query, 'seconds_per_query': seconds}
 
 
 def added(costs: Sequence[Sequence[StageCost]]) -> list[StageCost]:
-    """Stage by stage, the sum over parts of the queries."""
+    """The sums of each stage's costs over disjoint parts of the queries."""
     total: list[StageCost] = []
     for part in costs:
         total = [old + new for old, new in zip(total, part, strict=True)] if total else list(part)
@@ -73,7 +73,7 @@ def added(costs: Sequence[Sequence[StageCost]]) -> list[StageCost]:
 
 
 def shown(costs: Sequence[StageCost]) -> str:
-    """The costs as lines of text, with a sum where there are several stages."""
+    """The costs as lines of text, one a stage, with a line of sums where there are several stages."""
     lines = []
     for cost in costs:
         n = cost.queries or 1

@@ -1,4 +1,4 @@
-"""`Pipeline`: a first stage with rerankers behind it, from Python."""
+"""`Pipeline`: a first stage followed by rerankers, for use from Python."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Pipeline:
 
     Parameters
     ----------
-    first_stage : a searcher (RepBertSearcher, HybridSearcher, one of Pyserini's or ours on Lucene), or a run (a run
-        file's content, what fusing runs or a searcher's `batch_search` gives): {qid: Ranking or candidates}
+    first_stage : a searcher (RepBertSearcher, HybridSearcher, one of Pyserini's or ours on Lucene), or a run (from a
+        run file, a fusion or a searcher's `batch_search`): {qid: Ranking or candidates}
     stages : (reranker, k) or Stage; k must not grow from stage to stage
     texts : gives passage text by docid; not needed where no reranker reads text
-    hits : how many candidates a searcher gives; default: as many as the first reranker takes
+    hits : depth of the first stage's search; default: as many as the first reranker takes
     drop_rest : drop the candidates that a stage did not rerank, instead of leaving them below in their order
 
     Attributes
     ----------
-    costs : the costs of the last call, by stage
+    costs : the costs of the last call, one for each stage
 
     Raises
     ------
@@ -67,7 +67,7 @@ class Pipeline:
         threads: int = 1,
         on_progress: Progress | None = None,
     ) -> dict[str, list[Candidate]]:
-        """{qid: ranking}, best first; a query for which the first stage finds nothing has an empty ranking.
+        """Hits by qid, best first, at most `k`; empty for a query for which the first stage finds nothing.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Pipeline:
     def rankings(
         self, topics: Sequence[Query], k: int | None = None, threads: int = 1, on_progress: Progress | None = None
     ) -> Run:
-        """The run of the topics, in their order; otherwise as `batch_search`."""
+        """The result of `batch_search` as a run, in the order of the topics."""
         if k is not None and k < 0:
             raise InputError(f'k={k} was asked for, expected 0 or more')
         run = self._first(topics, threads)
@@ -103,4 +103,4 @@ class Pipeline:
 
 
 def _ignore(n: int) -> None:
-    """Called with progress that nobody asked for."""
+    """The progress callback where none is given."""

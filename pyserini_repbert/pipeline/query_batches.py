@@ -1,4 +1,4 @@
-"""A query batch: some queries that go through all stages together, so that their texts share batches by length."""
+"""Query batches: queries that go through all stages together, so that their texts fill batches of similar length."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pyserini_repbert.rerank.base import Progress, rescored
 from pyserini_repbert.rerank.duobert import DuoBertReranker
 from pyserini_repbert.rerank.saved_scores import SavedScores, needed_pairs, submatrix
 
-BATCH_INPUTS = 8192  # model inputs of a query batch: enough to fill batches by length, and what a kill can cost
+BATCH_INPUTS = 8192  # model inputs of a query batch: enough to sort by length, and the most work that a kill can lose
 
 
 def planned_inferences(stages: Sequence[Stage], n_candidates: int) -> int:
-    """How many model inputs a list of candidates takes in all stages."""
+    """The number of model inputs that a list of candidates takes in all stages."""
     return sum(stage.reranker.inferences(min(stage.k, n_candidates)) for stage in stages)
 
 
 def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]:
-    """Positions of queries cut into batches: each ends with the query that fills it."""
+    """Ranges of query positions, one a batch: a batch ends with the query that brings it to `size` model inputs."""
     batches, start, total = [], 0, 0
     for position, inferences in enumerate(planned):
         total += inferences
@@ -44,17 +44,17 @@ def run_batch(
     save: Sequence[int] | None = None,
     on_progress: Progress | None = None,
 ) -> BatchResult:
-    """All stages for some queries, whose candidates have text.
+    """Run all stages for some queries, whose candidates have text.
 
     Parameters
     ----------
-    save : save the scores of the last two stages, so that shallower settings can be replayed: the further depths k0
-        for which pairs are compared; None saves nothing
+    save : None saves no scores; else those of the last two stages are saved, so that shallower settings can be
+        replayed: the further depths k0 for which duoBERT compares pairs
 
     Raises
     ------
     InputError
-        where scores are to be saved and the last stage is neither duoBERT nor the only one
+        where scores are to be saved, and the last of several stages is not duoBERT
     """
     queries = [query.text for query in topics]
     last = stages[-1].reranker
@@ -86,7 +86,7 @@ def run_batch(
 def _pointwise(
     topics: Sequence[Query], incoming: Sequence[Ranking], outgoing: Sequence[Ranking], stage: Stage | None
 ) -> list[SavedScores]:
-    """The candidates as they came to a stage, with its scores."""
+    """Each query's candidates in the order in which a stage received them, with its scores if there is one."""
     saved = []
     for query, old, new in zip(topics, incoming, outgoing, strict=True):
         scores = dict(zip(new.docids, new.scores, strict=True))
@@ -108,7 +108,7 @@ def _compared(
     drop_rest: bool,
     on_progress: Progress | None,
 ) -> tuple[list[Ranking], list[SavedScores], StageCost]:
-    """duoBERT's stage, with all pairs compared that replaying the `depths` takes; the first of them is this run's."""
+    """Run duoBERT's stage, comparing all pairs that replays at the `depths` need; the first depth is this run's."""
     before, start = replace(reranker.work), time.perf_counter()
     members, pairs, groups = [], [], []
     for own, ranking in zip(saved, rankings, strict=True):

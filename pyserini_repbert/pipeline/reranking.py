@@ -1,4 +1,4 @@
-"""Reranking a whole run: the one engine, in query batches, on one or several devices, resumable to the same bytes."""
+"""Reranking a whole run in query batches, on one or several devices; a resumed reranking gives the same bytes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ class Settings:
     Attributes
     ----------
     devices : 'cpu', 'cuda:0', …; queries are split between several
-    precision, backend, token_budget : of the rerankers, where they know them
+    precision, backend, token_budget : passed to the rerankers that have such a parameter
     drop_rest : drop the candidates that a stage did not rerank, instead of leaving them below in their order
-    save : save the scores of the last two stages; further depths k0 that have to be replayable, none of them: ()
-    batch_inputs : model inputs after which a query batch ends and is safe from a kill
-    spread : gives what computes query batches on other machines, from how stages are opened, and their device
+    save : None saves no scores; else those of the last two stages are saved, and duoBERT compares the pairs that
+        replays at these further depths k0 need
+    batch_inputs : model inputs after which a query batch ends and is written to the part file
+    spread : makes a runner for other machines from an Opening and the device to use on each
     """
 
     devices: tuple[str, ...] = ('cpu',)
@@ -51,7 +52,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Reranked:
-    """The new run, the cost of each stage, the saved scores (none unless asked for), the models that ran."""
+    """The new run, the cost of each stage, the saved scores (empty unless requested), the models that ran."""
 
     run: Run
     costs: list[StageCost]
@@ -73,16 +74,16 @@ def run_stages(
 ) -> Reranked:
     """Rerank the run's candidates of each topic through all stages.
 
-    Topics that the run lacks are left out, and so (with a warning) are queries of the run that the topics lack.
+    Topics without hits in the run are left out, and so (with a warning) are queries of the run without a topic.
 
     Parameters
     ----------
-    stages : as users write them, opened on each device; or opened stages, which run in this process
-    texts : passage text by docid, or what opens it for the docids that will be asked for; None where none is needed
-    output : the file that the result is meant for: finished batches are noted in `OUTPUT.part`, which the caller
-        removes with `resume.finished` once the output is written; None notes nothing
-    resume, overwrite : go on with a part file that is there, or begin anew
-    about : what else decides the result (the corpus's name), compared on resuming
+    stages : specifications, opened on each device; or opened stages, which run in this process
+    texts : passage text by docid, or a function that opens it for the docids needed; None if no text is needed
+    output : the file that the caller will write: finished batches are stored in `OUTPUT.part`, which the caller removes
+        with `resume.finished` afterwards; None stores nothing
+    resume, overwrite : continue an existing part file, or begin anew
+    about : further values that decide the result (the corpus's name), compared on resuming
     on_total : called with the number of model inputs to come; returns a callback for those done
 
     Raises
@@ -135,12 +136,12 @@ def run_stages(
 
 
 def opened_stages(stages: Sequence[StageSpec], settings: Settings) -> Sequence[StageSpec] | Sequence[Stage]:
-    """The stages, opened if they run in this process: `run_stages` takes them for one run after another."""
+    """The stages, opened if they run in this process, for several calls of `run_stages`."""
     return opened_here(stages, settings) if _runs_here(settings) else stages
 
 
 def opened_here(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -> Sequence[Stage]:
-    """The stages, those that are not opened yet on the first of the devices."""
+    """The stages, opened on the first device unless they are open already."""
     opening = _opening(stages, settings)
     return opening.open(settings.devices[0]) if opening.specs else [s for s in stages if isinstance(s, Stage)]
 
@@ -191,7 +192,7 @@ def _jobs(
     depth: int,
     settings: Settings,
 ) -> Iterator[tuple[int, Job]]:
-    """The batches to compute, their passages fetched when it is their turn."""
+    """(number, job) of each batch in `left`; a batch's texts are fetched when it is taken."""
     for number in left:
         own = [topics[position] for position in batches[number]]
         rankings = with_texts([run[query.qid] for query in own], texts, depth)

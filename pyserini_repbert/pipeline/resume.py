@@ -1,4 +1,4 @@
-"""The part file of a reranking: finished query batches, a line each, so that a killed one can continue."""
+"""The part file of a reranking: finished query batches, a line each, so that a killed reranking can continue."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BatchResult:
 
 
 def run_digest(topics: Iterable[Query], run: Run, depth: int | None) -> str:
-    """Checksum of a reranking's input: the topics' texts, and their candidates in order."""
+    """sha256 of a reranking's input: qids, texts, and docids in order, to `depth` (None: all)."""
     seen = hashlib.sha256()
     for query in topics:
         docids = run[query.qid].docids[:depth] if query.qid in run else []
@@ -44,17 +44,17 @@ def run_digest(topics: Iterable[Query], run: Run, depth: int | None) -> str:
 
 
 class PartFile:
-    """`OUTPUT.part`: a line of settings, then a line for each query batch when it is finished, each after its checksum.
+    """`OUTPUT.part`: a line of settings, then a line for each finished query batch, each line after its sha256.
 
-    A context: while it lasts, no other process writes the file. It is there from the first finished batch on, so that
-    a reranking that is refused leaves none behind.
+    Use it as a context, in which no other process can write the file. The file is created with the first finished
+    batch: a reranking that is refused leaves none behind.
 
     Parameters
     ----------
     output : the file that the reranking will write
     settings : everything that decides its bytes
-    resume : go on with a part file that is there
-    overwrite : begin anew where there is one
+    resume : continue an existing part file
+    overwrite : replace an existing part file
 
     Attributes
     ----------
@@ -63,13 +63,13 @@ class PartFile:
     Raises
     ------
     InputError
-        for a part file that is there, with neither `resume` nor `overwrite`
+        for an existing part file, with neither `resume` nor `overwrite`
     BusyError
         where another process writes it
     MismatchError
-        where `resume` meets one with other settings
+        where `resume` finds a part file with other settings
     DamagedFileError
-        where it meets one that is not as it was written
+        where `resume` finds a part file that is not as it was written
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class PartFile:
             self._begun = True
 
     def append(self, number: int, batch: BatchResult) -> None:
-        """Note that a batch is finished; on disk when this returns."""
+        """Write a finished batch; it is on disk when this returns."""
         record = {
             'batch': number,
             'rankings': [[qid, ranked.docids, ranked.scores] for qid, ranked in batch.rankings],
@@ -126,7 +126,7 @@ class PartFile:
         self.done[number] = batch
 
     def _read(self) -> int:
-        """Read the finished batches; the number of bytes in whole lines (a kill may have cut the last one)."""
+        """Read the finished batches; returns the number of bytes in whole lines (a kill may have cut the last line)."""
         whole = 0
         with open(self.path, 'rb') as stream:
             for number, line in enumerate(stream, 1):
@@ -148,12 +148,12 @@ class PartFile:
 
 
 def finished(output: StrPath) -> None:
-    """Remove the part file of `output`, which is written."""
+    """Remove the part file of `output`, once `output` is written."""
     Path(f'{output}{SUFFIX}').unlink(missing_ok=True)
 
 
 def _checked(text: str) -> bytes:
-    """A line with its checksum."""
+    """A line of the part file: sha256, space, text."""
     return f'{hashlib.sha256(text.encode()).hexdigest()} {text}\n'.encode()
 
 

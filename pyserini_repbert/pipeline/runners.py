@@ -1,4 +1,4 @@
-"""Where query batches are computed: in this process, or in a process for each device, which share the queries."""
+"""Runners compute query batches: in this process, or in one process for each device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AHEAD = 2  # batches waiting for each process, so that none is idle
 
 @dataclass(frozen=True)
 class Opening:
-    """How stages are opened on a device; small enough to be sent to another process."""
+    """How to open stages on a device: a small value, which can be sent to another process."""
 
     specs: tuple[StageSpec, ...]
     precision: str | None = None
@@ -41,7 +41,7 @@ class Opening:
 
 
 class Job(NamedTuple):
-    """A query batch to compute: see `run_batch`."""
+    """A query batch to compute: arguments of `run_batch`."""
 
     topics: Sequence[Query]
     rankings: Sequence[Ranking]
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
 
 
 def plan_of(stages: Sequence[Stage], lengths: Sequence[int]) -> Plan:
-    """What stages will do with candidate lists of these lengths."""
+    """The plan of opened stages for candidate lists of these lengths."""
     identities = [{'k': stage.k, **stage.reranker.identity()} for stage in stages]
     by_length = {length: planned_inferences(stages, length) for length in set(lengths)}
     models = used_models([stage.reranker for stage in stages])
@@ -66,13 +66,13 @@ def plan_of(stages: Sequence[Stage], lengths: Sequence[int]) -> Plan:
 
 
 class Runner(Protocol):
-    """Computes query batches somewhere."""
+    """Computes query batches, in this process or elsewhere."""
 
     def plan(self, lengths: Sequence[int]) -> Plan:
-        """What the stages will do with candidate lists of these lengths."""
+        """The plan for candidate lists of these lengths."""
 
     def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, BatchResult]]:
-        """(number, result) of each job; `on_progress` is called with model inputs as they are done."""
+        """(number, result) of each job; `on_progress` is called with the number of model inputs done since."""
 
 
 class LocalRunner:
@@ -82,19 +82,19 @@ class LocalRunner:
         self.stages = stages
 
     def plan(self, lengths: Sequence[int]) -> Plan:
-        """What the stages will do with candidate lists of these lengths."""
+        """The plan for candidate lists of these lengths."""
         return plan_of(self.stages, lengths)
 
     def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, BatchResult]]:
-        """(number, result) of each job; `on_progress` is called with model inputs as they are done."""
+        """(number, result) of each job; `on_progress` is called with the number of model inputs done since."""
         for number, job in jobs:
             yield number, run_batch(self.stages, *job, on_progress)
 
 
 class PoolRunner:
-    """Computes batches in one process a device; they arrive in the order in which they are finished.
+    """Computes batches in one process per device; results arrive in the order in which they are finished.
 
-    A score does not depend on the device that a query came to, but for the rounding of different hardware.
+    Scores do not depend on how queries are distributed over devices, except for the rounding of different hardware.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class PoolRunner:
         )
 
     def plan(self, lengths: Sequence[int]) -> Plan:
-        """What the stages will do with candidate lists of these lengths."""
+        """The plan for candidate lists of these lengths."""
         return _result(self._pool.submit(_Worker.plan, lengths))  # type: ignore[no-any-return]
 
     def run(self, jobs: Iterable[tuple[int, Job]], on_progress: Progress | None) -> Iterator[tuple[int, BatchResult]]:
@@ -150,7 +150,7 @@ def _result(future: Future[Any]) -> Any:
 
 
 class _Worker:
-    """The state of one process: opened on its first job, so that errors travel back with it."""
+    """The state of a worker process: stages are opened by its first job, so that errors are returned with that job."""
 
     opening: Opening
     device: str

@@ -1,4 +1,4 @@
-"""One search, from a request to its hits: opened, searched, fused and reranked."""
+"""One search, from a request to its hits: open what it names, search, fuse and rerank."""
 
 from __future__ import annotations
 
@@ -37,21 +37,19 @@ class Request:
 
     Attributes
     ----------
-    index : a dense index or the name of one; not needed where `sparse` names one
+    index : a folder or a catalog name; not needed where `sparse` names the only index
     encoder : of the dense index, by default the one that it names; None with `sparse`: no dense search
     sparse : techniques, 'NAME' or 'NAME@INDEX'
     sparse_first : fuse with the sparse rankings first
     ann : search the approximate index
-    method, alpha, rrf_k, depth : of the fusion, see `FirstStage`
-    stages, settings : rerankers, and how they run: device and precision are the encoder's, too
-    corpus : where an index that is to be built has its passages, or else those to rerank
-    k1, b : BM25's, if not those of the techniques
-    build, download : build a catalog index, fetch a prebuilt one, where it is not here
-    max_length : wordpieces kept of a query
+    method, alpha, rrf_k, depth, remove_duplicates : of the fusion, as in `FirstStage`
+    stages, settings : rerankers, and how they run; device and precision are the query encoder's, too
+    corpus : with `build`, the passages of the index to build; otherwise the passages to rerank
+    k1, b : of BM25, instead of those of the techniques
+    build, download : build a missing catalog index; fetch a missing prebuilt one
+    max_length : query length in wordpieces, above which it is cut
     threads, batch_size : CPU threads; topics searched together
-    device_dtype : what a GPU holds the vectors in, see `RepBertSearcher`
-    spread : gives the search of a dense bundle's vectors on other machines
-    remove_duplicates : see `FirstStage`
+    device_dtype, spread : as in `RepBertSearcher`
     """
 
     index: str | None = None
@@ -84,13 +82,13 @@ class Request:
 
 
 class Watcher(Protocol):
-    """Is told of a search's progress."""
+    """Receives the progress of a search."""
 
     def building(self, index: NamedIndex | Path) -> Progress:
-        """Called before an index is built, with its name or folder; returns a callback for the passages done."""
+        """Called before an index is built, with its catalog entry or folder; returns a callback for passages done."""
 
     def begins(self, what: str, total: int, unit: str) -> Progress:
-        """Called before a step, 'search' or 'rerank'; returns a callback for the units done."""
+        """Called before a step, 'search' or 'rerank', of `total` units; returns a callback for units done."""
 
 
 class Found(NamedTuple):
@@ -99,9 +97,9 @@ class Found(NamedTuple):
     Attributes
     ----------
     run : the hits of every topic, `hits` deep
-    names, parts : each first stage's name and own run
-    milliseconds : of the first stages, by topic
-    reranked : of the rerankers; None without them
+    names, parts : the name and the own run of each first-stage searcher
+    milliseconds : mean time of the first stage for a topic
+    reranked : the rerankers' result; None without rerankers, or without hits
     models, indexes : the checkpoints that ran; the indexes that were searched
     """
 
@@ -115,13 +113,13 @@ class Found(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What a request names, opened.
+    """The opened parts of a request.
 
     Attributes
     ----------
-    first, stages : the first stage and the rerankers; those of several devices open theirs themselves
-    texts : gives the passages to rerank, where the first stage does not
-    indexes, models : for records
+    first, stages : the first stage and the rerankers, which several devices open themselves
+    texts : opens the passages to rerank; None if the first stage gives them
+    indexes, models : the indexes and the query encoders, for records
     """
 
     first: FirstStage
@@ -139,10 +137,19 @@ def search(
     with_texts: bool = False,
     already: Opened | None = None,
 ) -> Found:
-    """Search all topics; every one has a ranking, and with `with_texts` its hits have text where an index stores it.
+    """Search all topics.
 
-    `already` is what `opened` gave for the request, for one search after another.
-    What cannot be had is refused before anything is searched; raises what its parts raise.
+    Everything that the request names is opened before anything is searched; errors are those of its parts.
+
+    Parameters
+    ----------
+    hits : the depth of the result
+    with_texts : give hits their text, where an index stores it
+    already : the request as `opened` returned it, for several searches
+
+    Returns
+    -------
+    the result, with a ranking for every topic
     """
     stage, stages, texts, indexes, models = already or opened(request, watcher)
     depth = max(hits, request.stages[0].k) if request.stages else hits
@@ -177,7 +184,7 @@ def search(
 
 
 def opened(request: Request, watcher: Watcher) -> Opened:
-    """What a request names; its searchers are in the order in which their rankings are fused."""
+    """Open what a request names; the searchers are in the order in which their rankings are fused."""
     combiner(len(request.sparse) + request.is_dense, request.method, None, request.alpha, request.rrf_k)
     apart = request.corpus if request.stages and not request.build else None
     texts = texts_opener(apart, None) if apart else None

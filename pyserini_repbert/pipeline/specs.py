@@ -1,4 +1,4 @@
-"""Stages as users write them, 'duobert-large@50:binary', and the rerankers that they name."""
+"""Stages as users write them, 'duobert-large@50:binary', and the opening of the rerankers that they name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OPTIONS: dict[str, Callable[[str], Any]] = {
     'missing': str,
     'prune': integer,
 }
-_PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # where a reranker calls an option otherwise
+_PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # options whose parameter has another name
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class StageSpec:
     Attributes
     ----------
     name : catalog name or checkpoint folder
-    k : how many of the best candidates it reranks
+    k : number of best candidates that it reranks
     options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers, index,
         missing, prune
     """
@@ -107,24 +107,24 @@ def open_reranker(
     options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Reranker:
-    """The reranker that a checkpoint is for: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
+    """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
 
-    A checkpoint that says nothing is taken for a cross-encoder of sentence-transformers if it has one label, and else
-    for monoBERT's.
+    A checkpoint that names no system is taken for a cross-encoder of sentence-transformers if it has one label, else
+    for monoBERT.
 
     Parameters
     ----------
-    options : keyword arguments that the reranker must know
-    settings : keyword arguments (precision, backend, token_budget), each passed on where the reranker knows it
+    options : keyword arguments that the reranker must have
+    settings : keyword arguments (precision, backend, token_budget), each passed on if the reranker has it
 
     Raises
     ------
     UnknownNameError, MissingResourceError, DamagedFileError
         for a checkpoint that is not there or not whole
     MismatchError
-        for a checkpoint that is no reranker's
+        for a checkpoint of another system
     InputError
-        for an option that its reranker does not have
+        for an option that the reranker does not have
     """
     from inspect import signature
 

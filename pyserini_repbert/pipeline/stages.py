@@ -1,4 +1,4 @@
-"""A stage of the pipeline: a reranker over the best candidates, and what that cost."""
+"""A stage of the pipeline: a reranker applied to the best candidates, and its cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
 @dataclass(frozen=True)
 class Stage:
-    """A reranker and how many of the best candidates it takes (k_n of Multi-Stage section 3)."""
+    """A reranker, and the number k of best candidates that it takes (k_{n-1} of stage H_n in Multi-Stage section 3)."""
 
     reranker: Reranker
     k: int
@@ -24,12 +24,12 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """For reports."""
+        """The label, or 'RERANKER@K', for reports."""
         return self.label or f'{getattr(self.reranker, "name", type(self.reranker).__name__)}@{self.k}'
 
 
 def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
-    """Raises InputError where there is no stage, or where one takes more candidates than the one before it."""
+    """Raises InputError for no stages, a depth below 1, or a stage that takes more candidates than the one before."""
     if not depths:
         raise InputError('a pipeline needs at least one stage behind the first: give a reranker')
     for (before, most), (after, depth) in itertools.pairwise(zip(names, depths, strict=True)):
@@ -49,7 +49,7 @@ def apply_stage(
     drop_rest: bool = False,
     on_progress: Progress | None = None,
 ) -> tuple[list[Ranking], StageCost]:
-    """Rerank the k best of each ranking; the rest stays below them in its order, or is dropped."""
+    """Rerank the k best of each ranking; the rest stays below in its order, or is dropped. Returns the cost as well."""
     before = None if stage.reranker.work is None else replace(stage.reranker.work)
     start = time.perf_counter()
     heads = [ranking[: stage.k] for ranking in rankings]
@@ -63,7 +63,7 @@ def apply_stage(
 
 
 def cost_since(before: Work | None, stage: Stage, heads: Sequence[Ranking], seconds: float) -> StageCost:
-    """The cost of reranking `heads`: what the reranker counted since `before`, or as much as follows from the lists."""
+    """The cost of reranking `heads`, from the reranker's counts since `before`; without counts, from list lengths."""
     work, precision, n = stage.reranker.work, stage.reranker.precision, sum(map(len, heads))
     if before is None or work is None:
         inferences = sum(stage.reranker.inferences(len(head)) for head in heads)
@@ -82,7 +82,7 @@ def cost_since(before: Work | None, stage: Stage, heads: Sequence[Ranking], seco
 
 
 def with_texts(rankings: Sequence[Ranking], texts: PassageTexts | None, depth: int) -> list[Ranking]:
-    """The rankings, their first `depth` candidates with text where they had none.
+    """The rankings, with text for those of the first `depth` candidates that had none.
 
     Raises InputError where `texts` lacks a passage.
     """

@@ -1,4 +1,4 @@
-"""The only rooms that import Pyserini or start a Java virtual machine."""
+"""The only modules that import Pyserini or start a Java virtual machine."""
 
 from typing import TYPE_CHECKING
 

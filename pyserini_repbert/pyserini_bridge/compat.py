@@ -1,4 +1,4 @@
-"""Importing Pyserini's modules: the only file that knows Pyserini 1.6 from 2.x."""
+"""Importing Pyserini's modules: the differences between Pyserini 1.6 and 2.x are handled here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
     JavaError
         when no virtual machine runs or it lacks Anserini's classes
     MissingResourceError
-        when Pyserini 2.x's tables are neither kept nor to be had, or it fetches something else
+        when Pyserini 2.x's tables are neither stored here nor can be fetched, or another download of its own fails
     """
     version = pyserini_version()
     start_jvm()
@@ -86,9 +86,9 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
 
 @contextmanager
 def placeholder_openai_key() -> Iterator[None]:
-    """An OpenAI key for the time of an import: Pyserini 1.6 makes a client then, which recent `openai` refuses keyless.
+    """A context with an OpenAI key: importing Pyserini 1.6 makes a client, which recent `openai` refuses without a key.
 
-    A key that is set stays as it is; a client made with the placeholder can reach nothing.
+    A key that is set is left alone; a client made with the placeholder can reach nothing.
     """
     if os.environ.get(_OPENAI_KEY):
         yield
@@ -116,20 +116,21 @@ def encoder_maps() -> tuple[MutableMapping[str, Any], MutableMapping[str, Any]]:
 def prebuilt_tables() -> dict[str, Mapping[str, Any]]:
     """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS); each name -> its entry.
 
-    Those of Pyserini 2.x are read when a name is looked up, and raise MissingResourceError where they cannot be had.
+    Those of Pyserini 2.x are fetched when a name is looked up, and raise MissingResourceError where that fails.
     """
     info = import_pyserini('pyserini.prebuilt_index_info')
     return {kind: _attribute(info, name) for kind, name in _TABLES.items()}
 
 
 class InstalledIndexes(dict[str, Any]):
-    """The indexes of ours, in front of the sources of a table of Pyserini 2.x."""
+    """This package's indexes, as the first source of a table of Pyserini 2.x."""
 
 
 def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> None:
-    """Put an index into one of Pyserini's tables, for all its modules; MismatchError for a table of no known kind.
+    """Put an index into one of Pyserini's tables, for all its modules.
 
-    Pyserini 1.6 has dicts; a table of 2.x looks a name up in its sources, one after the other.
+    Tables of Pyserini 1.6 are dicts; those of 2.x look a name up in their sources, one after the other. Raises
+    MismatchError for any other table.
     """
     if isinstance(table, MutableMapping):
         table[name] = entry
@@ -143,13 +144,13 @@ def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> Non
 
 
 def packed_size(entry: Mapping[str, Any]) -> int | None:
-    """The size of a prebuilt index's archive in bytes; None where its table does not say."""
+    """The size of a prebuilt index's archive in bytes; None where its entry does not say."""
     size = entry.get('size compressed (bytes)', entry.get('size'))
     return int(size) if size is not None and int(size) > 0 else None
 
 
 def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
-    """Pyserini's names of topics or judgments -> what it knows of their files.
+    """Pyserini's entries of topics or judgments by name.
 
     Parameters
     ----------
@@ -161,14 +162,14 @@ def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
     MismatchError
         when this Pyserini has neither 1.6's table nor 2.x's function that reads it
     MissingResourceError
-        when the table of 2.x cannot be had
+        when the table of 2.x cannot be fetched
     """
     table: Mapping[str, Any] | None = getattr(search, f'{kind}_mapping', None)
     return _attribute(search, f'_get_{kind}_mapping')() if table is None else table
 
 
 def place_of(search: ModuleType, kind: str, name: str) -> Path:
-    """Where this Pyserini keeps the file of one of the names of `named_files`, fetched or not."""
+    """The path of the file of a name in `named_files`, where this Pyserini stores it, fetched or not."""
     entry = named_files(search, kind)[name]
     if not hasattr(search, 'JPath'):
         file = Path(entry['path'] if kind == 'topics' else entry)
@@ -182,7 +183,7 @@ def place_of(search: ModuleType, kind: str, name: str) -> Path:
 def server_factories() -> MutableMapping[str, Any] | None:
     """Pyserini 2.x's server's table of searchers: index type -> (from a folder, from a name, arguments of a setting).
 
-    None for Pyserini 1.6, whose server has none.
+    None for Pyserini 1.6, whose server has no such table.
     """
     try:
         factories: MutableMapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'SEARCHER_FACTORIES')
@@ -192,13 +193,13 @@ def server_factories() -> MutableMapping[str, Any] | None:
 
 
 def server_table(index_type: str) -> Mapping[str, Any]:
-    """Pyserini 2.x's table of prebuilt indexes of a type that its server has ('faiss', 'lucene_hnsw')."""
+    """Pyserini 2.x's table of prebuilt indexes of one of its server's index types ('faiss', 'lucene_hnsw')."""
     table: Mapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'INDEX_TYPE')[index_type]
     return table
 
 
 def _attribute(owner: object, name: str) -> Any:
-    """An attribute of Pyserini's; MismatchError where this version lacks it."""
+    """An attribute of Pyserini. Raises MismatchError where the installed version lacks it."""
     try:
         return getattr(owner, name)
     except AttributeError as error:
@@ -210,13 +211,13 @@ def _attribute(owner: object, name: str) -> Any:
 
 
 def suggestion(module: str) -> str:
-    """'; did you mean …?' over the modules of Pyserini that can be run, or nothing."""
+    """'; did you mean …?' with the nearest modules of Pyserini, or ''."""
     close = difflib.get_close_matches(module, runnable_modules(), n=3)
     return f'; did you mean {" or ".join(close)}?' if close else ''
 
 
 def runnable_modules() -> list[str]:
-    """Names of Pyserini's modules, found by their files: nothing is imported."""
+    """The full names of Pyserini's modules, sorted; found by their files, without importing any."""
     import pkgutil
 
     spec = importlib.util.find_spec('pyserini')

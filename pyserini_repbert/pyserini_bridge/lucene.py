@@ -1,6 +1,6 @@
-"""Sparse first stages on Lucene's indexes: BM25, query likelihood, RM3, SDM; and the passages that an index stores.
+"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; and the passages that an index stores.
 
-The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps, reached without
+The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps; it is used without
 importing Pyserini's encoders, so that a sparse search starts in a second.
 """
 
@@ -19,8 +19,8 @@ from pyserini_repbert.pyserini_bridge.prebuilt import prebuilt_index
 from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings, default_settings
 from pyserini_repbert.ranking import Candidate, Ranking, Run, by_score, hits_of
 
-HITS_AT_ONCE = 100_000  # Anserini keeps the stored passage of every hit: bounds the Java heap of a batch
-PASSAGE_FIELD = 'passage'  # in the raw JSON of an expanded or reweighted document: the text as it was
+HITS_AT_ONCE = 100_000  # bounds the Java heap of a batch: Anserini holds the stored passage of every hit
+PASSAGE_FIELD = 'passage'  # the original text, in the raw JSON of an expanded or reweighted document
 
 
 class LuceneSparseSearcher:
@@ -31,9 +31,9 @@ class LuceneSparseSearcher:
     Parameters
     ----------
     index : an index folder, or the name of a prebuilt index of Pyserini
-    settings : the scoring function and query expansion; default BM25, with k1 and b that the index was built for if it
-        says so (DeepCT's do), else 0.9 and 0.4
-    download : fetch a prebuilt index that is not here, instead of raising
+    settings : the scoring function and query expansion; default: BM25 with the k1 and b in the index's record (DeepCT's
+        has them), else 0.9 and 0.4
+    download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
 
     Attributes
     ----------
@@ -45,11 +45,11 @@ class LuceneSparseSearcher:
     InputError
         when the folder holds no Lucene index
     UnknownNameError
-        with the nearest names
+        for a name that is neither a folder nor a prebuilt index, with the nearest names
     MissingResourceError
         when the prebuilt index has to be downloaded: names its size and how to get it
     MismatchError
-        when RM3 or SDM needs what the index does not store
+        when RM3 needs what the index does not store, or another version of Lucene wrote the index
     """
 
     def __init__(self, index: StrPath, settings: SparseSettings | None = None, download: bool = False) -> None:
@@ -104,24 +104,26 @@ class LuceneSparseSearcher:
         Parameters
         ----------
         queries, qids : of the same length; qids distinct
-        threads : how many queries Lucene answers at a time
+        threads : queries that Lucene answers in parallel
 
         Raises
         ------
         InputError
             for lengths that differ, a qid that occurs twice, k or threads below 1
+        MismatchError
+            when SDM needs positions and the index has none
         """
         return hits_of(self.rankings(queries, qids, k, threads))
 
     def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
-        """What `batch_search` finds, as a run."""
+        """The result of `batch_search` as a run."""
         results = unanswered(queries, qids, k, threads)
         with java_calls():
             self._fill(results, queries, min(k, self.size), threads)
         return results
 
     def _fill(self, results: Run, queries: Sequence[str], k: int, threads: int) -> None:
-        """Put the hits of `queries`, given in the order of the keys, into `results`."""
+        """Put the hits of `queries`, which are in the order of the keys of `results`, into `results`."""
         asked = [(qid, query) for qid, query in zip(results, queries, strict=True) if self._has_terms(query)]
         if not asked or k == 0:
             return
@@ -139,7 +141,7 @@ class LuceneSparseSearcher:
                 results[str(entry.getKey())] = _ranking(entry.getValue())
 
     def _has_terms(self, query: str) -> bool:
-        """Whether anything is left of a query after the analyzer has dropped stopwords and punctuation."""
+        """Whether the analyzer, which drops stopwords and punctuation, leaves any term of a query."""
         return bool(query.strip()) and not self._analyze(self._analyzer, query).isEmpty()
 
     def _strings(self, values: Any) -> Any:
@@ -149,7 +151,7 @@ class LuceneSparseSearcher:
         return made
 
     def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
-        """The stored passages in the order asked for; None for a docid that the index lacks.
+        """The stored passages in the order of `docids`; None for a docid that the index lacks.
 
         Raises MismatchError when the index stores no text at all.
         """
@@ -160,9 +162,9 @@ class LuceneSparseSearcher:
         return [texts.get(docid) for docid in docids]
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """The documents as they were given to Lucene, in the order asked for; None for a docid that is not there."""
+        """The raw documents as given to Lucene, in the order of `docids`; None for a docid that the index lacks."""
         with java_calls():
-            return [calling(self._java.doc_raw, docid) for docid in docids]  # for a few, quicker than a thread pool
+            return [calling(self._java.doc_raw, docid) for docid in docids]  # for few docids, faster than a thread pool
 
     def _stored_texts(self, docids: Sequence[str], threads: int) -> dict[str, str | None]:
         found = calling(self._java.batch_get_docs, self._strings(docids), threads)
@@ -182,7 +184,7 @@ class LuceneSparseSearcher:
         return str(document.get('id')), _stored_text(document)
 
     def close(self) -> None:
-        """Close the index; what is asked of it later raises InputError."""
+        """Close the index; later calls raise InputError."""
         if not isinstance(self._java, _Closed):
             with java_calls():
                 self._java.close()
@@ -190,7 +192,7 @@ class LuceneSparseSearcher:
 
 
 class _Closed:
-    """In the place of Anserini's searcher, which gives no texts, and no error, once it is closed."""
+    """Replaces Anserini's searcher, which after closing returns no texts and raises no error."""
 
     def __init__(self, index: Path) -> None:
         self._index = index
@@ -200,7 +202,7 @@ class _Closed:
 
 
 def index_folder(index: StrPath, download: bool = False) -> Path:
-    """The folder of a Lucene index, given by its path or by a prebuilt index's name; raises as the searcher does."""
+    """The folder of a Lucene index, from its path or a prebuilt index's name; errors are those of the searcher."""
     folder = Path(index)
     if folder.is_dir():
         if not any(folder.glob('segments_*')):
@@ -233,7 +235,7 @@ def _ranking(hits: Any) -> Ranking:
 
 
 def _stored_text(document: Any) -> str | None:
-    """The passage of a stored document: of raw JSON its passage or contents, else stored contents, else raw text."""
+    """A document's passage: `passage`, `contents` or `text` of its raw JSON, else stored contents, else raw text."""
     raw = document.get('raw')
     if raw is not None and raw.lstrip().startswith('{'):
         try:

@@ -1,4 +1,4 @@
-"""Calls into Lucene whose exceptions become one line of ours, what they are given, and which Lucene it is."""
+"""Calls into Lucene: exceptions translated to one line, arguments checked, and Lucene's version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyserini_repbert.errors import InputError, JavaError, MismatchError, Pyseri
 from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, java_reason
 from pyserini_repbert.ranking import NO_HITS, Run
 
-# What Lucene says of an index that a newer or a much older Lucene wrote
+# Lucene's messages about an index that a newer or a much older Lucene wrote
 _OTHER_LUCENE = (
     'indexCreatedVersionMajor is in the future',
     'IndexFormatTooNewException',
@@ -25,7 +25,7 @@ def lucene_major() -> int:
 
 
 def calling(method: Any, *arguments: Any) -> Any:
-    """The result of a Java method or constructor; its exceptions become one line of ours."""
+    """The result of a Java method or constructor; raises its exceptions as JavaError or MismatchError of one line."""
     import jnius
 
     try:
@@ -35,7 +35,7 @@ def calling(method: Any, *arguments: Any) -> Any:
 
 
 def unanswered(queries: Sized, qids: Sequence[str], k: int, threads: int) -> Run:
-    """A run without hits for queries that Lucene is to answer.
+    """A run with empty rankings, for checked queries that Lucene is to answer.
 
     Raises InputError for lengths that differ, a qid that occurs twice, k or threads below 1.
     """

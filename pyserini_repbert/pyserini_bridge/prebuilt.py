@@ -1,4 +1,4 @@
-"""Prebuilt Lucene indexes of Pyserini, by name, in Pyserini's cache."""
+"""Pyserini's prebuilt Lucene indexes by name, in Pyserini's cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyserini_repbert.pyserini_bridge.compat import import_pyserini, packed_size
 
 
 def prebuilt_index(name: str, download: bool = False) -> Path:
-    """The folder of a prebuilt sparse index.
+    """The folder of a prebuilt index of Lucene, of words or of impacts.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
     Raises
     ------
     UnknownNameError
-        with the nearest names
+        for an unknown name, with the nearest names
     MissingResourceError
-        when it is not there, and may or can not be downloaded
+        when the index is not there, and either may not or cannot be downloaded
     """
     tables = prebuilt_tables()
     lucene = (tables['sparse'], tables['impact'])
@@ -37,7 +37,7 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
         )
     util = import_pyserini('pyserini.util')
     place = Path(util.get_cache_home()) / 'indexes'
-    # check_downloaded of Pyserini 1.6 goes by the address, while the folder is named for the file
+    # Pyserini 1.6's check_downloaded derives the folder from the address, while the folder is named after the file
     unpacked = place / f'{str(entry.get("filename", "")).removesuffix(".tar.gz")}.{entry.get("md5")}'
     if not unpacked.is_dir() and not util.check_downloaded(name):
         packed = packed_size(entry)

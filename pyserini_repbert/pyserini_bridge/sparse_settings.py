@@ -1,4 +1,4 @@
-"""How a Lucene index is searched: scoring function, feedback, dependence model; and what an index was built for."""
+"""Settings of Lucene searches: scoring function, feedback, dependence model; and an index's record of its variant."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class SparseSettings:
     Attributes
     ----------
     model : 'bm25' or 'ql' (query likelihood with Dirichlet smoothing)
-    k1, b : of BM25; the defaults are Anserini's, tuned for MS MARCO passages they are 0.82 and 0.68
+    k1, b : of BM25; the defaults are Anserini's; 0.82 and 0.68 are tuned for MS MARCO passages
     mu : of query likelihood
-    rm3 : expand queries by feedback: False, True for Anserini's defaults, or parameters
+    rm3 : expand queries by RM3 feedback: False, True for Anserini's defaults, or parameters
     sdm : sequential dependence model: terms, ordered pairs and pairs within a window, weighted as Anserini does
     """
 
@@ -55,7 +55,7 @@ class SparseSettings:
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """The record of an index that this package built; empty for another's, or a damaged one."""
+    """The record of an index that this package built; empty for other indexes, and for a damaged record."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
     except (OSError, ValueError, RecursionError):
@@ -64,7 +64,7 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 
 def default_settings(folder: Path) -> SparseSettings:
-    """BM25 with the k1 and b in the manifest of an index that this package built, where it names them."""
+    """BM25 with the k1 and b in an index's record, or with Anserini's defaults where it has none."""
     manifest = record_of(folder)
     try:
         return SparseSettings(k1=float(manifest['k1']), b=float(manifest['b']))
@@ -73,6 +73,6 @@ def default_settings(folder: Path) -> SparseSettings:
 
 
 def built_variant(folder: Path) -> str | None:
-    """What an index was built as ('bm25', 'deepct', 'epic-impact', …), by its own record; None where there is none."""
+    """The variant of an index ('bm25', 'deepct', 'epic-impact', …) by its own record; None without a record."""
     variant = record_of(folder).get('variant')
     return variant if isinstance(variant, str) else None

@@ -1,7 +1,7 @@
-"""The tables that Pyserini 2.x fetches: prebuilt indexes, topics and judgments by name; fetched once, then kept.
+"""The tables that Pyserini 2.x fetches: prebuilt indexes, topics and judgments by name; fetched once, then stored.
 
 Pyserini 2.x reads them from GitHub, five of them while it is imported and others when a name is looked up. Their
-addresses name a commit, so that a copy never grows old. Pyserini 1.6 ships its tables and fetches none.
+addresses name a commit, so a copy never becomes outdated. Pyserini 1.6 ships its tables and fetches none.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.mirror import mirrored
 
-SEED_VARIABLE = 'PYSERINI_SEED'  # names a folder that the tables are taken from instead of the network
+SEED_VARIABLE = 'PYSERINI_SEED'  # a folder from which tables are read instead of the network
 _TABLE = re.compile(
     r'https://raw\.githubusercontent\.com/castorini/'
     r'((?:prebuilt-indexes|eval)/[0-9a-f]{40})/((?:(?:lucene|faiss)/)?[\w.-]+\.json)'
 )
 _TIMEOUT = 10  # seconds without a byte; Pyserini's own
 _replacing = threading.Lock()
-_inside = 0  # how many are inside `kept_tables`
+_inside = 0  # number of open contexts of `kept_tables`
 _before: Callable[..., Any] = urllib.request.urlopen
 
 
 def tables_folder() -> Path:
-    """Where the tables are kept, each below the repository and the commit that it is from."""
+    """The folder of the stored tables, each in a subfolder of its repository and commit."""
     return cache_folder() / 'pyserini-tables'
 
 
 @contextmanager
 def kept_tables() -> Iterator[None]:
-    """What is imported inside opens Pyserini's tables from the kept copies, now and later.
+    """A context for imports: modules imported in it read Pyserini's tables from stored copies, now and later.
 
-    Pyserini's modules take `urlopen` from urllib when they are imported and keep it. Other addresses are opened as
-    before. Several threads may be inside at a time.
+    Pyserini's modules bind urllib's `urlopen` when they are imported; in this context that is a function which opens
+    other addresses as before. Several threads may be in the context at a time.
     """
     global _inside, _before
     with _replacing:
@@ -75,12 +75,12 @@ def _opener(before: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _table(address: str, origin: str, name: str, fetch: Callable[..., Any]) -> bytes:
-    """The bytes of a table: of the user's copy, of the kept one, or from the network; kept from then on.
+    """The bytes of a table: from the user's copy, else the stored one, else the network; stored from then on.
 
     Raises
     ------
     MissingResourceError
-        when it is nowhere and cannot be fetched: says what is missing and how to have it
+        when there is no copy and it cannot be fetched: says what is missing and how to get it
     """
     seed, kept = os.environ.get(SEED_VARIABLE), tables_folder() / origin / name
     named, content = _whole(Path(seed) / name) if seed else None, _whole(kept)
@@ -104,7 +104,7 @@ def _fetched(address: str, name: str, fetch: Callable[..., Any]) -> bytes:
 
 
 def _whole(path: Path) -> bytes | None:
-    """The content of a JSON file; None where there is none, or a damaged one."""
+    """The content of a JSON file; None for a missing or damaged file."""
     try:
         content = path.read_bytes()
         json.loads(content)

@@ -22,14 +22,14 @@ from pyserini_repbert.ranking import Query
 
 
 def pyserini_topics(name: str) -> list[Query]:
-    """Pyserini's topics of a name, in ascending order of their qids (as numbers where all are).
+    """Pyserini's topics of a name, in ascending order of their qids (as numbers where all are numeric).
 
-    qids are strings here although Pyserini gives numeric ones as int.
+    qids are strings here, although Pyserini gives numeric ones as int.
 
     Raises
     ------
     UnknownNameError
-        with the nearest names
+        for an unknown name, with the nearest names
     MissingResourceError
         when Pyserini has to download the topics and cannot
     """
@@ -55,7 +55,7 @@ def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> 
 
 
 def _pyserini_search(kind: str, spec: str) -> Any:
-    """Pyserini's module with the registries; refuses a name that it does not have."""
+    """Pyserini's module of topics and judgments. Raises UnknownNameError for a name that it does not have."""
     own = list(catalog.entries(kind))
     if '/' in spec or '\\' in spec:
         raise UnknownNameError(f"there is no {kind} file '{spec}': check the path")

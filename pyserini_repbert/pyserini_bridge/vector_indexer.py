@@ -1,7 +1,7 @@
 """Writing one Lucene index of texts and vectors: Anserini's documents, each with its vector in a graph (HNSW).
 
-Anserini indexes either texts or vectors, and vectors by DOT_PRODUCT only, which clips products below -1. Lucene's own
-writer takes both, with the similarity for products of any size.
+Anserini indexes either texts or vectors, and vectors with DOT_PRODUCT only, which clips products below -1. Lucene's own
+writer takes both, and MAXIMUM_INNER_PRODUCT for products of any size.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ MAX_DIMENSION = 1024  # of Lucene's default format
 class LuceneVectorWriter:
     """Adds documents with vectors to a new index: five short calls into Java for each, and one for each batch.
 
-    Texts are stored and analysed as `LuceneWriter` has it done. The graph is Lucene's default and Anserini's: 16
-    neighbours, chosen from 100. Vectors wait on Java's heap until they and the texts fill a quarter of it (2 GB at
-    most); then a segment is written.
+    Texts are stored and analysed as by `LuceneWriter`. The graph has Lucene's and Anserini's default parameters: 16
+    neighbours, chosen from 100. Vectors are buffered on Java's heap until they and the texts fill a quarter of it (2 GB
+    at most); then a segment is written.
 
-    Use it as a context: leaving it merges the segments to one and commits; after an exception nothing is committed.
+    Use it as a context: leaving it merges the segments into one and commits; after an exception nothing is committed.
 
     Parameters
     ----------
-    folder : where the index is made; an empty folder
+    folder : an empty folder, for the index
 
     Raises
     ------
@@ -58,7 +58,7 @@ class LuceneVectorWriter:
             java_class('io.anserini.analysis.DefaultEnglishAnalyzer').newDefaultInstance()
         )
         config.setRAMBufferSizeMB(float(buffer_size()))
-        # merging in this thread, one at a time: memory is that of one merge
+        # merges run in this thread, one at a time, which bounds their memory
         config.setMergeScheduler(java_class('org.apache.lucene.index.SerialMergeScheduler')())
         place = java_class('java.nio.file.Paths').get(str(folder))
         self._directory = calling(java_class('org.apache.lucene.store.FSDirectory').open, place)
@@ -67,7 +67,7 @@ class LuceneVectorWriter:
     def add(self, documents: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Add documents, JSON objects with `id` and `contents` as text, and their vectors, float32 (n, d).
 
-        Raises InputError when Anserini refuses one.
+        Raises InputError when Anserini refuses a document, JavaError when Lucene cannot write.
         """
         import jnius
 

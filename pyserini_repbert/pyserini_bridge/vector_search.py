@@ -12,19 +12,19 @@ from pyserini_repbert.pyserini_bridge.lucene_calls import calling
 from pyserini_repbert.pyserini_bridge.vector_indexer import VECTOR
 from pyserini_repbert.ranking import Ranking, by_score
 
-EF = 1000  # passages that the graph search keeps in view, at least; for more hits twice as many as they are
+EF = 1000  # candidates that the graph search keeps, at least; twice the hits if that is more
 
 
 class LuceneVectors:
-    """The graph of an index that `LuceneVectorWriter` wrote; threads that share it wait for each other.
+    """Searches the graph of an index that `LuceneVectorWriter` wrote; threads that share it wait for each other.
 
-    The query and the searcher are Lucene's own: with Pyserini 2.x, Anserini's `HnswDenseSearcher` asks api.github.com
-    for the prebuilt indexes before it opens any folder.
+    The query and the searcher are Lucene's own, since Anserini's `HnswDenseSearcher`, with Pyserini 2.x, asks
+    api.github.com for the prebuilt indexes before it opens any folder.
 
     Parameters
     ----------
     folder : the index
-    ef : passages that the graph search keeps in view; default `EF`, or twice the hits if that is more
+    ef : candidates that the graph search keeps; default: `EF`, or twice the hits if that is more
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class LuceneVectors:
     def search(self, vector: NDArray[np.float32], k: int) -> Ranking:
         """The best `k` passages for a vector, float32 (d,), by (-score, docid).
 
-        Scores are inner products, taken back from Lucene's own: 1 + p for a product p of at least 0, else 1 / (1 - p).
+        Scores are inner products, recovered from Lucene's: 1 + p for a product p of at least 0, else 1 / (1 - p).
         """
         depth = min(k, self.size)
         ef = min(self.size, max(depth, self._ef or max(EF, 2 * depth)))

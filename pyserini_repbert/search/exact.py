@@ -98,8 +98,8 @@ def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
     order = np.argsort(-scores, kind='stable')
     scores, rows = scores[order], rows[order]
     if len(scores) > k:
-        kept = int(np.searchsorted(-scores, -scores[k - 1], side='right'))
-        scores, rows = scores[:kept], rows[:kept]
+        count = int(np.searchsorted(-scores, -scores[k - 1], side='right'))
+        scores, rows = scores[:count], rows[:count]
     return TopRows(scores, rows)
 
 
@@ -109,13 +109,13 @@ def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[Top
     thresholds = None
     if len(queries) >= _SAMPLED_FROM and len(index) > max(2 * _SAMPLE, 4 * k):
         thresholds = _guessed(_products(queries, _sample(index, size)), k / len(index))
-    kept = _Kept(len(queries), k, thresholds)
+    best = _BestScores(len(queries), k, thresholds)
     for first, vectors in index.blocks(size):
-        kept.add(_products(queries, vectors), first)
-    found = kept.results()
+        best.add(_products(queries, vectors), first)
+    found = best.results()
     short = [number for number, top in enumerate(found) if len(top.scores) < k]
     if short:
-        again = _Kept(len(short), k)
+        again = _BestScores(len(short), k)
         for first, vectors in index.blocks(size):
             again.add(_products(queries, vectors)[short], first)  # as above: other shapes may round otherwise
         for number, top in zip(short, again.results(), strict=True):
@@ -141,7 +141,7 @@ def _guessed(scores: Tensor, share: float) -> Tensor:
     return torch.topk(scores, rank, dim=1, sorted=False).values.amin(dim=1)
 
 
-class _Kept:
+class _BestScores:
     """The scores that reach the thresholds of a group of queries, collected block by block."""
 
     def __init__(self, n_queries: int, k: int, thresholds: Tensor | None = None) -> None:
