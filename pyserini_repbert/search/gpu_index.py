@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.search.gpu import Gpu, RowRange
 
@@ -65,7 +66,7 @@ class GpuIndex:
     ) -> None:
         gpus = open_gpus(device) if gpus is None else gpus
         bounds = [len(index) * number // len(gpus) for number in range(len(gpus) + 1)]
-        precision = torch.float16 if dtype == 'float16' else torch.float32
+        self._precision = precision = torch.float16 if dtype == 'float16' else torch.float32
         self._shares = [
             _Share(gpu, index, start, stop, dimension, precision)
             for gpu, start, stop in zip(gpus, bounds, bounds[1:], strict=False)
@@ -78,7 +79,7 @@ class GpuIndex:
     ) -> list[TopRows]:
         """The k rows with the greatest inner products, and all that tie with the last of them, for each query.
 
-        Raises InputError for vectors that are not finite in the dtype.
+        Raises InputError for vectors of the index, or of queries, that are not finite in the dtype.
 
         Parameters
         ----------
@@ -87,6 +88,8 @@ class GpuIndex:
         """
         if not self._shares:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
+        if np.abs(queries).max(initial=0.0) > torch.finfo(self._precision).max:
+            raise InputError('a query vector is not finite in float16: search in float32', parameters=('device_dtype',))
         with self._lock, ThreadPoolExecutor(len(self._shares)) as pool:
             found = list(pool.map(lambda share: share.search(queries, k), self._shares))
         if on_progress is not None:

@@ -159,6 +159,13 @@ def test_float32_gives_the_scores_of_the_cpu(bundle, vectors):
         np.testing.assert_allclose(top.scores, np.sort(vectors @ query)[::-1][:11], rtol=1e-6)
 
 
+def test_queries_that_float16_cannot_hold_are_refused(bundle):
+    query = np.full((1, bundle.settings.dimension), 1e5, np.float32)
+    with pytest.raises(InputError, match='query vector is not finite in float16: search in float32'):
+        opened(bundle, FakeGpu()).search(query, 3)
+    assert len(opened(bundle, FakeGpu(), dtype='float32').search(query, 3)[0].rows) >= 3
+
+
 def test_vectors_that_float16_cannot_hold_are_refused(tmp_path, vectors):
     large = vectors.copy()
     large[700, 3] = 70_000
