@@ -166,10 +166,7 @@ def run_positions(
     -------
     float32 (n, …), empty (0,) for no positions
 
-    Raises
-    ------
-    torch.OutOfMemoryError
-        where a single position does not fit into the device's memory
+    Raises torch.OutOfMemoryError where a single position does not fit into the device's memory.
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))

@@ -56,14 +56,7 @@ class EpicImpactSearcher:
     index : its folder
     size : how many passages the index holds
 
-    Raises
-    ------
-    InputError
-        where the folder holds no such index
-    MismatchError
-        where the model is not the one that the index was built with
-    JavaError
-        when Java cannot be started
+    Errors are those of `LuceneVectorSearcher`.
     """
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:

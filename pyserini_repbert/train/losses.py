@@ -1,6 +1,7 @@
 """The training losses of the four papers, and those over groups of candidates and from a teacher's scores.
 
-Scores or logits in, a scalar out. Each is a mean over its batch.
+Each loss takes scores or logits and gives a float32 scalar, a mean over its batch: 0 for an empty one where it says so.
+Tensors of other shapes than documented raise InputError.
 """
 
 from __future__ import annotations
@@ -47,14 +48,7 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
     positive : bool (rows, passages), whether the passage is relevant to the row's query; a passage that is in the batch
         twice counts twice
 
-    Returns
-    -------
-    float32 scalar; 0 for no rows
-
-    Raises
-    ------
-    InputError
-        for matrices of different shapes
+    The loss is 0 for no rows.
     """
     if similarities.shape != positive.shape or similarities.dim() != 2:
         raise InputError(
@@ -78,10 +72,6 @@ def anchored(vectors: Tensor, anchors: Tensor) -> Tensor:
     Parameters
     ----------
     vectors, anchors : floating (n, h); no gradient reaches the anchors
-
-    Returns
-    -------
-    float32 scalar
     """
     vectors = vectors.float()
     length = vectors.detach().norm(dim=1).mean().clamp_min(torch.finfo(torch.float32).tiny)
@@ -100,15 +90,6 @@ def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
     ----------
     logits : floating (n, 2), index 1 is "relevant"; or (n, 1), the log-odds of relevance
     relevant : bool or int64 (n,); or floating (n,), the probability of relevance that a teacher gives
-
-    Returns
-    -------
-    float32 scalar
-
-    Raises
-    ------
-    InputError
-        for other shapes
     """
     if logits.dim() != 2 or logits.shape[1] not in (1, 2) or relevant.shape != logits.shape[:1]:
         raise InputError(
@@ -127,16 +108,7 @@ def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss | str) -> Tenso
     Parameters
     ----------
     positive, negative : floating (n,), scores of the relevant and of the non-relevant text of each pair
-    kind : a `PairLoss`, or its name
-
-    Returns
-    -------
-    float32 scalar
-
-    Raises
-    ------
-    InputError
-        for an unknown loss
+    kind : a `PairLoss`, or its name; InputError for another
     """
     difference = positive.float() - negative.float()
     if kind == PairLoss.CROSS_ENTROPY:
@@ -159,14 +131,7 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
     scores : floating (groups, candidates)
     present : bool (groups, candidates), False where a group has fewer candidates
 
-    Returns
-    -------
-    float32 scalar; 0 for no groups
-
-    Raises
-    ------
-    InputError
-        for matrices of different shapes
+    The loss is 0 for no groups.
     """
     _check_groups(scores, present)
     if not len(scores):
@@ -185,15 +150,6 @@ def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Ten
     ----------
     scores, teacher : floating (groups, candidates), both logits
     present : bool (groups, candidates), False where a group has fewer candidates
-
-    Returns
-    -------
-    float32 scalar
-
-    Raises
-    ------
-    InputError
-        for matrices of different shapes
     """
     _check_groups(scores, present)
     own = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
@@ -213,14 +169,7 @@ def margin_mean_squared_error(scores: Tensor, teacher: Tensor, present: Tensor) 
     scores, teacher : floating (groups, candidates), in the same units
     present : bool (groups, candidates), False where a group has fewer candidates
 
-    Returns
-    -------
-    float32 scalar; 0 if no group has a second candidate
-
-    Raises
-    ------
-    InputError
-        for matrices of different shapes
+    The loss is 0 if no group has a second candidate.
     """
     _check_groups(scores, present)
     own, aim = (values.float()[:, :1] - values.float()[:, 1:] for values in (scores, teacher))

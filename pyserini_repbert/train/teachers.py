@@ -47,12 +47,7 @@ class ScoreFile:
 
 
 class BiEncoderTeacher:
-    """The cosine of a bi-encoder's vectors of query and passage; a passage's vector is computed once.
-
-    Parameters
-    ----------
-    model : the opened checkpoint
-    """
+    """The cosine of a bi-encoder's vectors of query and passage; a passage's vector is computed once."""
 
     def __init__(self, model: Checkpoint) -> None:
         self._queries = RepBertQueryEncoder(model)
@@ -69,12 +64,7 @@ class BiEncoderTeacher:
 
 
 class CrossEncoderTeacher:
-    """The log-odds of relevance by a trained monoBERT.
-
-    Parameters
-    ----------
-    model : the opened checkpoint
-    """
+    """The log-odds of relevance by a trained monoBERT."""
 
     def __init__(self, model: Checkpoint) -> None:
         self._reranker = MonoBertReranker(model)
