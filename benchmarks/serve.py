@@ -6,9 +6,8 @@ Dense search of the demo: one client that asks one question after the other, the
 compared with the one that the first client got (the same docids, but that neighbours may change places whose scores
 are within 1e-4). Memory is the server's resident set after each quarter of `--memory` requests. BM25: requests a second
 of this service and of Pyserini's REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 at
-once; the servers run in turn, and are asked every question once, since Pyserini's remembers its last answers. A request
-that is answered with an error, or whose connection the server closes or resets, counts as lost; in the latter case its
-client connects anew.
+once; the servers run in turn, and are asked every question once, since Pyserini's remembers its last answers. Answers
+with an error, and connections that the server closes or resets, count as lost; the client then connects anew.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.command import add_corpus_form, parser, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.index_epic import WEIGHTS
 from pyserini_repbert.commands.output_files import parsed
+from pyserini_repbert.commands.planned import WEIGHTS
 from pyserini_repbert.names.topics import load_qrels
 
 _PRUNE = [0, 2000, 1000, 500, 100]

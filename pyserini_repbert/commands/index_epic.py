@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import counted, positive_int, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_begun_arguments, add_encoding_arguments, check_flags, encode
+from pyserini_repbert.commands.planned import WEIGHTS
 
 if TYPE_CHECKING:
     from pyserini_repbert.index.records import Manifest
-
-WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.formats.corpus import Corpus
     from pyserini_repbert.index.records import BundleSettings, Manifest
 
+WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
 _SHARED = ('--output', '--quiet', '--offline')
 _WORKERS = ('--plan-shard', '--corpus', '--encoder', '--device', '--threads', *_SHARED)
 
@@ -144,9 +145,11 @@ def _record(options: argparse.Namespace, plan: Plan[Any]) -> None:
     options.corpus, options.corpus_format, options.fields = corpus.source, corpus.format, list(corpus.fields)
     options.store_text, options.shard_size = settings.texts, settings.shard_size
     options.max_length, options.batch_tokens = settings.max_length, plan.batch_tokens
-    for name, own in (('vector_dtype', 'dtype'), ('prune', 'prune'), ('weights', 'weights')):
-        if hasattr(settings, own):
-            setattr(options, name, getattr(settings, own))
+    if plan.kind == 'epic':
+        options.prune = settings.prune
+        options.weights = next(name for name, dtype in WEIGHTS.items() if dtype == settings.weights)
+    else:
+        options.vector_dtype = settings.dtype
     models = []
     with contextlib.suppress(PyseriniRepbertError):
         checkpoint = open_checkpoint(settings.encoder, catalog.checkpoint_kind(settings.encoder) or 'encoders')

@@ -10,6 +10,7 @@ from folders import tree
 
 from pyserini_repbert.commands import command, index
 from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.record import read_record
 
 
 def test_a_planned_bundle_is_the_one_made_in_one_go(planned, whole, call):
@@ -33,6 +34,8 @@ def test_the_same_for_epic(tiny_epic, corpus_file, call, tmp_path):
         assert status == 0, error
     assert printed.startswith(f'{folder}: 7 passages x 5 terms')
     assert tree(folder) == tree(tmp_path / 'whole')
+    own, other = (read_record(tmp_path / name).settings for name in ('planned', 'whole'))
+    assert {**own, 'max_length': None, 'corpus_format': 'auto'} == other
 
 
 def test_a_plan_is_made_once(planned, made, corpus_file, call, tmp_path):

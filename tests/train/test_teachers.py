@@ -124,6 +124,16 @@ def test_candidates_that_score_like_the_relevant_one_are_dropped(tiny_recipe, wo
     assert group.docids[0] == 'd0' and sorted(group.docids[1:]) == sorted(['d10', 'd15', 'd20', 'd1'])
 
 
+def test_log_odds_below_zero_are_dropped_by_their_distance_too(tiny_recipe, world, monkeypatch):
+    """The relevant passage has -2: with 0.8, what is above -2.4 is gone."""
+    recipe = taught_recipe(tiny_recipe, world, training={'group': 6}, teacher={'scale': 0.5, 'drop_above': 0.8})
+    source = opened_sources(recipe, Guard())[0]
+    scores = {'d0': -2.0, 'd5': -2.3, 'd10': -1.0}
+    monkeypatch.setattr(source, 'taught', lambda qid, docids: [scores.get(docid, -2.5) for docid in docids])
+    group = next(iter(source.instances(0, 0)))
+    assert group.docids[0] == 'd0' and sorted(group.docids[1:]) == sorted(['d15', 'd20', 'd1'])
+
+
 def test_a_batch_of_groups_has_the_teachers_logits(tiny_recipe, world):
     recipe = taught_recipe(tiny_recipe, world)
     task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard()))
