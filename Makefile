@@ -34,7 +34,7 @@ RAY_INSTALLED = $(VENV_RAY)/.installed-ray
 MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode evaluate explain index models names \
 	parity pipeline regression rerank search)
 
-.PHONY: demo test test-all test-docs test-precision test-bridge test-pyserini2 test-interop test-ray test-web install \
+.PHONY: demo test test-all test-docs test-precision test-lucene test-pyserini2 test-interop test-ray test-web install \
 	install-docs install-web install-pyserini2 install-interop install-ray lint docs regressions rehearsal clean
 
 install: $(INSTALLED)
@@ -73,9 +73,9 @@ test-precision: $(INSTALLED)
 	$(RUN) -m pytest -m 'not slow' --native-bf16=no $(MODEL_TESTS)
 	ATEN_CPU_CAPABILITY=default $(RUN) -m pytest -m 'not slow' $(MODEL_TESTS)
 
-test-bridge: $(INSTALLED)
-	$(RUN) -m pytest tests/bridge tests/pipeline/test_without_network.py
-	$(RUN) -m pytest -m jvm --ignore tests/bridge
+test-lucene: $(INSTALLED)
+	$(RUN) -m pytest tests/lucene tests/pipeline/test_without_network.py
+	$(RUN) -m pytest -m jvm --ignore tests/lucene
 
 install-web: $(WEB_INSTALLED)
 
@@ -86,7 +86,7 @@ install-pyserini2:
 	$(MAKE) install PYTHON=$(PYTHON2) VENV=$(VENV2)
 
 test-pyserini2: install-pyserini2
-	$(MAKE) test-bridge demo VENV=$(VENV2)
+	$(MAKE) test-lucene demo VENV=$(VENV2)
 
 install-interop: $(INTEROP_INSTALLED)
 

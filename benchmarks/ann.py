@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from rounds import best_times
 
 from pyserini_repbert.commands.command import threads
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.search import ann, exact

@@ -25,9 +25,9 @@ from figures import Figure
 from safetensors.torch import save_file
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.manifest import EpicSettings

@@ -26,8 +26,8 @@ from figures import Figure
 from numpy.typing import NDArray
 from rounds import best_times
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.search import exact
 

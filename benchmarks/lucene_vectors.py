@@ -16,8 +16,8 @@ import figures
 from ann import Rows, clustered
 from figures import Figure
 
+from pyserini_repbert.data.passages import Passage, corpus_of_files
 from pyserini_repbert.encode import encode_corpus
-from pyserini_repbert.formats.passages import Passage, corpus_of_files
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.search import exact

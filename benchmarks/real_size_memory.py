@@ -40,14 +40,14 @@ def run(folder: Path, name: str, share: float, seed: int) -> Path:
 def step(name: str, folder: Path) -> None:
     """Run one step, alone in its process."""
     if name == 'texts':
-        from pyserini_repbert.formats.passages import CorpusTexts
+        from pyserini_repbert.data.passages import CorpusTexts
         from pyserini_repbert.names.corpora import open_corpus
 
         with open(folder / 'collection.tsv', encoding='utf-8') as stream:
             wanted = [line.partition('\t')[0] for line in stream]
         CorpusTexts(open_corpus(folder / 'collection.tsv'), wanted)
     elif name == 'run':
-        from pyserini_repbert.formats.runs import read_run
+        from pyserini_repbert.data.runs import read_run
 
         read_run(folder / 'a.tsv')
     else:

@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import threads
-from pyserini_repbert.formats.topics import read_topics
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker

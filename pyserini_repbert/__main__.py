@@ -102,8 +102,8 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
-    from pyserini_repbert.plugin import registration, server
-    from pyserini_repbert.pyserini_bridge import compat, jvm, tables
+    from pyserini_repbert.interop.pyserini import registration, server
+    from pyserini_repbert.lucene import compat, jvm, tables
 
     if module not in compat.runnable_modules():
         version = compat.pyserini_version()

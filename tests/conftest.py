@@ -52,7 +52,7 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 def pyserini_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a few entries of each table that Pyserini 2.4 fetches."""
     folder = tmp_path_factory.mktemp('pyserini-tables')
-    packed = Path(__file__).with_name('bridge') / 'pyserini_tables.json'
+    packed = Path(__file__).with_name('lucene') / 'pyserini_tables.json'
     for name, table in json.loads(packed.read_text(encoding='utf-8')).items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(table), encoding='utf-8')

@@ -88,7 +88,7 @@ def test_old_pyserini_is_a_warning(monkeypatch):
 )
 def test_pyserini_is_imported(error, status, found, fix, tmp_path, monkeypatch):
     """Installed is not enough: its packages may not fit, or its tables not be there."""
-    from pyserini_repbert.pyserini_bridge import compat
+    from pyserini_repbert.lucene import compat
 
     def importing(module):
         if error is not None:

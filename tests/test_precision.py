@@ -15,12 +15,12 @@ import torch
 from folders import tree
 
 from pyserini_repbert.commands import advice, command
+from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.explain.similarity import SimilarityModel
-from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.precision import Precision, used_precision

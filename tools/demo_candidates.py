@@ -26,9 +26,9 @@ from demo_maker import package_command
 from demo_material import SEED, Material, Question, collect
 
 from pyserini_repbert.commands.command import Parser, run
+from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.files import atomic_file
-from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 TEACHER = 'minilm'

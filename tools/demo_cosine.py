@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from demo_runs import LEXICAL, Collection
 
-from pyserini_repbert.formats.runs import reciprocal_scores
+from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run
 from pyserini_repbert.rerank.base import ordered

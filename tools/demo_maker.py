@@ -13,9 +13,9 @@ from demo_cosine import HITS, SHARD, cosine_run, reranked_by_cosine
 from demo_runs import DUO_DEPTH, LEXICAL, Collection, Kind, System
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 from pyserini_repbert.files import digest
-from pyserini_repbert.formats.runs import read_run, write_run
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.regression.workspace import remember, remembered
 

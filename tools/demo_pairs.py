@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from demo_maker import package_command
 
-from pyserini_repbert.formats.runs import read_run, write_run
+from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Ranking, Run
 from pyserini_repbert.rerank.base import ordered

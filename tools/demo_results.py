@@ -19,12 +19,12 @@ from demo_runs import BM25, COLLECTIONS, DUO_DEPTH, Collection, Kind, System, al
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import Parser, run
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import Comparison, compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file
-from pyserini_repbert.formats.runs import read_run
 
 PAGE = Path(__file__).resolve().parent.parent / 'regressions' / 'demo-checkpoints.md'
 END = '<!-- end -->'

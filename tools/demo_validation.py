@@ -20,9 +20,9 @@ from demo_runs import LEXICAL, named
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import Parser, run
+from pyserini_repbert.data.runs import read_run, reciprocal_scores
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.formats.runs import read_run, reciprocal_scores
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels, load_topics

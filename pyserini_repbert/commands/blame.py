@@ -10,9 +10,9 @@ from typing_extensions import TypedDict  # pydantic needs this one below Python 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.regression_work import add_folders
+from pyserini_repbert.data.json_values import checked, parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import StrPath, existing_file
-from pyserini_repbert.formats.json_values import checked, parse_json
 from pyserini_repbert.regression.blame.variants import FACTORS as TESTABLE
 from pyserini_repbert.regression.schema import FOLDER
 

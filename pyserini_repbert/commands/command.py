@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyserini_repbert.commands import completion
+from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.disk import disk_full
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.numerals import MAX_THREADS, decimal, integer
 
 EXIT_ERROR = 2

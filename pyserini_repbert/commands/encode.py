@@ -72,9 +72,9 @@ def encode(
     """
     command.use_threads(options.threads)
     command.keep_memory_flat()
+    from pyserini_repbert.data.corpus_parts import check_can_be_cut
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.sharding import Part, build_bundle
-    from pyserini_repbert.formats.corpus_parts import check_can_be_cut
     from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus
 

@@ -63,8 +63,8 @@ def consistency_main(arguments: Sequence[str]) -> None:
     made.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
     made.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
     options = parsed(made, arguments)
+    from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.studies.consistency import consistency_factors
-    from pyserini_repbert.formats.runs import read_run
 
     reference = read_run(options.reference, options.reference_depth)
     runs = read_named(named_paths(options.runs), options.quiet)
@@ -95,11 +95,11 @@ def rerank_depth_main(arguments: Sequence[str]) -> None:
     depths = [0, 5, 10, 50, 500, 1000]
     made.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
     options = parsed(made, arguments)
+    from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.depths import rerank_at_depths, unscored
     from pyserini_repbert.evaluate.tables import markdown, percent
-    from pyserini_repbert.formats.runs import read_run
 
     if len(options.reranked) != len(options.runs):
         given = f'{len(options.runs)} runs and {len(options.reranked)} reranked ones'
@@ -138,10 +138,10 @@ def tune_cutoff_main(arguments: Sequence[str]) -> None:
     made.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
     made.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
     options = parsed(made, arguments)
+    from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.depths import tune_cutoff
-    from pyserini_repbert.formats.runs import read_run
 
     (measure,) = parse_measures([options.measure])
     qrels = load_qrels(options.qrels)

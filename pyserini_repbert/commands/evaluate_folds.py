@@ -23,10 +23,10 @@ def split_main(arguments: Sequence[str]) -> None:
     made.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
     made.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
     options = made.parse_args(arguments)
+    from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.errors import InputError
     from pyserini_repbert.evaluate.folds import check_cover, read_folds, split_folds
     from pyserini_repbert.files import atomic_file, atomic_folder
-    from pyserini_repbert.formats.runs import read_run, write_run
     from pyserini_repbert.names.topics import load_topics
 
     if Path(options.output).exists():
@@ -55,8 +55,8 @@ def join_main(arguments: Sequence[str]) -> None:
     made.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
     add_run_form(made)
     options = parsed(made, arguments)
+    from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
-    from pyserini_repbert.formats.runs import read_run, write_run
     from pyserini_repbert.names.topics import load_topics
 
     tag = run_tag(options)

@@ -109,7 +109,7 @@ def _lengths(options: argparse.Namespace, models: Mapping[str, str]) -> None:
 
 def _candidates(options: argparse.Namespace, topics: Sequence[Query]) -> tuple[list[Query], list[list[Candidate]]]:
     """The run's topics, and the candidates of each with their texts."""
-    from pyserini_repbert.formats.runs import read_run
+    from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.ranking import Candidate
 

@@ -58,7 +58,7 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
     """
     from pathlib import Path
 
-    from pyserini_repbert.formats.runs import default_tag
+    from pyserini_repbert.data.runs import default_tag
 
     found: dict[str, str] = {}
     for text in texts:
@@ -73,7 +73,7 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
 
 def read_named(paths: dict[str, str], quiet: bool, depth: int | None = None) -> Iterator[tuple[str, Run]]:
     """(name, run) of each run file, with a progress bar; of each query the best `depth` hits, None: all."""
-    from pyserini_repbert.formats.runs import read_run
+    from pyserini_repbert.data.runs import read_run
 
     with progress(len(paths), 'runs', 'run', quiet) as bar:
         for name, path in paths.items():

@@ -143,8 +143,8 @@ def _report(best: Point, measure: str, amount: float, unit: str, actual: str | N
 
 
 def _read_costs(path: str) -> list[_Cost]:
+    from pyserini_repbert.data.json_values import checked, parse_json
     from pyserini_repbert.files import existing_file
-    from pyserini_repbert.formats.json_values import checked, parse_json
 
     try:
         report = parse_json(existing_file(path, 'cost report').read_bytes())

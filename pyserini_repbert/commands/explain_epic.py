@@ -74,7 +74,7 @@ def _explained(options: argparse.Namespace) -> Explanation:
     encoder = EpicEncoder(options.model or index.settings.encoder, options.device, precision(options))
     text = None
     if options.corpus:
-        from pyserini_repbert.formats.passages import CorpusTexts
+        from pyserini_repbert.data.passages import CorpusTexts
         from pyserini_repbert.names.corpora import open_corpus
 
         text = CorpusTexts(open_corpus(options.corpus), [options.docid]).texts([options.docid])[0]

@@ -49,7 +49,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
     """Fuse query by query while reading. Returns the number of queries; None, with nothing written, if the files differ
     in queries or their order.
     """
-    from pyserini_repbert.formats.runs import ScatteredQueryError, iter_run, write_run
+    from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, write_run
     from pyserini_repbert.ranking import NO_HITS
 
     class OutOfStep(Exception):
@@ -76,7 +76,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
 
 
 def _in_memory(options: argparse.Namespace, combine: Combine) -> int:
-    from pyserini_repbert.formats.runs import read_run, write_run
+    from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.fusion.methods import fuse_by
 
     with progress(len(options.runs) + 2, 'fusion', 'step', options.quiet) as bar:

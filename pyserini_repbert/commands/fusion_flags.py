@@ -38,7 +38,7 @@ def check_provenance(path: str | None) -> None:
 
 def check_scores(method: str, paths: Iterable[str]) -> None:
     """Raises InputError for a run file without scores, or a pipe, if `method` is interpolation."""
-    from pyserini_repbert.formats.runs import RunFormat, run_format
+    from pyserini_repbert.data.runs import RunFormat, run_format
     from pyserini_repbert.fusion.methods import FusionMethod
 
     for path in paths if method == FusionMethod.INTERPOLATION else ():

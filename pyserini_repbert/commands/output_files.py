@@ -59,7 +59,7 @@ def add_run_form(parser: argparse.ArgumentParser) -> None:
 
 def run_tag(options: argparse.Namespace) -> str:
     """The tag of the run that a command writes. Raises InputError for a tag that the run's format cannot hold."""
-    from pyserini_repbert.formats.runs import check_format, default_tag
+    from pyserini_repbert.data.runs import check_format, default_tag
 
     tag = options.tag or default_tag(options.output)
     check_format(options.output_format, tag)

@@ -11,8 +11,8 @@ from pyserini_repbert import catalog
 from pyserini_repbert.commands import command, recording
 
 if TYPE_CHECKING:
+    from pyserini_repbert.data.corpus import Corpus
     from pyserini_repbert.encode.plan import Plan
-    from pyserini_repbert.formats.corpus import Corpus
     from pyserini_repbert.index.records import BundleSettings, Manifest
 
 WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
@@ -64,8 +64,8 @@ def plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) 
 
 def _made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Plan[Any]:
     """Make the plan of a bundle, or read the same plan if it exists."""
+    from pyserini_repbert.data.corpus_parts import check_can_be_cut
     from pyserini_repbert.encode.plan import plan_encoding
-    from pyserini_repbert.formats.corpus_parts import check_can_be_cut
 
     size = sum(path.stat().st_size for path in check_can_be_cut(corpus).paths)
     source = str(Path(options.corpus).absolute()) if Path(options.corpus).exists() else options.corpus

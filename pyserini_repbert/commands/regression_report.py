@@ -41,8 +41,8 @@ def badge_main(arguments: Sequence[str]) -> int:
 
 def read_report(path: str) -> dict[str, Any]:
     """Read a report in JSON. Raises InputError for another file."""
+    from pyserini_repbert.data.json_values import parse_json
     from pyserini_repbert.files import existing_file
-    from pyserini_repbert.formats.json_values import parse_json
 
     try:
         data = parse_json(existing_file(path, 'report').read_text(encoding='utf-8'))

@@ -151,7 +151,7 @@ def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) ->
 def _rerank(options: argparse.Namespace, tag: str) -> None:
     from pyserini_repbert.cluster.ray_fleet import connected
     from pyserini_repbert.cluster.reranking import ClusterRunner
-    from pyserini_repbert.formats.runs import read_run, write_run
+    from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.names.texts import texts_opener
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.reranking import run_stages
@@ -201,7 +201,7 @@ def _take_passages(options: argparse.Namespace) -> None:
 
 
 def _replay(options: argparse.Namespace, tag: str) -> None:
-    from pyserini_repbert.formats.runs import write_run
+    from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.ranking import Ranking
     from pyserini_repbert.rerank.aggregation import checked_method
     from pyserini_repbert.rerank.saved_scores import read_saved_scores, replay

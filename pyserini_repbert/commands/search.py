@@ -124,7 +124,7 @@ def main(arguments: list[str]) -> int | None:
     check_request(options)
     with contextlib.ExitStack() as held:
         if options.sparse:
-            from pyserini_repbert.pyserini_bridge.jvm import started_ahead
+            from pyserini_repbert.lucene.jvm import started_ahead
 
             held.enter_context(started_ahead(few_queries=bool(options.query)))
         request = request_of(options)
@@ -187,8 +187,8 @@ def _reasons(request: Request, already: Opened, with_reranker: bool) -> Callable
 
 
 def _write_run(options: argparse.Namespace, request: Request) -> None:
-    from pyserini_repbert.formats.runs import write_run
-    from pyserini_repbert.formats.topics import TopicsFormat
+    from pyserini_repbert.data.runs import write_run
+    from pyserini_repbert.data.topics import TopicsFormat
     from pyserini_repbert.fusion.origins import write_provenance
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.searching import search

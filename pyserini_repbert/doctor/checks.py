@@ -43,7 +43,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _java() -> Iterator[Finding]:
-    from pyserini_repbert.pyserini_bridge import java_home, jvm
+    from pyserini_repbert.lucene import java_home, jvm
 
     javas = list(java_home.found_javas())
     others = [f'{java.version} in {java.home}' for java in javas if not java.usable]
@@ -83,8 +83,8 @@ def _pyserini() -> Iterator[Finding]:
 
 def _pyserini_import() -> Iterator[Finding]:
     """Pyserini may be installed but fail: with other versions of its packages or, 2.x, without its tables."""
-    from pyserini_repbert.pyserini_bridge.compat import import_pyserini
-    from pyserini_repbert.pyserini_bridge.tables import tables_folder
+    from pyserini_repbert.lucene.compat import import_pyserini
+    from pyserini_repbert.lucene.tables import tables_folder
 
     try:
         import_pyserini('pyserini.encode')

@@ -8,11 +8,11 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding, Part, Storage, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.records import Manifest, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE

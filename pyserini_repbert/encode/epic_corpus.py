@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Encoding, Part, Storage, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
 from pyserini_repbert.index.records import EpicSettings, Manifest

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from pyserini_repbert.data.corpus import Corpus
+from pyserini_repbert.data.corpus_formats import LinesCorpus
+from pyserini_repbert.data.corpus_parts import Cut, bytes_digest, check_can_be_cut, cut
 from pyserini_repbert.encode.output import cleared_for_plan, has_shards, planned_output
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.corpus import Corpus
-from pyserini_repbert.formats.corpus_formats import LinesCorpus
-from pyserini_repbert.formats.corpus_parts import Cut, bytes_digest, check_can_be_cut, cut
 from pyserini_repbert.index.manifest import PLAN, read_signed, write_signed
 from pyserini_repbert.index.records import BundleSettings, Count, EpicSettings, Name, Settings
 

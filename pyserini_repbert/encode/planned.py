@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pyserini_repbert.data.corpus import Corpus
+from pyserini_repbert.data.corpus_formats import LinesCorpus
+from pyserini_repbert.data.corpus_parts import PartOfCorpus
 from pyserini_repbert.encode.corpus import dense_encoding
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import epic_encoding
@@ -20,9 +23,6 @@ from pyserini_repbert.encode.plan import Plan
 from pyserini_repbert.encode.sharding import Encoding, compare_shard, remove_shard
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.corpus import Corpus
-from pyserini_repbert.formats.corpus_formats import LinesCorpus
-from pyserini_repbert.formats.corpus_parts import PartOfCorpus
 from pyserini_repbert.index.docids import DocidColumn, same_docids
 from pyserini_repbert.index.manifest import (
     MANIFEST,

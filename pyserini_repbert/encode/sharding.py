@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.output import Part, begun_output
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.manifest import SETTINGS, SHARD, read_record, rendered, verify_files, write_manifest
 from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
 from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pyserini_repbert.data.cedr_data import is_data_line, parse_data_line
+from pyserini_repbert.data.identifiers import columns, identifier_problem
+from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, existing_file, numbered_lines
-from pyserini_repbert.formats.cedr_data import is_data_line, parse_data_line
-from pyserini_repbert.formats.identifiers import columns, identifier_problem
-from pyserini_repbert.formats.json_values import identifier_of, parse_json
 from pyserini_repbert.ranking import Ranking, Run
 
 Folds = list[list[str]]

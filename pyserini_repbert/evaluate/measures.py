@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.ranking import Ranking
 
 

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from pyserini_repbert.data.run_scores import ties_restored
+from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.formats.run_scores import ties_restored
-from pyserini_repbert.formats.runs import reciprocal_scores
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.ranking import Ranking, Run
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from pyserini_repbert.choices import Choice
+from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.runs import reciprocal_scores
 from pyserini_repbert.fusion.interleaving import interleave
 from pyserini_repbert.garbage import no_collection
 from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pyserini_repbert.data.runs import default_tag
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.formats.runs import default_tag
 from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.ranking import NO_HITS, Run
 

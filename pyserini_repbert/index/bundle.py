@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.docids import Directory, DocidColumn
 from pyserini_repbert.index.manifest import read_manifest, verify_files
 from pyserini_repbert.index.npy_stream import mapped

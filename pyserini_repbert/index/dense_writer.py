@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.records import VECTORS, Settings
 from pyserini_repbert.index.shard_writer import ShardWriter
 

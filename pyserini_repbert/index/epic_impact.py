@@ -20,10 +20,10 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.lucene.indexer import LuceneWriter
+from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
+from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, MANIFEST
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
-from pyserini_repbert.pyserini_bridge.lucene import PASSAGE_FIELD
-from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, MANIFEST
 
 LEVELS = 255
 BATCH = 200  # documents handed to Java at a time

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import BLOCK_BITS, BLOCK_SIZE, WEIGHT_DTYPES, count_dtype, n_blocks
 from pyserini_repbert.index.records import BLOCKS, OFFSETS, SCALES, TERMS, WEIGHTS, EpicSettings
 from pyserini_repbert.index.shard_writer import ShardWriter

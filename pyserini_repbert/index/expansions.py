@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
-from pyserini_repbert.formats.identifiers import has_surrogates
-from pyserini_repbert.formats.json_values import identifier_of, parse_json
 from pyserini_repbert.numerals import decimal
 
 WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round(100 y)

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.data.passages import Corpus, Passage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder
-from pyserini_repbert.formats.passages import Corpus, Passage
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.index.lucene_vectors import VectorsByDocid
-from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
-from pyserini_repbert.pyserini_bridge.lucene import PASSAGE_FIELD
-from pyserini_repbert.pyserini_bridge.sparse_settings import MANIFEST
-from pyserini_repbert.pyserini_bridge.vector_indexer import LuceneVectorWriter
+from pyserini_repbert.lucene.indexer import LuceneWriter
+from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
+from pyserini_repbert.lucene.sparse_settings import MANIFEST
+from pyserini_repbert.lucene.vector_indexer import LuceneVectorWriter
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.pyserini_bridge.vector_indexer import MAX_DIMENSION
+from pyserini_repbert.lucene.vector_indexer import MAX_DIMENSION
 
 
 class VectorsByDocid:

@@ -13,11 +13,11 @@ from typing import IO, NotRequired
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.json_values import checked, parse_json
 from pyserini_repbert.disk import human_size
 from pyserini_repbert.download import downloads_folder, fetch
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
 from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file, atomic_folder, digest, existing_file
-from pyserini_repbert.formats.json_values import checked, parse_json
 from pyserini_repbert.index.check import check_index
 
 FORMAT = 1

@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder, query_encoder
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.search.dense import RepBertSearcher
 
 with needs('beir', __name__, 'beir'):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.interop.hits import hits_with_text, reranked
 from pyserini_repbert.rerank.base import Reranker
 

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.corpus import Corpus, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder, query_encoder
 from pyserini_repbert.errors import needs
-from pyserini_repbert.formats.corpus import Corpus, Passage
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.lucene import build_lucene_index
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
-from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.dense import RepBertSearcher

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.formats.identifiers import has_surrogates
-from pyserini_repbert.formats.json_values import read_object
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.passages import Corpus, CorpusFormat, OnError, corpus_of_files
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file
-from pyserini_repbert.formats.passages import Corpus, CorpusFormat, OnError, corpus_of_files
-from pyserini_repbert.pyserini_bridge.lucene_corpus import LuceneCorpus, is_lucene_index
+from pyserini_repbert.lucene.lucene_corpus import LuceneCorpus, is_lucene_index
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.plan import Plan

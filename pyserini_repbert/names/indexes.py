@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.errors import MismatchError, MissingResourceError
-from pyserini_repbert.formats.passages import Corpus
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MismatchError, MissingResourceError
+from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
+from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
-from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 
 _BUILT_HERE = 'bm25'  # the variant that needs nothing but the collection
 
@@ -59,7 +59,7 @@ def find_sparse(
     MismatchError
         for a technique that scores words, on an index of EPIC's impacts
     """
-    from pyserini_repbert.pyserini_bridge.lucene import index_folder
+    from pyserini_repbert.lucene.searcher import index_folder
 
     technique, _, named = spec.partition('@')
     if catalog.find('sparse', technique) is None and Path(spec).exists():
@@ -100,7 +100,7 @@ def _how(entry: catalog.Entry) -> str:
 
 def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None) -> Path:
     from pyserini_repbert.index.lucene import build_lucene_index
-    from pyserini_repbert.pyserini_bridge.lucene_calls import lucene_major
+    from pyserini_repbert.lucene.lucene_calls import lucene_major
 
     # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a cache
     folder = catalog.cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.passages import CorpusTexts, PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.passages import CorpusTexts, PassageTexts
 
 
 def open_texts(
@@ -76,6 +76,6 @@ def _index_texts(index: str, download: bool) -> PassageTexts:
                 parameters=('store_text', 'corpus'),
             )
         return bundle
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
     return LuceneSparseSearcher(index, download=download)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.topics import Qrels, TopicsFormat, read_qrels, read_topics
 from pyserini_repbert.errors import InputError, UnknownNameError, needs
-from pyserini_repbert.formats.topics import Qrels, TopicsFormat, read_qrels, read_topics
 from pyserini_repbert.ranking import Query
 
 IR_DATASETS = 'ir_datasets:'
@@ -37,7 +37,7 @@ def load_topics(spec: str, topics_format: TopicsFormat = TopicsFormat.DEFAULT) -
         )
     if spec.startswith(IR_DATASETS):
         return [Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()]
-    from pyserini_repbert.pyserini_bridge.topics import pyserini_topics
+    from pyserini_repbert.lucene.topics import pyserini_topics
 
     return pyserini_topics(spec)
 
@@ -54,7 +54,7 @@ def load_qrels(spec: str) -> Qrels:
             qrels.setdefault(judgment.query_id, {})[judgment.doc_id] = judgment.relevance
         return qrels
     if path is None:
-        from pyserini_repbert.pyserini_bridge.topics import pyserini_qrels
+        from pyserini_repbert.lucene.topics import pyserini_qrels
 
         path = pyserini_qrels(spec)
     return read_qrels(path)

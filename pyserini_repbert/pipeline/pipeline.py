@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.pipeline.costs import StageCost
 from pyserini_repbert.pipeline.reranking import Settings, run_stages
 from pyserini_repbert.pipeline.stages import Stage, check_depths

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.pipeline.costs import StageCost, added
 from pyserini_repbert.pipeline.query_batches import BATCH_INPUTS, cut_batches
 from pyserini_repbert.pipeline.resume import BatchResult, PartFile, run_digest

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.encode.opening import query_encoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
@@ -20,7 +21,6 @@ from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.reranking import Reranked, Settings, opened_stages, run_stages
 from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.pipeline.stages import Stage
-from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
 from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.search.dense import RepBertSearcher

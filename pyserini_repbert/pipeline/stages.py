@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.pipeline.costs import StageCost
 from pyserini_repbert.ranking import NO_HITS, Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Work

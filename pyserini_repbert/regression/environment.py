@@ -56,7 +56,7 @@ def _java() -> dict[str, str]:
     from pyserini_repbert.catalog import cache_folder
     from pyserini_repbert.disk import human_size
     from pyserini_repbert.files import remembered_digest
-    from pyserini_repbert.pyserini_bridge import java_home
+    from pyserini_repbert.lucene import java_home
 
     found = {}
     try:

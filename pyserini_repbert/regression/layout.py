@@ -21,10 +21,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.yaml_files import Place, YamlFile, read_nodes
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.identifiers import has_surrogates
-from pyserini_repbert.formats.yaml_files import Place, YamlFile, read_nodes
 from pyserini_repbert.numerals import decimal
 from pyserini_repbert.regression.schema import replaced
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from pyserini_repbert import catalog
 from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.yaml_files import Place
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.yaml_files import Place
 from pyserini_repbert.regression.layout import (
     BuildEntry,
     ConditionEntry,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
+from pyserini_repbert.lucene.sparse_settings import default_settings
 from pyserini_repbert.names.sparse import find_sparse
-from pyserini_repbert.pyserini_bridge.sparse_settings import default_settings
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.search.hybrid import DEPTH, HybridSearcher, run_of, stored_texts
 
 if TYPE_CHECKING:
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
     from pyserini_repbert.search.impact import EpicImpactSearcher
 
 
@@ -108,7 +108,7 @@ def open_sparse(
         from pyserini_repbert.search.impact import EpicImpactSearcher
 
         return EpicImpactSearcher(found.folder, device=device)
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
     settings = found.settings
     if changes:

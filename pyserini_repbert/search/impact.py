@@ -9,10 +9,10 @@ from typing import Any
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.pyserini_bridge.jvm import java_calls, java_class, quiet_java
-from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
-from pyserini_repbert.pyserini_bridge.lucene_calls import calling, unanswered
-from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
+from pyserini_repbert.lucene.jvm import java_calls, java_class, quiet_java
+from pyserini_repbert.lucene.lucene_calls import calling, unanswered
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
+from pyserini_repbert.lucene.sparse_settings import record_of
 from pyserini_repbert.ranking import Candidate, Run, by_score, hits_of
 
 QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.encoders import RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher, index_folder
-from pyserini_repbert.pyserini_bridge.sparse_settings import record_of
-from pyserini_repbert.pyserini_bridge.vector_search import LuceneVectors
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
+from pyserini_repbert.lucene.sparse_settings import record_of
+from pyserini_repbert.lucene.vector_search import LuceneVectors
 from pyserini_repbert.ranking import NO_HITS, Candidate, Run, hits_of
 from pyserini_repbert.search.query_vectors import QueryEncoder, check_encoder, check_qids, encoded
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.pipeline.specs import StageSpec
 from pyserini_repbert.pipeline.stages import Stage, apply_stage, check_depths, with_texts

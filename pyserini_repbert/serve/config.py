@@ -8,9 +8,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.yaml_files import YamlFile, read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.yaml_files import YamlFile, read_yaml
 from pyserini_repbert.serve.settings import IndexSettings, Limits
 
 RESERVED = ('indexes', 'fuse', 'evaluate', 'progress')  # parts of addresses below /v1 that name no index

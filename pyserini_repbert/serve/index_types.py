@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
-from pyserini_repbert.pyserini_bridge.lucene_corpus import is_lucene_index
-from pyserini_repbert.pyserini_bridge.sparse_settings import EPIC_IMPACT, built_variant
+from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
+from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.serve.settings import IndexSettings
 
 LUCENE_FLAT = 'lucene_flat'

@@ -19,7 +19,7 @@ from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.sparse_systems import SparseSystems
 
 if TYPE_CHECKING:
-    from pyserini_repbert.formats.topics import Qrels
+    from pyserini_repbert.data.topics import Qrels
     from pyserini_repbert.index import DenseBundle
     from pyserini_repbert.ranking import Query
     from pyserini_repbert.search.dense import RepBertSearcher

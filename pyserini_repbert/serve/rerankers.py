@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
+from pyserini_repbert.interop.pyserini.registration import system_of
 from pyserini_repbert.pipeline.specs import SYSTEMS, StageSpec, open_reranker
 from pyserini_repbert.pipeline.stages import Stage
-from pyserini_repbert.plugin.registration import system_of
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.aggregation import checked_method
 from pyserini_repbert.rerank.base import Progress, Reranker, Work

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings, built_variant
+from pyserini_repbert.lucene.sparse_settings import SparseSettings, built_variant
 from pyserini_repbert.serve.settings import IndexSettings
 
 _SETTINGS_KEPT = 4  # opened Lucene searchers with k1 and b of a client's choice
@@ -68,7 +68,7 @@ class SparseSystems:
 
     def weighted(self, weights: tuple[float, float]) -> Any:
         """A searcher with a client's (k1, b) of BM25; the last few stay open."""
-        from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+        from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
         if weights not in self._weighted:
             folder = self.searcher('bm25').index

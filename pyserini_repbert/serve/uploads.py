@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pyserini_repbert.data.identifiers import identifier_problem
+from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.data.topics import Qrels, read_qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
-from pyserini_repbert.formats.identifiers import identifier_problem
-from pyserini_repbert.formats.runs import read_run
-from pyserini_repbert.formats.topics import Qrels, read_qrels
 from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, fuse
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run, by_score

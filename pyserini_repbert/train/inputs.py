@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+from pyserini_repbert.data.identifiers import columns
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.formats.identifiers import columns
-from pyserini_repbert.formats.passages import PassageTexts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import UnknownNameError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.formats.yaml_files import read_yaml
 from pyserini_repbert.train.recipe import Recipe, Source, System
 from pyserini_repbert.train.schema import RecipeFile
 

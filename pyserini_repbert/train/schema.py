@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.yaml_files import YamlFile, parse_yaml
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.yaml_files import YamlFile, parse_yaml
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Teacher, Training, Validation
 
 _VARIABLE = re.compile(r'\$\{(\w+)\}')

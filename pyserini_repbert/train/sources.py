@@ -7,10 +7,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pyserini_repbert.data.runs import iter_run
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.formats.runs import iter_run
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
 from pyserini_repbert.train.inputs import first_columns, open_passages
 from pyserini_repbert.train.leakage import Guard

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.monobert import SYSTEM as MONO
 from pyserini_repbert.ranking import Ranking

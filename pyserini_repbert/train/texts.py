@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pyserini_repbert.formats.passages import Passage
+from pyserini_repbert.data.passages import Passage
 
 _LENGTHS = struct.Struct('<II')  # of a docid and its text, in bytes
 

@@ -47,10 +47,10 @@ from sample_files import (
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.blame import differences, differing, read_report
 from pyserini_repbert.commands.evaluate_tradeoff import _read_costs
+from pyserini_repbert.data.runs import iter_run, read_run
+from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.evaluate.folds import read_folds
-from pyserini_repbert.formats.runs import iter_run, read_run
-from pyserini_repbert.formats.topics import read_qrels, read_topics
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.regression.reading import read_regression

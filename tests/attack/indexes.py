@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.epic_writer import EpicShardWriter

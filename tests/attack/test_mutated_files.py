@@ -26,9 +26,9 @@ from sample_files import (
     encoded,
 )
 
+from pyserini_repbert.data import run_parser as run_blocks
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.formats import run_parser as run_blocks
-from pyserini_repbert.formats.runs import read_run
 
 QUICK, THOROUGH = 200, 2000
 

@@ -7,12 +7,12 @@ import json
 
 import pytest
 
+from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.data.runs import read_run, write_run
+from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.encode.output import Part
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.folds import read_folds
-from pyserini_repbert.formats.passages import Passage
-from pyserini_repbert.formats.runs import read_run, write_run
-from pyserini_repbert.formats.topics import read_qrels, read_topics
 from pyserini_repbert.index.expansions import weighted_texts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.numerals import decimal, integer

@@ -7,8 +7,8 @@ import tarfile
 
 import pytest
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.names.corpora import _unpack, open_corpus
 
 

@@ -8,8 +8,8 @@ import re
 import pytest
 from doc_runner import ROOT
 
+from pyserini_repbert.data.corpus_parts import Cut, Span
 from pyserini_repbert.encode.plan import Plan, PlannedCorpus, PlannedFile
-from pyserini_repbert.formats.corpus_parts import Cut, Span
 from pyserini_repbert.index.manifest import EpicSettings, Manifest, Settings, ShardRecord
 from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from folders import tree
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.encode.sharding import Part
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.epic import Epic, importance
 from pyserini_repbert.names.corpora import open_corpus

@@ -13,10 +13,10 @@ import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.output import Part, begun_output
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.records import Settings

@@ -7,6 +7,7 @@ import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main
+from pyserini_repbert.data.runs import write_run
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.errors import InputError
@@ -14,7 +15,6 @@ from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.studies.depths import tune_cutoff
 from pyserini_repbert.evaluate.studies.epic_pruning import _reranked
 from pyserini_repbert.evaluate.studies.epic_values import value_counts
-from pyserini_repbert.formats.runs import write_run
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Query, Ranking

@@ -4,10 +4,10 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main
+from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.evaluate.folds import Split, check_cover, join_runs, read_folds, split_folds
-from pyserini_repbert.formats.runs import read_run
-from pyserini_repbert.formats.topics import read_topics
 from pyserini_repbert.ranking import Ranking
 
 FOLDS = [['1', '2'], ['3'], ['4', '5'], ['6'], ['7']]

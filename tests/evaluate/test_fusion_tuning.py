@@ -5,10 +5,10 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate_measures import main as evaluate_main
 from pyserini_repbert.commands.fusion import main
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import judged_only, parse_measures
 from pyserini_repbert.evaluate.studies.fusion_tuning import FusionSetting, settings, tune_fusion
-from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.ranking import Ranking
 

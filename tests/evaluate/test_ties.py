@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.commands.evaluate import main
+from pyserini_repbert.data.runs import write_run
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.ties import tie_intervals, tied_share
-from pyserini_repbert.formats.runs import write_run
 from pyserini_repbert.ranking import Ranking
 
 RUN = {'1': Ranking(['a', 'b', 'c', 'd'], [3.0, 2.0, 2.0, 2.0])}

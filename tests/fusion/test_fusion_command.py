@@ -4,7 +4,7 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.fusion import main
-from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.fusion.origins import unique_names
 from pyserini_repbert.ranking import Ranking
@@ -123,12 +123,12 @@ def test_errors_are_one_line(runs, capsys, command, message):
 
 def test_files_in_step_are_fused_while_reading(runs, monkeypatch):
     """The same answer on both ways: with equal queries in equal order, and otherwise."""
-    import pyserini_repbert.formats.runs
+    import pyserini_repbert.data.runs
 
     (runs / 'step.tsv').write_text('1\tc\t1\n1\td\t2\n3\tx\t1\n')
     (runs / 'scattered.tsv').write_text('1\tc\t1\n3\tx\t1\n1\td\t2\n')
     assert fusion('--runs dense.run scattered.tsv --output o --tag t') == 0
-    monkeypatch.setattr(pyserini_repbert.formats.runs, 'read_run', None)
+    monkeypatch.setattr(pyserini_repbert.data.runs, 'read_run', None)
     assert fusion('--runs dense.run step.tsv --output p --tag t') == 0
     assert (runs / 'o').read_bytes() == (runs / 'p').read_bytes()
     assert (runs / 'p').read_text().splitlines()[-1] == '3 Q0 x 2 0.500000 t'

@@ -82,7 +82,7 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
 @pytest.mark.jvm
 def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys):
     from pyserini_repbert.commands.search import main as search
-    from pyserini_repbert.formats.runs import read_run
+    from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.search.impact import EpicImpactSearcher
 
     index, topics, run = str(tmp_path / 'index'), tmp_path / 'topics.tsv', str(tmp_path / 'run.txt')
@@ -121,8 +121,8 @@ def test_damaged_records_are_one_line(record, tmp_path):
 @pytest.mark.jvm
 def test_pyserinis_searcher_finds_the_same(bundle, tmp_path):
     from pyserini_repbert.index.epic_impact import build_impact_index
-    from pyserini_repbert.pyserini_bridge.compat import import_pyserini
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.lucene.compat import import_pyserini
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
     from pyserini_repbert.search.impact import EpicImpactQueryEncoder, EpicImpactSearcher
 
     index = tmp_path / 'index'

@@ -15,7 +15,7 @@ def test_a_corpus_becomes_an_index(tmp_path, capsys):
     expanding = ['--variant', 'doc2query', '--predictions', str(tmp_path / 'p.txt'), '--topk', '2']
     assert run(main, ['lucene', *arguments, *expanding]) == 0
     assert capsys.readouterr().out == f'{out}: 2 passages (doc2query)\n'
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
     assert [hit.docid for hit in LuceneSparseSearcher(out).search('guard')] == ['2']
     # an index is a corpus too: the passages as they were

@@ -25,7 +25,7 @@ def corpus(tmp_path):
 
 
 def searcher(folder, settings=None):
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
     return LuceneSparseSearcher(folder, settings)
 
@@ -46,7 +46,7 @@ def test_plain_index(corpus, tmp_path):
     assert found(tmp_path / 'i', 'the') == []
     assert json.loads((tmp_path / 'i/pyserini_repbert.json').read_text())['passages'] == 3
     # SDM needs the positions, RM3 the document vectors; in so small a collection RM3 finds every new term too common
-    from pyserini_repbert.pyserini_bridge.sparse_settings import Rm3, SparseSettings
+    from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings
 
     pairs = searcher(tmp_path / 'i', SparseSettings(sdm=True)).search('red pears')
     assert [hit.docid for hit in pairs] == ['d2', 'd1']
@@ -144,7 +144,7 @@ def test_skipped_lines_would_shift_the_additions(tmp_path):
 
 
 def test_documents(monkeypatch):
-    from pyserini_repbert.formats.passages import Passage
+    from pyserini_repbert.data.passages import Passage
 
     monkeypatch.setattr(lucene, 'BATCH', 2)
     passages = [Passage('1', 'a'), Passage('2', ''), Passage('3', 'é "c"')]

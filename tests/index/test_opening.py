@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from pyserini_repbert import files
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.check import check_index
 

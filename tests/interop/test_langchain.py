@@ -68,9 +68,9 @@ def test_documents_of_others(mono):
 
 
 def test_epic_finds_its_vectors_by_docid(tiny_epic, tmp_path):
+    from pyserini_repbert.data.passages import Passage
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
-    from pyserini_repbert.formats.passages import Passage
 
     encoder = EpicEncoder(tiny_epic())
     encode_epic_corpus([Passage('d1', 'the cat sat'), Passage('d2', 'a dog ran')], encoder, tmp_path / 'vectors')

@@ -18,9 +18,9 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import CrossEncoderProtocol, EncoderProtocol, SearchProtocol
 from mteb.types import PromptType
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.fusion import interleave
 from pyserini_repbert.interop.mteb import DenseSearch, HybridSearch, RepBertEncoder, RerankerCrossEncoder, SparseSearch
 from pyserini_repbert.names.corpora import open_corpus
@@ -151,8 +151,8 @@ def test_dense_among_candidates(tiny_checkpoint, tmp_path):
 @pytest.mark.jvm
 def test_sparse_and_hybrid(tiny_checkpoint, tmp_path):
     from pyserini_repbert.index.lucene import build_lucene_index
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
     from pyserini_repbert.names.corpora import open_corpus
-    from pyserini_repbert.pyserini_bridge.lucene import LuceneSparseSearcher
 
     rows = ''.join(f'{docid}\t{text}\n' for docid, text in zip(DOCIDS, JOINED, strict=True))
     (tmp_path / 'corpus.tsv').write_text(rows, encoding='utf-8')

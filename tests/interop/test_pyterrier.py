@@ -10,9 +10,9 @@ import pytest
 from pyterrier_world import HITS, QUERIES, TOPICS, frame_of, pairs
 
 import pyserini_repbert.interop.pyterrier as ours
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.fusion import fuse, interleave
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
@@ -260,7 +260,7 @@ def test_a_dense_bundle_as_a_flex_index(dtype, tiny_checkpoint, tmp_path):
 @pytest.mark.jvm
 def test_lucene_gives_its_own_searchers_hits(dense, tmp_path):
     from pyserini_repbert.index.lucene import build_lucene_index
-    from pyserini_repbert.pyserini_bridge import LuceneSparseSearcher
+    from pyserini_repbert.lucene import LuceneSparseSearcher
 
     build_lucene_index(open_corpus(tmp_path / 'corpus.jsonl'), tmp_path / 'lucene')
     for spec in (str(tmp_path / 'lucene'), f'bm25+rm3@{tmp_path / "lucene"}'):

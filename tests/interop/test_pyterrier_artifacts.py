@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import pyserini_repbert.interop.pyterrier as ours
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.search import RepBertSearcher
 

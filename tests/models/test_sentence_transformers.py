@@ -15,10 +15,10 @@ from safetensors.torch import load_file, save_file
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode.opening import document_encoder, query_encoder
 from pyserini_repbert.encode.sentence import SentenceQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.models.sentence.reading import POOLINGS
 from pyserini_repbert.pipeline.specs import open_reranker
 from pyserini_repbert.ranking import Ranking

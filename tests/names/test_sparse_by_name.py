@@ -4,9 +4,9 @@ import pytest
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands import command
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import MissingResourceError, UnknownNameError
-from pyserini_repbert.formats.runs import read_run
-from pyserini_repbert.pyserini_bridge.sparse_settings import SparseSettings
+from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.search.first_stage import open_sparse
 
 
@@ -30,7 +30,7 @@ def test_what_cannot_be_had_says_how_to_get_it():
 @pytest.mark.parametrize(('flags', 'asked'), [([], False), (['--download'], True)])
 def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeypatch, capsys):
     from pyserini_repbert.commands.search import main as search
-    from pyserini_repbert.pyserini_bridge import lucene
+    from pyserini_repbert.lucene import lucene
 
     given = []
 
@@ -48,8 +48,8 @@ def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeyp
 def test_the_own_index_is_named_for_its_lucene(monkeypatch):
     """Lucene 9 cannot read what 10 wrote: an index of the other is not even looked at."""
     from pyserini_repbert.index import lucene as building
+    from pyserini_repbert.lucene import lucene_calls
     from pyserini_repbert.names import sparse
-    from pyserini_repbert.pyserini_bridge import lucene_calls
 
     built = []
     monkeypatch.setattr(building, 'build_lucene_index', lambda corpus, folder: built.append(folder.name))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pyserini_repbert.formats.runs import write_run
+from pyserini_repbert.data.runs import write_run
 from pyserini_repbert.ranking import Query, Ranking, Run
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.rerank import main
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.pipeline.resume import PartFile
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.evaluate.studies.tradeoff import Replay, Setting
-from pyserini_repbert.formats.passages import CorpusTexts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import parse_stage, run_stages
 from pyserini_repbert.pipeline.query_batches import cut_batches

@@ -8,7 +8,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
-from pyserini_repbert.formats.runs import read_run
+from pyserini_repbert.data.runs import read_run
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.formats.passages import CorpusTexts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import Pipeline, Stage, StageSpec, open_reranker, open_texts, parse_stage
 from pyserini_repbert.pipeline.costs import StageCost, added, shown
@@ -204,7 +204,7 @@ def test_texts_of_a_dense_bundle(stored, world, tiny_checkpoint, tmp_path):
 
 @pytest.mark.jvm
 def test_texts_of_a_lucene_index(tmp_path):
-    from pyserini_repbert.pyserini_bridge.indexer import LuceneWriter
+    from pyserini_repbert.lucene.indexer import LuceneWriter
 
     folder = tmp_path / 'lucene'
     folder.mkdir()

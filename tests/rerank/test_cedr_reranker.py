@@ -6,8 +6,8 @@ import torch
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.rerank import main
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.formats.runs import read_run
 from pyserini_repbert.models.cedr import FIRST_STAGES
 from pyserini_repbert.pipeline.specs import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
-from pyserini_repbert.formats.passages import Passage
 
 DIMENSION = 16
 

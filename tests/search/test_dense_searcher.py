@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index import DenseBundle, FaissFolder, export_faiss
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.search import RepBertSearcher

@@ -15,8 +15,8 @@ from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.lucene import build_lucene_index
+from pyserini_repbert.lucene import compat
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pyserini_bridge import compat
 from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
 COUNT = 300
@@ -69,7 +69,7 @@ def test_the_graph_finds_the_greatest_products(place, vectors):
 
 @pytest.mark.jvm
 def test_texts_are_indexed_as_without_vectors(place):
-    from pyserini_repbert.pyserini_bridge import LuceneSparseSearcher, SparseSettings
+    from pyserini_repbert.lucene import LuceneSparseSearcher, SparseSettings
 
     for settings in (SparseSettings(), SparseSettings(sdm=True), SparseSettings(rm3=True)):
         one, other = (LuceneSparseSearcher(place / name, settings) for name in ('both', 'plain'))
@@ -80,7 +80,7 @@ def test_texts_are_indexed_as_without_vectors(place):
 @pytest.mark.jvm
 @pytest.mark.slow
 def test_pyserinis_searcher_opens_it(place):
-    from pyserini_repbert.pyserini_bridge import import_pyserini
+    from pyserini_repbert.lucene import import_pyserini
 
     theirs = import_pyserini('pyserini.search.lucene')
     assert {hit.docid for hit in theirs.LuceneSearcher(str(place / 'both')).search('17')} == {'d17'}
@@ -93,7 +93,7 @@ def test_pyserinis_searcher_opens_it(place):
     reason='Anserini of Pyserini 2.x asks api.github.com before its own HnswDenseSearcher opens a folder',
 )
 def test_pyserinis_graph_searcher_finds_the_same(place, vectors):
-    from pyserini_repbert.pyserini_bridge import import_pyserini
+    from pyserini_repbert.lucene import import_pyserini
 
     dense = import_pyserini('pyserini.search.lucene').LuceneHnswDenseSearcher(str(place / 'both'), ef_search=COUNT)
     query = clustered(1, seed=8)[0]

@@ -10,7 +10,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main
-from pyserini_repbert.formats.runs import read_run, write_run
+from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.pipeline import searching
 from pyserini_repbert.ranking import Candidate, Ranking

@@ -67,8 +67,8 @@ def test_only_progress_climbs(climbs, tiny_checkpoint, corpus_file, cross_encode
 
 
 def test_a_climb_is_noticed(climbs):
+    from pyserini_repbert.data.identifiers import has_surrogates
     from pyserini_repbert.files import numbered_lines
-    from pyserini_repbert.formats.identifiers import has_surrogates
 
     class Stream(list):
         def __fspath__(self):

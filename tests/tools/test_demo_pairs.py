@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from pyserini_repbert.formats.runs import read_run, write_run
+from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.ranking import Ranking
 
 

@@ -14,10 +14,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pyserini_repbert.commands.command import run
+from pyserini_repbert.data.runs import read_run, write_run
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
-from pyserini_repbert.formats.runs import read_run, write_run
-from pyserini_repbert.formats.topics import read_topics
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank import DuoBertReranker

@@ -7,8 +7,8 @@ import itertools
 import pytest
 import torch
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.train.leakage import Guard
 from pyserini_repbert.train.recipe import Source
 from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
@@ -104,7 +104,7 @@ def test_test_topics_are_an_error_and_validation_topics_are_left_out(world, tiny
 
 def test_test_topics_of_the_catalog_are_known(world, tiny_recipe, tmp_path):
     from pyserini_repbert import catalog
-    from pyserini_repbert.formats.topics import read_topics
+    from pyserini_repbert.data.topics import read_topics
 
     query = read_topics(catalog.file('topics', 'demo'))[0]
     (tmp_path / 'leaky.tsv').write_text(f'q0\t{query.text.upper()}\n', encoding='utf-8')

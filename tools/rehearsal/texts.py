@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.formats.runs import read_run
-from pyserini_repbert.formats.topics import read_qrels, read_topics
+from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.data.topics import read_qrels, read_topics
 
 FILLERS = [
     f'{first}{second}' for first in 'ba de fi go lu ma ne pi ro su ta ve'.split() for second in 'ran tel mok'.split()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate, parse_measures
-from pyserini_repbert.formats.runs import reciprocal_scores
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 

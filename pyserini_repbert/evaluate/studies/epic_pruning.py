@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from pyserini_repbert.data.passages import Corpus, Passage
+from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.formats.passages import Corpus, Passage
-from pyserini_repbert.formats.runs import reciprocal_scores
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Query, Ranking, Run

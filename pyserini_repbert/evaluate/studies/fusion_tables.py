@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.formats.runs import reciprocal_scores
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, fuse
 from pyserini_repbert.ranking import Ranking, Run
 

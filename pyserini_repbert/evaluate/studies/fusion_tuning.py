@@ -9,11 +9,11 @@ from itertools import permutations
 from statistics import fmean
 from typing import NamedTuple
 
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.evaluate.studies.fusion_tables import in_order
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, fuse
 from pyserini_repbert.ranking import Run
 

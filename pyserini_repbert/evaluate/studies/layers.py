@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.formats.runs import reciprocal_scores
-from pyserini_repbert.formats.topics import Qrels
 from pyserini_repbert.ranking import Candidate, Query, Ranking, Run
 
 if TYPE_CHECKING:

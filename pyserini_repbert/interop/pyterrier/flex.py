@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import dense_encoding
 from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.encode.sharding import build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, needs
 from pyserini_repbert.files import StrPath, atomic_folder
-from pyserini_repbert.formats.passages import Passage
 from pyserini_repbert.index.dense import DenseBundle
 
 VECTORS = 'vecs.f4'

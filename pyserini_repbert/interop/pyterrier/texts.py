@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.formats.passages import PassageTexts
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.names.texts import texts_opener
 

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.formats.json_values import read_object
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
+from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.formats.json_values import read_object
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
 
 __all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']

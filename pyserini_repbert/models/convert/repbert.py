@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.json_values import read_object
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.convert.legacy import check_absent, converted, load_legacy, unpacked, vocabulary_of

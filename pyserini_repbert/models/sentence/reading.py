@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.data.json_values import read_json, read_object
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.formats.json_values import read_json, read_object
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
 from pyserini_repbert.models.sentence.settings import (
     MODULES,

@@ -7,8 +7,8 @@ from typing import Any
 
 from tokenizers import normalizers, processors
 
+from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.formats.identifiers import has_surrogates
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.pair_inputs import Built
 from pyserini_repbert.models.sentence.settings import TextSettings

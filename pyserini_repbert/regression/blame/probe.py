@@ -147,9 +147,9 @@ def _children(folder: Path) -> list[Path]:
 
 def _ties(condition: Condition, workspace: Workspace) -> list[Tried]:
     """The run's ties broken for the worst and for the best. Raises InputError for a condition without a run or ties."""
+    from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
-    from pyserini_repbert.formats.runs import read_run
     from pyserini_repbert.names.topics import load_qrels
 
     if not condition.run:

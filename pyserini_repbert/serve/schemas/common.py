@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from pyserini_repbert.formats.identifiers import has_surrogates
+from pyserini_repbert.data.identifiers import has_surrogates
 
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',

@@ -1,0 +1,156 @@
+"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, TREC text, HTML, ir_datasets."""
+
+from __future__ import annotations
+
+import html
+import tarfile
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, ClassVar
+
+from pyserini_repbert.data.corpus import BadPassage, Corpus, FilesCorpus, Passage, parsed_files
+from pyserini_repbert.data.json_values import identifier_of, parse_json
+from pyserini_repbert.data.trec_text import TAG, read_documents
+from pyserini_repbert.errors import InputError, needs
+from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes, open_binary
+
+_QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
+
+
+class LinesCorpus(FilesCorpus):
+    """A corpus of files in which a line is a passage; `format` is its name, as a user would give it."""
+
+    format: ClassVar[str]
+
+    def count_hint(self) -> int | None:
+        """The number of lines; None for large .gz files."""
+        if any(path.suffix == '.gz' and path.stat().st_size > _QUICK_GZIP for path in self.paths):
+            return None
+        lines = 0
+        for path in self.paths:
+            with open_binary(path) as stream:
+                lines += sum(block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b''))
+        return lines
+
+    @abstractmethod
+    def parse(self, line: str) -> Passage:
+        """A line's passage. Raises BadPassage for an unusable line."""
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        return parsed_files(self.paths, self.parse)
+
+
+class JsonlCorpus(LinesCorpus):
+    """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space."""
+
+    format = 'jsonl'
+
+    def __init__(self, name: str, paths: Sequence[Path], fields: Sequence[str] = (), **options: bool | str) -> None:
+        super().__init__(name, paths, **options)  # type: ignore[arg-type]
+        self.fields = tuple(fields)
+
+    def parse(self, line: str) -> Passage:
+        try:
+            record = parse_json(line)
+        except ValueError as error:
+            raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
+        if not isinstance(record, dict):
+            raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
+        try:
+            docid = identifier_of(record, ('id', '_id', 'docid'))
+        except ValueError as error:
+            raise BadPassage(f'{error} in {line[:60]!r}') from error
+        fields = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
+        texts = []
+        for field in fields:
+            text = record.get(field)
+            if text is None and self.fields:
+                raise BadPassage(f"no field '{field}' in passage '{docid[:60]}'")
+            if text is not None and not isinstance(text, str):
+                raise BadPassage(f"field '{field}' of passage '{docid[:60]}' is no text: put it in quotes")
+            texts += [] if text is None else [text]
+        if not texts:
+            raise BadPassage(f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text")
+        return Passage(docid, ' '.join(text for text in texts if text))
+
+
+class TsvCorpus(LinesCorpus):
+    """MS MARCO's collection.tsv: `docid<TAB>text`."""
+
+    format = 'tsv'
+
+    def parse(self, line: str) -> Passage:
+        docid, tab, text = line.partition('\t')
+        if not tab:
+            raise BadPassage(f"expected 'docid<TAB>text', found {line[:60]!r}")
+        return Passage(docid, text)
+
+
+class TrecCorpus(FilesCorpus):
+    """TREC text: `<DOC> <DOCNO>…</DOCNO> … </DOC>`; other tags are dropped, their content is kept.
+
+    Text outside of a <DOC> is refused or skipped like a bad passage.
+    """
+
+    def opened(self, path: Path) -> AbstractContextManager[IO[bytes]]:
+        """A file's content."""
+        return open_binary(path)
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        for path in self.paths:
+            with self.opened(path) as stream:
+                for number, document in read_documents(numbered_bytes(stream)):
+                    bad = isinstance(document, str)
+                    yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
+
+
+class HtmlCorpus(Corpus):
+    """A folder or tar archive of HTML files, each a passage whose docid is the file's name without .html.
+
+    CACM comes in this form, for Anserini's HtmlCollection.
+    """
+
+    def __init__(self, name: str, path: Path, **options: bool | str) -> None:
+        super().__init__(name, **options)  # type: ignore[arg-type]
+        self.path = path
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        for file_name, raw in self._files():
+            place = f'{self.path}:{file_name}'
+            if raw is None:
+                yield place, BadPassage('no file with content but a link, or a folder: put the page itself there')
+                continue
+            text = ' '.join(html.unescape(TAG.sub(' ', raw.decode('utf-8', 'replace'))).split())
+            yield place, Passage(Path(file_name).name.removesuffix('.html'), text)
+
+    def _files(self) -> Iterator[tuple[str, bytes | None]]:
+        """(name, content) of each page; None for a link or a folder with the name of a page."""
+        if self.path.is_dir():
+            for file in sorted(self.path.rglob('*.html')):
+                yield str(file.relative_to(self.path)), file.read_bytes() if file.is_file() else None
+            return
+        try:
+            with tarfile.open(self.path) as archive:
+                for member in archive:
+                    if member.name.endswith('.html'):
+                        stream = archive.extractfile(member) if member.isreg() else None
+                        yield member.name, stream.read() if stream else None
+        except ARCHIVE_ERRORS as error:
+            why = '; '.join(str(error).splitlines())
+            raise InputError(f'{self.path} is not a whole tar archive ({why}): fetch it again') from error
+
+
+class IrDatasetsCorpus(Corpus):
+    """The documents of an ir_datasets id ('beir/scifact'), with their default text."""
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        with needs('ir_datasets', f"corpus '{self.name}'", 'datasets'):
+            import ir_datasets
+        try:
+            documents = ir_datasets.load(self.name).docs_iter()
+        except KeyError as error:
+            raise InputError(f"ir_datasets has no data set '{self.name}': see https://ir-datasets.com") from error
+        for number, document in enumerate(documents, 1):
+            yield f'{self.name}:{number}', Passage(document.doc_id, document.default_text())

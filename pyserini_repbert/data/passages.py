@@ -1,0 +1,154 @@
+"""Corpora by name, whatever their format, and passage text by docid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, TypedDict, Unpack
+
+from pyserini_repbert.data.cedr_data import CedrCorpus
+from pyserini_repbert.data.corpus import BadPassage, Corpus, FilesCorpus, OnError, Passage
+from pyserini_repbert.data.corpus_formats import HtmlCorpus, IrDatasetsCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
+from pyserini_repbert.data.deliveries import ClueWebCorpus, TrecDisksCorpus, disk_files, is_documentation, warc_files
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
+
+__all__ = [
+    'BadPassage',
+    'Corpus',
+    'CorpusFormat',
+    'CorpusTexts',
+    'OnError',
+    'Passage',
+    'PassageTexts',
+    'corpus_of_files',
+]
+
+
+class CorpusFormat(StrEnum):
+    """The formats that `corpus_of_files` knows."""
+
+    JSONL = 'jsonl'
+    TSV = 'tsv'
+    TREC = 'trec'
+    CEDR = 'cedr'
+    HTML = 'html'
+    TREC_DISKS = 'trec-disks'
+    CLUEWEB = 'clueweb'
+    IR_DATASETS = 'ir_datasets'
+
+
+class Strictness(TypedDict, total=False):
+    """What counts as an error in a corpus: the parameters of this name of `names.corpora.open_corpus`."""
+
+    on_error: str
+    keep_empty: bool
+
+
+class PassageTexts(Protocol):
+    """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The texts in the order of `docids`; None for a docid that is not there."""
+
+
+def corpus_of_files(
+    source: StrPath, fmt: str = 'auto', fields: Iterable[str] = (), **strictness: Unpack[Strictness]
+) -> Corpus:
+    """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as in `names.corpora.open_corpus`.
+
+    Raises
+    ------
+    InputError
+        for a path that does not exist or is a pipe, an unknown format, a folder without corpus files
+    """
+    name = str(source)
+    if fmt == CorpusFormat.IR_DATASETS or name.startswith('ir_datasets:'):
+        return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), **strictness)
+    path = Path(source)
+    if not path.exists():
+        raise InputError(f'corpus {path} does not exist: give a file, a folder, or ir_datasets:ID')
+    if not path.is_file() and not path.is_dir():
+        raise InputError(f'corpus {path} is a pipe or a device: give a file, which can be read more than once')
+    paths = _corpus_files(path)
+    if fmt == 'auto':
+        fmt = _guess_format(path, paths)
+    if fmt == CorpusFormat.HTML:
+        return HtmlCorpus(name, path, **strictness)
+    if fmt in _DELIVERED:
+        return _delivered(name, path, fmt, strictness)
+    if not paths:
+        raise InputError(f'folder {path} holds no corpus files (.json, .jsonl, .tsv, .trec, .txt, each also .gz)')
+    if fmt == CorpusFormat.JSONL:
+        return JsonlCorpus(name, paths, tuple(fields), **strictness)
+    if kind := _OF_FILES.get(fmt):
+        return kind(name, paths, **strictness)
+    raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
+
+
+_PACKED = {
+    b'BZh': 'bzip2',
+    b'\xfd7zXZ\x00': 'xz',
+    b'\x28\xb5\x2f\xfd': 'zstd',
+    b'\x1f\x8b': 'gzip',
+}
+_OF_FILES: dict[str, type[FilesCorpus]] = {
+    CorpusFormat.TSV: TsvCorpus,
+    CorpusFormat.TREC: TrecCorpus,
+    CorpusFormat.CEDR: CedrCorpus,
+}
+_DELIVERED = {
+    CorpusFormat.TREC_DISKS: (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
+    CorpusFormat.CLUEWEB: (ClueWebCorpus, warc_files, 'WARC files'),
+}
+
+
+def _delivered(name: str, path: Path, fmt: str, strictness: Strictness) -> Corpus:
+    corpus, files_of, what = _DELIVERED[CorpusFormat(fmt)]
+    files = files_of(path) if path.is_dir() else [path]
+    if not files:
+        raise InputError(f'folder {path} holds no {what}: give the folder with what was delivered')
+    return corpus(name, files, **strictness)
+
+
+def _corpus_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    known = ('.json', '.jsonl', '.tsv', '.trec', '.txt')
+    return sorted(file for file in path.rglob('*') if file.is_file() and file.name.removesuffix('.gz').endswith(known))
+
+
+def _guess_format(path: Path, paths: list[Path]) -> str:
+    if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (path.is_dir() and not paths and any(path.rglob('*.html'))):
+        return CorpusFormat.HTML
+    if path.is_dir() and all(is_documentation(file) for file in paths):
+        if warc_files(path):
+            return CorpusFormat.CLUEWEB
+        if disk_files(path):
+            return CorpusFormat.TREC_DISKS
+    if not paths:
+        return CorpusFormat.JSONL
+    with open_binary(existing_file(paths[0], 'corpus')) as stream:
+        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    for magic, packer in _PACKED.items():
+        if start.startswith(magic):
+            raise InputError(f'corpus {paths[0]} is packed with {packer}: unpack it, or give it as a .gz file')
+    if start[:1] == b'{':
+        return CorpusFormat.JSONL
+    if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
+        return CorpusFormat.CEDR
+    return CorpusFormat.TREC if start[:5].upper() == b'<DOC>' else CorpusFormat.TSV
+
+
+class CorpusTexts:
+    """Passage text by docid from a corpus: one pass that stores the texts of the `wanted` docids only."""
+
+    def __init__(self, corpus: Iterable[Passage], wanted: Iterable[str]) -> None:
+        needed = set(wanted)
+        self._texts = {passage.docid: passage.text for passage in corpus if passage.docid in needed}
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The texts in the order of `docids`; None for a docid that the corpus lacks or that was not wanted."""
+        return [self._texts.get(docid) for docid in docids]

@@ -1,0 +1,252 @@
+"""Reading and writing run files: TREC (`qid Q0 docid rank score tag`) and MS MARCO (`qid docid rank`), plain or .gz.
+
+A run in memory is {qid: Ranking}, best first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, TREC_COLUMNS, Array, line_blocks, stretches
+from pyserini_repbert.data.run_scores import SCORE_DIGITS, strictly_decreasing
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.garbage import no_collection
+from pyserini_repbert.ranking import Ranking, Run
+
+__all__ = [
+    'SCORE_DIGITS',
+    'RunFormat',
+    'ScatteredQueryError',
+    'check_format',
+    'default_tag',
+    'iter_run',
+    'read_run',
+    'reciprocal_scores',
+    'run_format',
+    'strictly_decreasing',
+    'write_run',
+]
+
+# White space, and what `identifiers` refuses: NUL, byte order marks, halves of surrogate pairs.
+_FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
+
+
+_GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score
+
+
+class RunFormat(StrEnum):
+    """The two formats of a run file; the values are those that Pyserini takes for output formats."""
+
+    TREC = 'trec'
+    MSMARCO = 'msmarco'
+
+
+@no_collection()
+def read_run(path: StrPath, depth: int | None = None) -> Run:
+    """A run file in either format, told apart by its number of columns; lines may come in any order.
+
+    A TREC run is ordered by (-score, docid), as evaluators order it, whatever its rank column says. An MS MARCO run is
+    ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3, …
+    Values are separated by ASCII white space; blank lines are ignored; queries keep the order of their first lines.
+
+    Parameters
+    ----------
+    depth : keep only the best `depth` hits of each query
+
+    Raises
+    ------
+    InputError
+        naming file and line, for a malformed line, a docid that occurs twice for a query or a score that is not a
+        finite number; for a file without lines
+    """
+    docids: dict[str, list[str]] = {}
+    keys: dict[str, list[Array]] = {}
+    continued: set[str] = set()
+    columns = 0
+    for columns, qid, some, some_keys in stretches(path):  # noqa: B007
+        if qid in docids:
+            docids[qid] += some
+            continued.add(qid)
+        else:
+            docids[qid] = some
+            _check_distinct(path, qid, some)  # now, while the strings are in the processor's cache
+        keys.setdefault(qid, []).append(some_keys)
+    run: Run = {}
+    for qid, own in docids.items():
+        if qid in continued:
+            _check_distinct(path, qid, own)
+        run[qid] = _ordered(columns, own, keys.pop(qid), depth)
+    return run
+
+
+class ScatteredQueryError(InputError):
+    """A query's lines are not consecutive, as `iter_run` requires."""
+
+
+def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ranking]]:
+    """The queries of a run file one at a time, in memory that does not grow with the file; otherwise as `read_run`.
+
+    Raises
+    ------
+    ScatteredQueryError
+        for a query that comes again after another one: only `read_run` can put its lines together
+    InputError
+        as `read_run` does
+    """
+    seen: set[str] = set()
+    columns = 0
+    qid, docids, keys = '', [], []  # type: tuple[str, list[str], list[Array]]
+    for columns, next_qid, some, some_keys in stretches(path):
+        if docids and next_qid != qid:
+            _check_distinct(path, qid, docids)
+            yield qid, _ordered(columns, docids, keys, depth)
+            docids, keys = [], []
+        if not docids:
+            if next_qid in seen:
+                raise ScatteredQueryError(f"run file {path} has lines of query '{next_qid}' in two places")
+            seen.add(next_qid)
+        qid = next_qid
+        docids += some
+        keys.append(some_keys)
+    _check_distinct(path, qid, docids)
+    yield qid, _ordered(columns, docids, keys, depth)
+
+
+def _ordered(columns: int, docids: list[str], chunks: list[Array], depth: int | None) -> Ranking:
+    keys = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+    return (_by_rank if columns == MSMARCO_COLUMNS else _by_score)(docids, keys, depth)
+
+
+def run_format(path: StrPath) -> RunFormat:
+    """The format of a run file, by its first line. Raises InputError for a line of neither format."""
+    columns = next(stretches(path))[0]
+    return RunFormat.TREC if columns == TREC_COLUMNS else RunFormat.MSMARCO
+
+
+_RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))
+
+
+def reciprocal_scores(n: int) -> tuple[float, ...]:
+    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own; rankings share these numbers in memory.
+
+    They also serve to evaluate a ranking by its order alone, since evaluators break ties in ways of their own.
+    """
+    return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
+
+
+def _by_rank(docids: list[str], ranks: Array, depth: int | None) -> Ranking:
+    if (ranks[1:] <= ranks[:-1]).any():
+        docids = [docid for _, docid in sorted(zip(ranks.tolist(), docids, strict=True))]
+    docids = docids[:depth]
+    return Ranking(docids, reciprocal_scores(len(docids)))
+
+
+def _by_score(docids: list[str], scores: Array, depth: int | None) -> Ranking:
+    if (scores[1:] >= scores[:-1]).any():
+        pairs = sorted(zip((-scores).tolist(), docids, strict=True))
+        return Ranking([docid for _, docid in pairs[:depth]], [-key for key, _ in pairs[:depth]])
+    return Ranking(docids[:depth], scores[:depth].tolist())
+
+
+def _check_distinct(path: StrPath, qid: str, docids: list[str]) -> None:
+    if len(set(docids)) != len(docids):
+        raise _duplicate(path, qid)
+
+
+def _duplicate(path: StrPath, qid: str) -> InputError:
+    """The error for a docid that occurs twice; reads the file again to find its line."""
+    first: dict[bytes, int] = {}
+    for start, block in line_blocks(path):
+        for number, line in enumerate(block.split(b'\n'), start):
+            values = line.split()
+            if not values or values[0] != qid.encode():
+                continue
+            docid = values[2 if len(values) == TREC_COLUMNS else 1]
+            if first.setdefault(docid, number) != number:
+                message = f"document '{docid.decode()}' occurs twice for query '{qid}' (first in line {first[docid]})"
+                return InputError.at(path, number, message + ': remove one of the lines')
+    return InputError(f'run file {path} changed while it was read: read it again')
+
+
+def write_run(
+    path: StrPath,
+    run: Mapping[str, Ranking] | Iterable[tuple[str, Ranking]],
+    fmt: str = RunFormat.TREC,
+    tag: str = 'pyserini_repbert',
+) -> None:
+    """Write a run atomically, queries in the run's order, ranks from 1, TREC scores made strictly decreasing.
+
+    A query without hits has no line. `run` may also be (qid, ranking) pairs, each qid once.
+
+    Raises
+    ------
+    InputError
+        for an unknown format, a tag, qid or docid that is empty or has white space, or a score that is not finite (less
+        than 1e38); an existing file then stays as it was
+    """
+    check_format(fmt, tag)
+    ranks: list[str] = []
+    with atomic_file(path) as stream:
+        for qid, ranking in run.items() if isinstance(run, Mapping) else run:
+            docids, scores = ranking.docids, ranking.scores
+            _check_names(qid, docids)
+            n = len(docids)
+            ranks.extend(str(rank) for rank in range(len(ranks) + 1, n + 1))
+            if fmt == RunFormat.MSMARCO:
+                stream.write(_woven(f'{qid}\t', docids, '\t', ranks[:n], '\n'))
+                continue
+            if len(scores) != n or not (np.abs(scores) < _GREATEST_SCORE).all():
+                if len(scores) != n:
+                    raise InputError(f"query '{qid}' has {n} hits and {len(scores)} scores: give one score a hit")
+                wrong = next(score for score in scores if not abs(score) < _GREATEST_SCORE)
+                raise InputError(
+                    f"query '{qid}' has the score {wrong:g}, which is not finite (less than {_GREATEST_SCORE:g}: "
+                    'evaluators read 32-bit floats)'
+                )
+            texts = (f'%.{SCORE_DIGITS}f ' * n % tuple(strictly_decreasing(scores))).split()
+            stream.write(_woven(f'{qid} Q0 ', docids, ' ', ranks[:n], ' ', texts, f' {tag}\n'))
+
+
+def _woven(*columns: str | Sequence[str]) -> str:
+    """The columns as lines, joined at once: faster than formatting each line. A text is repeated in every line."""
+    n = next(len(column) for column in columns if not isinstance(column, str))
+    parts = [''] * (len(columns) * n)
+    for i, column in enumerate(columns):
+        parts[i :: len(columns)] = [column] * n if isinstance(column, str) else column
+    return ''.join(parts)
+
+
+def _check_names(qid: str, docids: Sequence[str]) -> None:
+    for what, names in (('qid', [qid]), ('docid', docids)):
+        text = ''.join(names)
+        fine = text.isprintable() and ' ' not in text  # nothing forbidden is printable: quicker than the pattern
+        if '' in names or not (fine or _FORBIDDEN.search(text) is None):
+            bad = next(name for name in names if not name or _FORBIDDEN.search(name))
+            raise InputError(
+                f'{what} {bad!r} of query {qid!r} is empty or has white space, or what is no character: '
+                'run files cannot hold it'
+            )
+
+
+def check_format(fmt: str, tag: str) -> None:
+    """Raises InputError for an output format or a tag that no run file can have; called before any work is done."""
+    if fmt not in list(RunFormat):
+        raise InputError(f"output format '{fmt}' is unknown: expected one of {', '.join(RunFormat)}")
+    if len(tag.split()) != 1 or _FORBIDDEN.search(tag):
+        if any('\ud800' <= character <= '\udfff' for character in tag):
+            raise InputError(f'run tag {tag!r} is not valid UTF-8: give another tag', parameters=('tag',))
+        raise InputError(f'run tag {tag!r} must be one word: evaluators split lines at white space')
+
+
+def default_tag(path: StrPath) -> str:
+    """The tag of a run when none is given: its file name without the suffixes .gz, .txt, .tsv, .run, .trec."""
+    name = Path(path).name
+    for suffix in ('.gz', '.txt', '.tsv', '.run', '.trec'):
+        name = name.removesuffix(suffix)
+    return '_'.join(name.split()) or 'run'

@@ -1,0 +1,169 @@
+"""RepBERT in Pyserini's own tables, so that Pyserini's commands and searchers know it by name.
+
+Two names look alike here: an *encoder name* is what a user gives to `--encoder` (a catalog name or a folder); a
+*keyword* is what Pyserini looks for inside that name, lower-cased, in the order of its table, to choose a class.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert import catalog
+from pyserini_repbert.data.json_values import parse_json
+from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
+from pyserini_repbert.files import StrPath, atomic_folder, digest, link_or_copy
+from pyserini_repbert.lucene.compat import add_index, encoder_maps, import_pyserini, prebuilt_tables
+
+logger = logging.getLogger(__name__)
+
+KEYWORD = 'repbert'
+MARKER = 'pyserini_repbert.json'  # in an index folder inside Pyserini's cache: the entry for Pyserini's table
+FAISS_FILES = ('index', 'docid')  # Pyserini's FAISS layout
+
+
+def register() -> None:
+    """Make RepBERT's encoders and installed indexes known to Pyserini; further calls change nothing.
+
+    Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front: a folder
+    'ance/repbert' is RepBERT's.
+
+    Raises
+    ------
+    MissingDependencyError, JavaError, MismatchError
+        when Pyserini cannot be imported or has no encoder tables
+    """
+    _put_first(KEYWORD)
+    _register_indexes()
+
+
+def claim(encoder: str) -> None:
+    """Make Pyserini choose a class by what `encoder` is, not by its name; call this after `register`.
+
+    A folder whose config.json names the system 'repbert', or an encoder of our catalog, gets RepBERT's classes even if
+    its name lacks the keyword. For any other folder the keyword is taken out of Pyserini's tables, so that it gets
+    Pyserini's class even if its path has the keyword.
+    """
+    if is_ours(encoder):
+        _put_first(encoder.lower())
+    elif Path(encoder).is_dir():
+        for table in encoder_maps():
+            table.pop(KEYWORD, None)
+
+
+def is_ours(encoder: str) -> bool:
+    """Whether an encoder name means RepBERT: a folder by its config.json, else by the catalog or the keyword."""
+    if Path(encoder).is_dir():
+        return system_of(encoder) == KEYWORD
+    return catalog.find('encoders', encoder) is not None or KEYWORD in encoder.lower()
+
+
+def system_of(folder: StrPath) -> str | None:
+    """The `ranking.system` in a checkpoint folder's config.json; None without one."""
+    try:
+        config = parse_json((Path(folder) / 'config.json').read_text(encoding='utf-8'))
+        system = config['ranking']['system']
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(system)
+
+
+def _put_first(keyword: str) -> None:
+    from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+
+    for table, encoder_class in zip(encoder_maps(), (RepBertQueryEncoder, RepBertDocumentEncoder), strict=True):
+        if next(iter(table), None) != keyword:
+            others = {key: value for key, value in table.items() if key != keyword}
+            table.clear()
+            table[keyword] = encoder_class
+            table.update(others)
+
+
+def indexes_folder() -> Path:
+    """The folder where Pyserini unpacks prebuilt indexes."""
+    return Path(import_pyserini('pyserini.util').get_cache_home()) / 'indexes'
+
+
+def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
+    """Give an exported index a name in Pyserini, for `FaissSearcher.from_prebuilt_index(name, encoder)`.
+
+    The files are linked into Pyserini's index cache, or copied where they cannot be linked.
+
+    Parameters
+    ----------
+    folder : an index in Pyserini's FAISS layout (`index` and `docid`)
+    name : the new name ('demo.repbert')
+    texts : name of the prebuilt Lucene index that holds the passages, if there is one
+
+    Returns
+    -------
+    Path
+        the folder in Pyserini's cache
+
+    Raises
+    ------
+    InputError
+        when `folder` is not such an index, or `name` cannot be a file name
+    MismatchError
+        when Pyserini has another index of that name
+    MissingDependencyError, JavaError
+        when Pyserini cannot be imported
+    """
+    source = Path(folder)
+    missing = [file for file in FAISS_FILES if not (source / file).is_file()]
+    if missing:
+        raise InputError(f"{source} has no file '{missing[0]}': export the index to FAISS's format first")
+    if not name or Path(name).name != name or len(name.split()) != 1:
+        raise InputError(f"'{name}' cannot name an index: use letters, digits, dots and dashes")
+    md5 = digest(source / 'index', 'md5')
+    target = indexes_folder() / f'{name}.{md5}'
+    known = next((table[name] for table in prebuilt_tables().values() if name in table), None)
+    if known is not None and known['md5'] != md5:
+        raise MismatchError(f"Pyserini has another index '{name}' already: choose another name")
+    if not target.exists():
+        with open(source / 'docid', encoding='utf-8') as lines:
+            documents = sum(1 for _ in lines)
+        with atomic_folder(target) as temporary:
+            for file in FAISS_FILES:
+                link_or_copy(source / file, temporary / file)
+            entry = {'name': name, 'md5': md5, 'documents': documents, 'texts': texts}
+            (temporary / MARKER).write_text(json.dumps(entry) + '\n', encoding='utf-8')
+    _register_indexes()
+    return target
+
+
+def _register_indexes() -> None:
+    """Add the indexes that `install_index` put into Pyserini's cache to Pyserini's table, whose own names win.
+
+    An index that cannot be added is skipped with a warning: Pyserini works without it.
+    """
+    for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
+        try:
+            values = json.loads(marker.read_text(encoding='utf-8'))
+            name, md5 = values['name'], values['md5']
+            if not isinstance(name, str) or not isinstance(md5, str):
+                raise TypeError('name and md5 have to be strings')
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            logger.warning('%s is damaged (%s): install the index again', marker, error)
+            continue
+        try:
+            tables = prebuilt_tables()
+            if not any(name in table for table in tables.values()):
+                add_index(tables['dense'], name, _entry(marker, name, md5, values))
+        except PyseriniRepbertError as error:
+            logger.warning("index '%s' of %s is not known to Pyserini now: %s", name, marker.parent, error)
+
+
+def _entry(marker: Path, name: str, md5: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The entry of an installed index for Pyserini's table of FAISS indexes."""
+    return {
+        'description': f'{name}, exported by pyserini_repbert',
+        'filename': f'{name}.tar.gz',
+        'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # Pyserini 1.6 derives the folder's name from it
+        'md5': md5,
+        'documents': values.get('documents'),
+        'downloaded': True,
+        'texts': values.get('texts'),
+    }

@@ -1,0 +1,14 @@
+"""The only modules that import Pyserini or start a Java virtual machine."""
+
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.lazy import exports
+
+if TYPE_CHECKING:
+    from pyserini_repbert.lucene.compat import import_pyserini as import_pyserini
+    from pyserini_repbert.lucene.java_home import find_java as find_java
+    from pyserini_repbert.lucene.jvm import start_jvm as start_jvm
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher as LuceneSparseSearcher
+    from pyserini_repbert.lucene.sparse_settings import SparseSettings as SparseSettings
+
+__getattr__, __dir__, __all__ = exports(__name__)

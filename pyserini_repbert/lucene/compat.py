@@ -1,0 +1,237 @@
+"""Importing Pyserini's modules: the differences between Pyserini 1.6 and 2.x are handled here."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.error import URLError
+
+from pyserini_repbert.errors import (
+    JavaError,
+    MismatchError,
+    MissingDependencyError,
+    MissingResourceError,
+    PyseriniRepbertError,
+    UnknownNameError,
+)
+from pyserini_repbert.lucene.jvm import start_jvm
+from pyserini_repbert.lucene.tables import kept_tables
+
+_OPENAI_KEY = 'OPENAI_API_KEY'
+_TABLES = {'sparse': 'TF_INDEX_INFO', 'impact': 'IMPACT_INDEX_INFO', 'dense': 'FAISS_INDEX_INFO'}
+
+
+def pyserini_version() -> str:
+    """The installed version of Pyserini ('1.6.0'). Raises MissingDependencyError without one."""
+    try:
+        return importlib.metadata.version('pyserini')
+    except importlib.metadata.PackageNotFoundError as error:
+        raise MissingDependencyError.of('pyserini', "Lucene's indexes and Pyserini's topics") from error
+
+
+def import_pyserini(module: str = 'pyserini') -> ModuleType:
+    """Import a module of Pyserini, with the Java virtual machine started first.
+
+    Parameters
+    ----------
+    module : its full name, 'pyserini.search.lucene'
+
+    Raises
+    ------
+    MissingDependencyError
+        when Pyserini, or a package that this module of it needs, is not installed
+    UnknownNameError
+        when the installed Pyserini has no such module
+    JavaError
+        when no virtual machine runs or it lacks Anserini's classes
+    MissingResourceError
+        when Pyserini 2.x's tables are neither stored here nor can be fetched, or another download of its own fails
+    """
+    version = pyserini_version()
+    start_jvm()
+    try:
+        with placeholder_openai_key(), kept_tables():
+            return importlib.import_module(module)
+    except PyseriniRepbertError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(f'{error.name}.')):
+            raise UnknownNameError(f"Pyserini {version} has no module '{module}'{suggestion(module)}") from error
+        raise MissingDependencyError.of(error.name or 'unknown', f"Pyserini {version}'s {module}") from error
+    except ImportError as error:
+        raise MissingDependencyError(
+            f'Pyserini {version} cannot import {module} ({error}): pip install --force-reinstall pyserini=={version}'
+        ) from error
+    except (URLError, ConnectionError, TimeoutError) as error:
+        raise MissingResourceError(
+            f'Pyserini {version} fetches something to import {module}, and could not ({error}): run it with a network'
+        ) from error
+    except Exception as error:
+        if type(error).__name__ == 'JavaException':
+            raise JavaError(
+                f"the running Java lacks Anserini's classes ({error}): call start_jvm() before other code starts one"
+            ) from error
+        raise MismatchError(
+            f'Pyserini {version} cannot import {module} ({type(error).__name__}: {error}): install its pinned packages'
+        ) from error
+
+
+@contextmanager
+def placeholder_openai_key() -> Iterator[None]:
+    """A context with an OpenAI key: importing Pyserini 1.6 makes a client, which recent `openai` refuses without a key.
+
+    A key that is set is left alone; a client made with the placeholder can reach nothing.
+    """
+    if os.environ.get(_OPENAI_KEY):
+        yield
+        return
+    before = os.environ.get(_OPENAI_KEY)
+    os.environ[_OPENAI_KEY] = 'unset'
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_OPENAI_KEY, None)
+        else:
+            os.environ[_OPENAI_KEY] = before
+
+
+def encoder_maps() -> tuple[MutableMapping[str, Any], MutableMapping[str, Any]]:
+    """Pyserini's tables of query and document encoder classes by keyword; keywords match in the tables' order.
+
+    Raises MismatchError when the installed Pyserini has no such tables.
+    """
+    encode = import_pyserini('pyserini.encode')
+    return _attribute(encode, 'query_encoder_class_map'), _attribute(encode, 'document_encoder_class_map')
+
+
+def prebuilt_tables() -> dict[str, Mapping[str, Any]]:
+    """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS); each name -> its entry.
+
+    Those of Pyserini 2.x are fetched when a name is looked up, and raise MissingResourceError where that fails.
+    """
+    info = import_pyserini('pyserini.prebuilt_index_info')
+    return {kind: _attribute(info, name) for kind, name in _TABLES.items()}
+
+
+class InstalledIndexes(dict[str, Any]):
+    """This package's indexes, as the first source of a table of Pyserini 2.x."""
+
+
+def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> None:
+    """Put an index into one of Pyserini's tables, for all its modules.
+
+    Tables of Pyserini 1.6 are dicts; those of 2.x look a name up in their sources, one after the other. Raises
+    MismatchError for any other table.
+    """
+    if isinstance(table, MutableMapping):
+        table[name] = entry
+        return
+    sources = _attribute(table, '_sources')
+    own = next((source for source in sources if isinstance(source, InstalledIndexes)), None)
+    if own is None:
+        own = InstalledIndexes()
+        vars(table)['_sources'] = (own, *sources)
+    own[name] = entry
+
+
+def packed_size(entry: Mapping[str, Any]) -> int | None:
+    """The size of a prebuilt index's archive in bytes; None where its entry does not say."""
+    size = entry.get('size compressed (bytes)', entry.get('size'))
+    return int(size) if size is not None and int(size) > 0 else None
+
+
+def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
+    """Pyserini's entries of topics or judgments by name.
+
+    Parameters
+    ----------
+    search : the module pyserini.search._base
+    kind : 'topics' or 'qrels'
+
+    Raises
+    ------
+    MismatchError
+        when this Pyserini has neither 1.6's table nor 2.x's function that reads it
+    MissingResourceError
+        when the table of 2.x cannot be fetched
+    """
+    table: Mapping[str, Any] | None = getattr(search, f'{kind}_mapping', None)
+    return _attribute(search, f'_get_{kind}_mapping')() if table is None else table
+
+
+def place_of(search: ModuleType, kind: str, name: str) -> Path:
+    """The path of the file of a name in `named_files`, where this Pyserini stores it, fetched or not."""
+    entry = named_files(search, kind)[name]
+    if not hasattr(search, 'JPath'):
+        file = Path(entry['path'] if kind == 'topics' else entry)
+        return Path(_attribute(search, f'_get_{kind}_cache_path')(), file.name)
+    path = search.JPath.of(entry.path)
+    if kind == 'topics':
+        return Path(search.JTopicReader.getNewTopicsAbsPath(path).toString())
+    return Path(search.JRelevanceJudgments.getNewQrelAbsPath(path).toString())
+
+
+def server_factories() -> MutableMapping[str, Any] | None:
+    """Pyserini 2.x's server's table of searchers: index type -> (from a folder, from a name, arguments of a setting).
+
+    None for Pyserini 1.6, whose server has no such table.
+    """
+    try:
+        factories: MutableMapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'SEARCHER_FACTORIES')
+    except UnknownNameError:
+        return None
+    return factories
+
+
+def server_table(index_type: str) -> Mapping[str, Any]:
+    """Pyserini 2.x's table of prebuilt indexes of one of its server's index types ('faiss', 'lucene_hnsw')."""
+    table: Mapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'INDEX_TYPE')[index_type]
+    return table
+
+
+def _attribute(owner: object, name: str) -> Any:
+    """An attribute of Pyserini. Raises MismatchError where the installed version lacks it."""
+    try:
+        return getattr(owner, name)
+    except AttributeError as error:
+        where = getattr(owner, '__name__', type(owner).__name__)
+        raise MismatchError(
+            f"Pyserini {pyserini_version()} has no {name} in {where}: pip install 'pyserini>=1.6,<3'; if it is such a "
+            'version, it differs from those that this package was tested with (1.6.0 and 2.4.0)'
+        ) from error
+
+
+def suggestion(module: str) -> str:
+    """'; did you mean …?' with the nearest modules of Pyserini, or ''."""
+    close = difflib.get_close_matches(module, runnable_modules(), n=3)
+    return f'; did you mean {" or ".join(close)}?' if close else ''
+
+
+def runnable_modules() -> list[str]:
+    """The full names of Pyserini's modules, sorted; found by their files, without importing any."""
+    import pkgutil
+
+    spec = importlib.util.find_spec('pyserini')
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    names = []
+    folders = [('pyserini', list(spec.submodule_search_locations))]
+    while folders:
+        package, paths = folders.pop()
+        for entry in pkgutil.iter_modules(paths):
+            if entry.name.startswith('_'):
+                continue
+            name = f'{package}.{entry.name}'
+            names.append(name)
+            if entry.ispkg:
+                folders.append((name, [os.path.join(path, entry.name) for path in paths]))
+    return sorted(names)

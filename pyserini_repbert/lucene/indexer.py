@@ -1,0 +1,108 @@
+"""Writing Lucene indexes with Anserini's `SimpleIndexer`, the class that Pyserini's `LuceneIndexer` wraps."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError, JavaError
+from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
+
+logger = logging.getLogger(__name__)
+
+MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
+
+
+def buffer_size() -> int:
+    """The buffer for documents until a segment is written, in MB: a quarter of Java's heap, 16 to 2048."""
+    heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20
+    return max(16, min(MAX_BUFFER, heap // 4))
+
+
+class LuceneWriter:
+    """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors and raw documents.
+
+    Use it as a context: leaving it commits and closes the index; after an exception, the caller removes the folder.
+
+    Parameters
+    ----------
+    folder : an empty folder, for the index
+    threads : documents analysed in parallel; the order inside an index is reproducible only with one thread
+    impact : documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions nor
+        document vectors are stored
+
+    Raises
+    ------
+    JavaError
+        when Java cannot be started or Lucene cannot write
+    """
+
+    def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
+        quiet_java()
+        self._folder = folder
+        # fmt: off
+        options = [
+            '-input', '', '-collection', 'JsonVectorCollection' if impact else 'JsonCollection', '-index', str(folder),
+            '-threads', str(threads), '-memoryBuffer', str(buffer_size()), '-storeRaw',
+        ]
+        # fmt: on
+        options += ['-impact', '-pretokenized'] if impact else ['-storePositions', '-storeDocvectors']
+        import jnius
+
+        self._failure = jnius.JavaException
+        self._vector_document = java_class('io.anserini.collection.JsonVectorCollection$Document') if impact else None
+        self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')() if impact else None
+        try:
+            self._java = java_class('io.anserini.index.SimpleIndexer')(options)
+        except self._failure as error:
+            raise JavaError(
+                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and its permissions'
+            ) from error
+
+    def add(self, documents: Sequence[str]) -> None:
+        """Add documents, each a JSON object as text.
+
+        Raises InputError when Anserini refuses a document, JavaError when Lucene cannot write.
+        """
+        try:
+            if self._vector_document is None or self._json is None:
+                added = self._java.addRawDocuments(list(documents))
+            else:  # Anserini reads raw documents as those of JsonCollection, whatever the collection
+                made = [self._vector_document(self._json.readTree(document)) for document in documents]
+                added = self._java.addJsonDocuments(made)
+        except self._failure as error:
+            raise JavaError(
+                f'Lucene could not index ({java_reason(error)}): free memory or disk, and start again'
+            ) from error
+        if added != len(documents):
+            raise InputError(
+                f'Anserini refused {len(documents) - added} documents{self._first_refused(documents)}: mend the corpus'
+            )
+
+    def _first_refused(self, documents: Sequence[str]) -> str:
+        if self._vector_document is not None:
+            return f' from {documents[0][:80]!r} on'
+        lost = next((document for document in documents if not self._takes(document)), '')
+        return f', first {lost[:80]!r}'
+
+    def _takes(self, document: str) -> bool:
+        try:
+            return bool(self._java.addRawDocument(document))
+        except self._failure:  # a docid beyond Lucene's 32,766 bytes, say
+            return False
+
+    def __enter__(self) -> LuceneWriter:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            self._java.close()
+        except self._failure as failure:
+            if error is None:
+                raise JavaError(
+                    f'Lucene could not finish the index ({java_reason(failure)}): check the free disk space'
+                ) from failure
+            logger.info('closing an unfinished index failed: %s', java_reason(failure))
+        if error is None and not any(self._folder.glob('segments_*')):  # Anserini only logs a failure to close
+            raise JavaError('Lucene could not finish the index: check the free disk space')

@@ -1,0 +1,202 @@
+"""Starting the Java virtual machine inside this process before Pyserini does, and calling into it.
+
+Pyserini uses a virtual machine that is already running, so Java, jar and options are chosen here, once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import JavaError, MissingDependencyError
+from pyserini_repbert.lucene.java_home import INSTALL_JAVA, VECTOR_MODULE, Java, anserini_jar, find_java
+
+logger = logging.getLogger(__name__)
+
+HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
+_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with Java's default initial heap on a server
+_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)  # ours could contradict the user's
+_starting = threading.Lock()
+_calling = threading.RLock()
+_thread = threading.local()
+_ahead: threading.Thread | None = None
+
+
+def jvm_runs() -> bool:
+    """Whether pyjnius has started a virtual machine in this process."""
+    config = sys.modules.get('jnius_config')
+    return bool(config is not None and config.vm_running)
+
+
+def start_jvm(extra_options: Sequence[str] = ()) -> None:
+    """Start the virtual machine with Anserini's jar, unless one is running; waits for the thread of `started_ahead`.
+
+    `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished files. The maximum heap
+    is Java's default unless the environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g').
+
+    Parameters
+    ----------
+    extra_options : further options for the machine ('-Dname=value')
+
+    Raises
+    ------
+    JavaError
+        when there is no usable Java, it does not start, or PYSERINI_REPBERT_JAVA_HEAP is no size
+    MissingDependencyError
+        without pyjnius or Pyserini
+    """
+    if _ahead is not None and _ahead is not threading.current_thread():
+        _ahead.join()
+    with _starting:
+        if jvm_runs():
+            return
+        java, jar = find_java(), anserini_jar()
+        try:
+            import jnius_config
+        except ImportError as error:
+            raise MissingDependencyError.of('pyjnius', "Lucene's indexes") from error
+        os.environ['JAVA_HOME'] = str(java.home)
+        jnius_config.add_classpath(str(jar))
+        jnius_config.add_options(*_options(java), *_log_options(jar), *extra_options)
+        logger.info('starting Java %s in %s with %s', java.version, java.home, jar.name)
+        said: list[str] = []
+        try:
+            with _captured_stderr(said):
+                import jnius  # noqa: F401
+        except Exception as error:
+            reason = ' '.join([*said, str(error)]).strip()
+            raise JavaError(f'Java {java.version} in {java.home} did not start ({reason}): {INSTALL_JAVA}') from error
+        for line in said:
+            if 'incubator modules' not in line:  # Java's notice about a module that we asked for
+                print(line, file=sys.stderr)
+
+
+@contextmanager
+def started_ahead(few_queries: bool = False) -> Iterator[None]:
+    """A context in which a thread starts the virtual machine and loads the classes of every search with Lucene.
+
+    That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and gets the error if
+    the start failed; leaving the context waits for it, too.
+
+    Parameters
+    ----------
+    few_queries : for a process that ends soon: a small initial heap and the collector that takes least memory, unless
+        the environment has options or a heap size of the user's
+    """
+    chosen = any(map(os.environ.get, _OPTION_VARIABLES))
+
+    def load() -> None:
+        with suppress(Exception):
+            if few_queries and not chosen:
+                start_jvm(_FEW_QUERIES)
+            quiet_java()
+            java_class('io.anserini.search.SimpleSearcher')
+        _detach()
+
+    global _ahead
+    _ahead = thread = threading.Thread(target=load, name='java')
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _options(java: Java) -> list[str]:
+    options = ['-Xrs', '--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true']
+    if java.major >= 24:  # Lucene unmaps its files with it; silences four lines of warnings
+        options.append('--sun-misc-unsafe-memory-access=allow')
+    if java.has_module(VECTOR_MODULE):
+        options.append(f'--add-modules={VECTOR_MODULE}')
+    heap = os.environ.get(HEAP_VARIABLE)
+    if heap:
+        if not re.fullmatch(r'\d+[kmgKMG]?', heap):
+            raise JavaError(f"{HEAP_VARIABLE} is '{heap}': expected a size such as 512m or 4g")
+        options.append(f'-Xmx{heap}')
+    return options
+
+
+def _log_options(jar: Path) -> list[str]:
+    """The log options of Pyserini 2.x, with which Lucene and SLF4J only warn; Pyserini 1.6 has none."""
+    settings = jar.with_name('logging.properties')
+    if not settings.is_file():
+        return []
+    return [f'-Djava.util.logging.config.file={settings}', '-Dslf4j.internal.verbosity=WARN']
+
+
+@contextmanager
+def _captured_stderr(lines: list[str]) -> Iterator[None]:
+    """Collect in `lines` what is written to file descriptor 2, by native code too; the caller decides what to show."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as said:
+        own = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(own, 2)
+            os.close(own)
+            said.seek(0)
+            lines.extend(said.read().decode('utf-8', 'replace').splitlines())
+
+
+def java_class(name: str) -> Any:
+    """The Java class `name`; starts the virtual machine. Raises JavaError when the class is not in the jar."""
+    start_jvm()
+    import jnius
+
+    try:
+        return jnius.autoclass(name)
+    except jnius.JavaException as error:
+        raise JavaError(
+            f"Java has no class {name}: Anserini's jar is not the one that this version expects, or another program "
+            'part started Java without it: call start_jvm() first'
+        ) from error
+
+
+@contextmanager
+def java_calls() -> Iterator[None]:
+    """A context for calls into Java: one thread at a time, detached from Java afterwards (except the main thread).
+
+    pyjnius keeps a call's receiver and arguments in objects that all threads share, and lets other threads run
+    meanwhile; a thread that ends while attached to Java leaks its Java thread. Inside one call, Java itself may use
+    many threads.
+    """
+    with _calling:
+        depth = getattr(_thread, 'depth', 0)
+        _thread.depth = depth + 1
+        try:
+            yield
+        finally:
+            _thread.depth = depth
+            if depth == 0 and threading.current_thread() is not threading.main_thread():
+                _detach()
+
+
+def _detach() -> None:
+    """Detach this thread from Java; its next call attaches it again."""
+    if jvm_runs():
+        import jnius
+
+        jnius.detach()
+
+
+def java_reason(error: Exception) -> str:
+    """The first line of a Java exception, without pyjnius's preface and the stack."""
+    return str(error).partition('\n')[0].removeprefix('JVM exception occurred: ')
+
+
+def quiet_java() -> None:
+    """Show only warnings and errors of Anserini, and only errors of Lucene."""
+    level = java_class('org.apache.logging.log4j.Level')
+    java_class('org.apache.logging.log4j.core.config.Configurator').setAllLevels('io.anserini', level.WARN)
+    severe = java_class('java.util.logging.Level').SEVERE
+    java_class('java.util.logging.Logger').getLogger('org.apache.lucene').setLevel(severe)

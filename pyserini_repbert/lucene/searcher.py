@@ -1,0 +1,251 @@
+"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; and the passages that an index stores.
+
+The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps; it is used without
+importing Pyserini's encoders, so that a sparse search starts in a second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.lucene.jvm import java_calls, java_class, quiet_java
+from pyserini_repbert.lucene.lucene_calls import calling, unanswered
+from pyserini_repbert.lucene.prebuilt import prebuilt_index
+from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default_settings
+from pyserini_repbert.ranking import Candidate, Ranking, Run, by_score, hits_of
+
+HITS_AT_ONCE = 100_000  # bounds the Java heap of a batch: Anserini holds the stored passage of every hit
+PASSAGE_FIELD = 'passage'  # the original text, in the raw JSON of an expanded or reweighted document
+
+
+class LuceneSparseSearcher:
+    """Searches a Lucene index with the settings given at construction.
+
+    Threads may share a searcher: their calls wait for each other, and `batch_search(threads=…)` searches in parallel.
+
+    Parameters
+    ----------
+    index : an index folder, or the name of a prebuilt index of Pyserini
+    settings : the scoring function and query expansion; default: BM25 with the k1 and b in the index's record (DeepCT's
+        has them), else 0.9 and 0.4
+    download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
+
+    Attributes
+    ----------
+    size : how many passages the index holds
+    index : its folder
+
+    Raises
+    ------
+    InputError
+        when the folder holds no Lucene index
+    UnknownNameError
+        for a name that is neither a folder nor a prebuilt index, with the nearest names
+    MissingResourceError
+        when the prebuilt index has to be downloaded: names its size and how to get it
+    MismatchError
+        when RM3 needs what the index does not store, or another version of Lucene wrote the index
+    """
+
+    def __init__(self, index: StrPath, settings: SparseSettings | None = None, download: bool = False) -> None:
+        self.index = index_folder(index, download)
+        self.settings = settings or default_settings(self.index)
+        with java_calls():
+            self._open()
+
+    def _open(self) -> None:
+        quiet_java()
+        self._java = calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index))
+        self._list = java_class('java.util.ArrayList')
+        self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
+        self._analyzer = self._java.get_analyzer()
+        sdm = java_class('io.anserini.search.query.SdmQueryGenerator')  # weighs terms 0.85, pairs 0.10, windows 0.05
+        self._generator = sdm() if self.settings.sdm else None
+        self.size = int(self._java.get_total_num_docs())
+        self._configure()
+
+    def _configure(self) -> None:
+        settings = self.settings
+        if settings.model == 'bm25':
+            self._java.set_bm25(float(settings.k1), float(settings.b))
+        else:
+            self._java.set_qld(float(settings.mu))
+        if settings.rm3:
+            rm3 = settings.rm3 if isinstance(settings.rm3, Rm3) else Rm3()
+            self._java.set_rm3(
+                self._feedback_source(), rm3.fb_terms, rm3.fb_docs, float(rm3.original_query_weight), False, True
+            )
+
+    def _feedback_source(self) -> str | None:
+        """None when the index has document vectors, else the collection class that reads its raw passages."""
+        if self.size == 0 or self._java.reader.termVectors().get(0) is not None:
+            return None
+        raw = self._java.doc_raw(0)
+        if raw is not None and raw.lstrip().startswith('{'):
+            return 'JsonCollection'
+        raise MismatchError(
+            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build it with them'
+        )
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        """The best `k` passages by (-score, docid); fewer when fewer match, none for a query without terms."""
+        return self.batch_search([query], ['0'], k)['0']
+
+    def batch_search(
+        self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
+    ) -> dict[str, list[Candidate]]:
+        """The best `k` passages of every query, {qid: candidates} in the order of `qids`.
+
+        Parameters
+        ----------
+        queries, qids : of the same length; qids distinct
+        threads : queries that Lucene answers in parallel
+
+        Raises
+        ------
+        InputError
+            for lengths that differ, a qid that occurs twice, k or threads below 1
+        MismatchError
+            when SDM needs positions and the index has none
+        """
+        return hits_of(self.rankings(queries, qids, k, threads))
+
+    def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
+        """The result of `batch_search` as a run."""
+        results = unanswered(queries, qids, k, threads)
+        with java_calls():
+            self._fill(results, queries, min(k, self.size), threads)
+        return results
+
+    def _fill(self, results: Run, queries: Sequence[str], k: int, threads: int) -> None:
+        """Put the hits of `queries`, which are in the order of the keys of `results`, into `results`."""
+        asked = [(qid, query) for qid, query in zip(results, queries, strict=True) if self._has_terms(query)]
+        if not asked or k == 0:
+            return
+        first = () if self._generator is None else (self._generator,)
+        if len(asked) == 1:
+            ((qid, query),) = asked
+            results[qid] = _ranking(calling(self._java.search, *first, query, k))
+            return
+        step = max(threads, HITS_AT_ONCE // k)
+        for start in range(0, len(asked), step):
+            part = asked[start : start + step]
+            lists = (self._strings(query for _, query in part), self._strings(qid for qid, _ in part))
+            found = calling(self._java.batch_search, *first, *lists, k, threads)
+            for entry in found.entrySet().toArray():
+                results[str(entry.getKey())] = _ranking(entry.getValue())
+
+    def _has_terms(self, query: str) -> bool:
+        """Whether the analyzer, which drops stopwords and punctuation, leaves any term of a query."""
+        return bool(query.strip()) and not self._analyze(self._analyzer, query).isEmpty()
+
+    def _strings(self, values: Any) -> Any:
+        made = self._list()
+        for value in values:
+            made.add(value)
+        return made
+
+    def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+        """The stored passages in the order of `docids`; None for a docid that the index lacks.
+
+        Raises MismatchError when the index stores no text at all.
+        """
+        with java_calls():
+            texts = self._stored_texts(list(dict.fromkeys(docids)), threads)
+        if texts and all(text is None for text in texts.values()):
+            raise MismatchError(f'index {self.index} stores no passages: build it with raw text, or give a corpus')
+        return [texts.get(docid) for docid in docids]
+
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        """The raw documents as given to Lucene, in the order of `docids`; None for a docid that the index lacks."""
+        with java_calls():
+            return [calling(self._java.doc_raw, docid) for docid in docids]  # for few docids, faster than a thread pool
+
+    def _stored_texts(self, docids: Sequence[str], threads: int) -> dict[str, str | None]:
+        found = calling(self._java.batch_get_docs, self._strings(docids), threads)
+        return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in found.entrySet().toArray()}
+
+    def passages(self) -> Iterator[tuple[str, str | None]]:
+        """(docid, stored passage or None) of the whole index, in Lucene's order."""
+        for number in range(self.size):
+            yield self._passage(number)
+
+    def _passage(self, number: int) -> tuple[str, str | None]:
+        with java_calls():
+            return self._read_passage(number)
+
+    def _read_passage(self, number: int) -> tuple[str, str | None]:
+        document = calling(self._java.doc, number)
+        return str(document.get('id')), _stored_text(document)
+
+    def close(self) -> None:
+        """Close the index; later calls raise InputError."""
+        if not isinstance(self._java, _Closed):
+            with java_calls():
+                self._java.close()
+            self._java = _Closed(self.index)
+
+
+class _Closed:
+    """Replaces Anserini's searcher, which after closing returns no texts and raises no error."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        raise InputError(f'Lucene index {self._index} was closed: open it again')
+
+
+def index_folder(index: StrPath, download: bool = False) -> Path:
+    """The folder of a Lucene index, from its path or a prebuilt index's name; errors are those of the searcher."""
+    folder = Path(index)
+    if folder.is_dir():
+        if not any(folder.glob('segments_*')):
+            raise InputError(f'folder {folder} holds no Lucene index: build one with `index lucene`')
+        return folder
+    if folder.exists():
+        raise InputError(f'{folder} is a file, the folder of a Lucene index was expected')
+    if folder.name != str(index):
+        raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
+    return prebuilt_index(str(index), download)
+
+
+def stored_count(index: StrPath) -> int:
+    """How many passages a Lucene index holds."""
+    return LuceneSparseSearcher(index).size
+
+
+def stored_passages(index: StrPath) -> Iterator[tuple[str, str | None]]:
+    """(docid, stored passage or None) of a whole Lucene index, in Lucene's order."""
+    searcher = LuceneSparseSearcher(index)
+    try:
+        yield from searcher.passages()
+    finally:
+        searcher.close()
+
+
+def _ranking(hits: Any) -> Ranking:
+    found = list(hits)
+    return by_score([hit.docid for hit in found], [hit.score for hit in found])
+
+
+def _stored_text(document: Any) -> str | None:
+    """A document's passage: `passage`, `contents` or `text` of its raw JSON, else stored contents, else raw text."""
+    raw = document.get('raw')
+    if raw is not None and raw.lstrip().startswith('{'):
+        try:
+            record = json.loads(raw)
+        except ValueError:
+            record = {}
+        for field in (PASSAGE_FIELD, 'contents', 'text'):
+            if isinstance(record.get(field), str):
+                return str(record[field])
+    contents = document.get('contents')
+    if contents is not None:
+        return str(contents)
+    return None if raw is None else str(raw)

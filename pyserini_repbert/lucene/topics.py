@@ -1,0 +1,88 @@
+"""Pyserini's topics and judgments by name. Looking one up starts a JVM."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert import catalog
+from pyserini_repbert.download import is_offline
+from pyserini_repbert.errors import (
+    JavaError,
+    MissingDependencyError,
+    MissingResourceError,
+    PyseriniRepbertError,
+    UnknownNameError,
+)
+from pyserini_repbert.lucene.compat import import_pyserini, named_files, place_of
+from pyserini_repbert.lucene.jvm import java_reason, quiet_java
+from pyserini_repbert.ranking import Query
+
+
+def pyserini_topics(name: str) -> list[Query]:
+    """Pyserini's topics of a name, in ascending order of their qids (as numbers where all are numeric).
+
+    qids are strings here, although Pyserini gives numeric ones as int.
+
+    Raises
+    ------
+    UnknownNameError
+        for an unknown name, with the nearest names
+    MissingResourceError
+        when Pyserini has to download the topics and cannot
+    """
+    search = _pyserini_search('topics', name)
+    found = _fetched('topics', name, search, search.get_topics)
+    ordered = sorted(found, key=None if all(isinstance(qid, int) for qid in found) else str)
+    return [Query(str(qid), ' '.join(str(found[qid].get('title') or '').split())) for qid in ordered]
+
+
+def pyserini_qrels(name: str) -> Path:
+    """The file of Pyserini's judgments of a name. Raises what `pyserini_topics` raises."""
+    search = _pyserini_search('qrels', name)
+    return Path(_fetched('qrels', name, search, search.get_qrels_file))
+
+
+def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> Any:
+    if is_offline() and not place_of(search, kind, name).exists():
+        raise _unreachable(kind, name, search, PyseriniRepbertError('downloads are off'))
+    try:
+        return fetch(name)
+    except Exception as error:
+        raise _unreachable(kind, name, search, error) from error
+
+
+def _pyserini_search(kind: str, spec: str) -> Any:
+    """Pyserini's module of topics and judgments. Raises UnknownNameError for a name that it does not have."""
+    own = list(catalog.entries(kind))
+    if '/' in spec or '\\' in spec:
+        raise UnknownNameError(f"there is no {kind} file '{spec}': check the path")
+    try:
+        search = import_pyserini('pyserini.search._base')
+        registry = named_files(search, kind)
+    except (JavaError, MissingDependencyError, MissingResourceError) as error:
+        near = catalog.did_you_mean(spec, own)
+        raise UnknownNameError(
+            f"'{spec}' is neither a {kind} file nor in the catalog ({', '.join(own)}){near}; "
+            f"Pyserini's names could not be looked up: {error}"
+        ) from error
+    if spec not in registry:
+        close = difflib.get_close_matches(spec, [*own, *registry], n=4, cutoff=0.5)
+        near = f'; did you mean {", ".join(close)}?' if close else f': the catalog has {", ".join(own)}'
+        raise UnknownNameError(f"'{spec}' is neither a {kind} file nor a name in the catalog or in Pyserini{near}")
+    quiet_java()
+    return search
+
+
+def _unreachable(kind: str, spec: str, search: Any, error: Exception) -> MissingResourceError:
+    path = place_of(search, kind, spec)
+    reason = java_reason(error)
+    if path.is_file():
+        return MissingResourceError(
+            f"Pyserini's {kind} '{spec}' at {path} cannot be read ({reason}): delete the file, it is then fetched again"
+        )
+    return MissingResourceError(
+        f"Pyserini's {kind} '{spec}' are not here and could not be fetched ({reason}): put {path.name} at {path}"
+    )

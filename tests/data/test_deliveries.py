@@ -1,0 +1,146 @@
+"""Collections as NIST and CMU deliver them, and the topics that belong to them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import ncompress
+import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from pyserini_repbert.data.deliveries import page_text
+from pyserini_repbert.data.passages import corpus_of_files
+from pyserini_repbert.data.topics import read_topics
+from pyserini_repbert.errors import InputError
+
+FT = """<DOC>
+<DOCNO>FT911-1</DOCNO>
+<PROFILE>_AN-BEOA7AAIFT</PROFILE>
+<HEADLINE>
+FT  14 MAY 91 / Caf\xe9 society
+</HEADLINE>
+<TEXT>
+Olives &amp; oil
+</TEXT>
+</DOC>
+<DOC>
+<DOCNO> FT911-2 </DOCNO>
+<TEXT></TEXT>
+</DOC>
+"""
+FBIS = '<DOC>\n<DOCNO> FBIS3-1 </DOCNO>\n<TEXT>\nthe second\n</TEXT>\n</DOC>\n'
+
+
+def compressed(content: bytes) -> bytes:
+    """As `compress` packs it, in a thread whose stack Java has not cut."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(ncompress.compress, content).result()
+
+
+@pytest.mark.jvm
+def test_packed_files_beside_java(tmp_path: Path) -> None:
+    """Java leaves the main thread less stack than unpacking takes; a process of its own, for it would end."""
+    (tmp_path / 'ft911_1.z').write_bytes(compressed(FT.encode('latin-1')))
+    code = (
+        'import sys; from pathlib import Path; from pyserini_repbert.lucene.jvm import java_class; '
+        'from pyserini_repbert.data.passages import corpus_of_files; java_class("java.util.ArrayList"); '
+        'print([own.docid for own in corpus_of_files(Path(sys.argv[1]), on_error="skip")])'
+    )
+    done = subprocess.run([sys.executable, '-c', code, str(tmp_path)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "['FT911-1']"), done.stderr
+
+
+def test_trec_disks_as_delivered(tmp_path: Path) -> None:
+    files = {
+        'ft/ft911/ft911_1.z': compressed(FT.encode('latin-1')),
+        'fbis/fb396001': FBIS.encode(),
+        'fr94/01/fr940104.0z': gzip.compress(FBIS.replace('FBIS3-1', 'FR940104-0-00001').encode()),
+        'cr/hfiles/cr93h_1': FBIS.replace('FBIS3-1', 'CR93H-1').encode(),
+        'ft/readmeft': b'<DOC> is how each document begins',
+        'dtds/ftdtd': b'<!ELEMENT DOC>',
+        'readchg.txt': b'changes',
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    corpus = corpus_of_files(tmp_path, on_error='skip')
+    found = {passage.docid: passage.text for passage in corpus}
+    assert found == {
+        'FBIS3-1': 'the second',
+        'FR940104-0-00001': 'the second',
+        'FT911-1': '_AN-BEOA7AAIFT FT 14 MAY 91 / Caf\xe9 society Olives &amp; oil',
+    }
+    assert corpus.skipped == 1  # FT911-2 has no text
+
+
+def test_a_damaged_file_of_a_disk_is_named(tmp_path: Path) -> None:
+    (tmp_path / 'ft911_1.z').write_bytes(b'\x1f\x9d\x90')
+    (tmp_path / 'ft911_2.gz').write_bytes(gzip.compress(FBIS.encode())[:-9])
+    with pytest.raises(InputError, match=r'ft911_2\.gz cannot be unpacked'):
+        list(corpus_of_files(tmp_path / 'ft911_2.gz', 'trec-disks'))
+    with pytest.raises(InputError, match='holds no WARC files'):
+        corpus_of_files(tmp_path, 'clueweb')
+
+
+def warc(version: str, pages: dict[str, bytes]) -> bytes:
+    """A packed WARC file: its description, then one response a page."""
+    made = io.BytesIO()
+    writer = WARCWriter(made, gzip=True, warc_version=version)
+    writer.write_record(writer.create_warcinfo_record('00.warc.gz', {'software': 'Nutch'}))
+    for docid, body in pages.items():
+        headers = StatusAndHeaders('200 OK', [('Content-Type', 'text/html; charset=iso-8859-1')], protocol='HTTP/1.1')
+        record = writer.create_warc_record(
+            f'http://example.org/{docid}', 'response', payload=io.BytesIO(body), http_headers=headers,
+            warc_headers_dict={'WARC-TREC-ID': docid},
+        )  # fmt: skip
+        writer.write_record(record)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize('version', ['0.18', '1.0'])
+def test_clueweb_as_delivered(tmp_path: Path, version: str) -> None:
+    page = '<html><head><title>T&amp;A</title><script>var a = "<b>";</script></head><body>caf\xe9<br>x</body></html>'
+    folder = tmp_path / 'ClueWeb09_English_1' / 'en0000'
+    folder.mkdir(parents=True)
+    packed = warc(version, {'clueweb09-en0000-00-00000': page.encode('latin-1')})
+    (folder / '00.warc.gz').write_bytes(packed)
+    (folder / '01.warc.gz').write_bytes(packed[: len(packed) - 40])
+    corpus = iter(corpus_of_files(tmp_path))
+    assert next(corpus) == ('clueweb09-en0000-00-00000', 'T&A caf\xe9 x')
+    with pytest.raises(InputError, match=r'01\.warc\.gz'):
+        list(corpus)
+
+
+def test_a_page_in_an_unknown_character_set() -> None:
+    assert page_text('<p>h\xe9</p>'.encode(), 'text/html; charset=x-nobody') == 'h\xe9'
+
+
+def test_topics_of_the_web_tracks(tmp_path: Path) -> None:
+    path = tmp_path / 'topics.web.txt'
+    year = '<webtrack2012>\n  <topic number="{}" type="faceted">\n    <query>{}</query>\n    <description/>\n'
+    subtopic = '    <subtopic number="1" type="inf">\n      A subtopic\n    </subtopic>\n  </topic>\n</webtrack2012>\n'
+    path.write_text(year.format(151, '403b') + subtopic + year.format(201, 'a &amp; b') + subtopic, encoding='utf-8')
+    assert [(query.qid, query.text) for query in read_topics(path)] == [('151', '403b'), ('201', 'a & b')]
+    path.write_text('<webtrack2012>\n<topic number="1"><description>x</description></topic>\n', encoding='utf-8')
+    with pytest.raises(InputError, match=r"web\.txt:2: topic '1' has no <query>"):
+        read_topics(path)
+    path.write_text('<webtrack2012>\n<topic number="1"><query>x</query>\n', encoding='utf-8')
+    with pytest.raises(InputError, match='text outside'):
+        read_topics(path)
+
+
+def test_topics_of_trec_car(tmp_path: Path) -> None:
+    path = tmp_path / 'topics.car.txt'
+    path.write_text('enwiki:Aftertaste\nenwiki:Aftertaste/Aftertaste%20processing\n', encoding='utf-8')
+    found = [(query.qid, query.text) for query in read_topics(path)]
+    assert found[0] == ('enwiki:Aftertaste', 'Aftertaste')
+    assert found[1] == ('enwiki:Aftertaste/Aftertaste%20processing', 'Aftertaste/Aftertaste processing')
+    path.write_text('enwiki:Aftertaste\nother\n', encoding='utf-8')
+    with pytest.raises(InputError, match=r"car\.txt:2: expected a heading that begins with 'enwiki:'"):
+        read_topics(path)

@@ -1,0 +1,179 @@
+import gzip
+import io
+import json
+import tarfile
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pyserini_repbert.data.corpus import _SeenDocids
+from pyserini_repbert.data.passages import CorpusTexts, Passage
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.names.corpora import open_corpus
+
+
+def corpus(tmp_path, content, name='corpus.jsonl', **options):
+    path = tmp_path / name
+    data = content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(gzip.compress(data) if name.endswith('.gz') else data)
+    return open_corpus(path, **options)
+
+
+def lines(*records):
+    return ''.join(json.dumps(record, ensure_ascii=False) + '\n' for record in records)
+
+
+@pytest.mark.parametrize('name', ['c.jsonl', 'c.jsonl.gz', 'unknown'])
+def test_jsonl(tmp_path, name):
+    records = {'id': 1, 'contents': 'é one'}, {'_id': 'b', 'title': 'T', 'text': 'two'}, {'docid': 'c', 'text': 'x'}
+    found = corpus(tmp_path, lines(*records) + '\n', name)
+    expected = [Passage('1', 'é one'), Passage('b', 'T two'), Passage('c', 'x')]
+    assert list(found) == expected
+    assert list(found) == expected
+
+
+def test_jsonl_fields(tmp_path):
+    content = lines({'id': 'a', 'contents': 'no', 'url': 'u', 'body': 'b'}, {'id': 'b', 'url': 'u'})
+    found = corpus(tmp_path, content, fields=['body', 'url'], on_error='skip')
+    assert list(found) == [Passage('a', 'b u')]
+    assert found.skipped == 1
+
+
+def test_tsv(tmp_path):
+    assert list(corpus(tmp_path, '0\tfirst\ttab\r\n1\tsecond\n', 'collection.tsv')) == [
+        Passage('0', 'first\ttab'),
+        Passage('1', 'second'),
+    ]
+
+
+def test_trec(tmp_path):
+    content = '<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>one <b>two</b>\nthree</TEXT>\n</DOC>\n<doc><docno>b</docno>x</doc>\n'
+    assert list(corpus(tmp_path, content, 'c.trec')) == [Passage('a', 'one two three'), Passage('b', 'x')]
+
+
+def test_html_folder_and_archive(tmp_path):
+    folder = tmp_path / 'html'
+    folder.mkdir()
+    with tarfile.open(tmp_path / 'c.tar.gz', 'w:gz') as archive:
+        for name, text in (('CACM-1', '<html><pre>\nA &amp; B\n</pre></html>'), ('CACM-2', '<html>C</html>')):
+            (folder / f'{name}.html').write_text(text)
+            archive.add(folder / f'{name}.html', f'collection/{name}.html')
+    expected = [Passage('CACM-1', 'A & B'), Passage('CACM-2', 'C')]
+    assert list(open_corpus(folder)) == expected
+    assert list(open_corpus(tmp_path / 'c.tar.gz')) == expected
+
+
+@pytest.mark.parametrize('keep', [0.0, 0.6])
+def test_damaged_archive(tmp_path, keep):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode='w:gz') as archive:
+        for i in range(40):
+            data = bytes((i * j * j) % 251 for j in range(700))
+            member = tarfile.TarInfo(f'{i}.html')
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    data = stream.getvalue()
+    damaged = data[: int(len(data) * keep)] or b'no archive'
+    with pytest.raises(InputError, match='not a whole tar archive'):
+        list(corpus(tmp_path, damaged, 'c.tgz'))
+
+
+def test_folder_of_files(tmp_path):
+    (tmp_path / 'b.jsonl').write_text(lines({'id': 2, 'contents': 'y'}))
+    (tmp_path / 'a.json').write_text(lines({'id': 1, 'contents': 'x'}))
+    (tmp_path / 'README.md').write_text('no')
+    assert [passage.docid for passage in open_corpus(tmp_path)] == ['1', '2']
+
+
+BAD = [
+    ('{"id": 1', 'not JSON'),
+    ('[1]', 'expected a JSON object'),
+    ('{"contents": "x"}', "no 'id'"),
+    ('{"id": null, "contents": "x"}', "no 'id'"),
+    ('{"id": "a"}', "no 'contents'"),
+    ('{"id": "", "contents": "x"}', 'docid is empty'),
+    ('{"id": "a b", "contents": "x"}', 'white space'),
+    ('{"id": "a", "contents": " "}', 'has no text'),
+    ('{"id": "first", "contents": "again"}', r"'first' was used before, at .*corpus\.jsonl:1"),
+]
+
+
+@pytest.mark.parametrize(('line', 'message'), BAD)
+def test_bad_line_is_refused_or_skipped(tmp_path, caplog, line, message):
+    content = lines({'id': 'first', 'contents': 'x'}) + '\n' + line + '\n' + lines({'id': 'last', 'contents': 'x'})
+    with pytest.raises(InputError, match=rf'corpus\.jsonl:3: .*{message}'):
+        list(corpus(tmp_path, content))
+    found = corpus(tmp_path, content, on_error='skip')
+    assert [passage.docid for passage in found] == ['first', 'last']
+    assert found.skipped == 1
+    assert 'corpus.jsonl:3: skipped' in caplog.text
+
+
+def test_invalid_utf8_is_named(tmp_path):
+    with pytest.raises(InputError, match=r'c\.tsv:2: not valid UTF-8'):
+        list(corpus(tmp_path, b'1\tgood\n2\tb\xe4d\n', 'c.tsv'))
+
+
+def test_empty_text_can_be_kept(tmp_path):
+    found = corpus(tmp_path, lines({'id': 'a', 'contents': ''}), keep_empty=True)
+    assert list(found) == [Passage('a', '')]
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('<DOC>\n<DOCNO>a</DOCNO>\nx\n', r'c\.trec:1: a <DOC> without </DOC>'),
+        ('<DOC>\n<DOCNO>a</DOCNO>\nx\n<DOC>\n<DOCNO>b</DOCNO>\ny\n</DOC>\n', r'c\.trec:1: a <DOC> without </DOC>'),
+        ('<DOC>\nx\n</DOC>\n', r'c\.trec:1: a <DOC> without <DOCNO>'),
+        ('<DOC><DOCNO>a</DOCNO>x</DOC> <DOC><DOCNO>b</DOCNO>y</DOC>\n', r'c\.trec:1: <DOC> inside a line'),
+    ],
+)
+def test_malformed_trec(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        list(corpus(tmp_path, content, 'c.trec'))
+
+
+def test_many_duplicates_reread_the_corpus_once_each(tmp_path, monkeypatch):
+    found = corpus(tmp_path, lines(*[{'id': i % 3, 'contents': 'x'} for i in range(30)]), on_error='skip')
+    reads = []
+    original = type(found)._first_place
+    monkeypatch.setattr(type(found), '_first_place', lambda self, docid: reads.append(docid) or original(self, docid))
+    assert len(list(found)) == 3
+    assert found.skipped == 27
+    assert sorted(reads) == ['0', '1', '2']
+
+
+@pytest.mark.parametrize(
+    ('name', 'options', 'message'),
+    [('none', {}, 'does not exist'), ('', {}, 'holds no corpus files'), ('c.tsv', {'fmt': 'pdf'}, "'pdf' is unknown")],
+)
+def test_sources_that_cannot_be_opened(tmp_path, name, options, message):
+    if name.endswith('.tsv'):
+        (tmp_path / name).write_text('1\tx\n')
+    with pytest.raises(InputError, match=message):
+        open_corpus(tmp_path / name, **options)
+
+
+@given(st.lists(st.text(max_size=4), max_size=60))
+def test_seen_docids_agree_with_a_set(docids):
+    seen, exact = _SeenDocids(), set()
+    for docid in docids:
+        assert seen.add(docid) == (docid in exact)
+        exact.add(docid)
+
+
+def test_seen_docids_grow():
+    seen = _SeenDocids()
+    assert not any(seen.add(str(i)) for i in range(20_000))
+    assert all(seen.add(str(i)) for i in range(20_000))
+
+
+def test_texts_by_docid(tmp_path):
+    texts = CorpusTexts(corpus(tmp_path, '1\tx\n2\ty\n3\tz\n', 'c.tsv'), ['3', '1', '9'])
+    assert texts.texts(['3', '9', '1', '2']) == ['z', None, 'x', None]
+
+
+def test_less_than_is_no_tag(tmp_path):
+    page = '<html><PRE>if 1 <= m < n, and m<2 holds &lt;b&gt;<br/>x<!-- a > b -->y</html>'
+    (tmp_path / 'p.html').write_text(page)
+    assert list(open_corpus(tmp_path)) == [Passage('p', 'if 1 <= m < n, and m<2 holds <b> x y')]

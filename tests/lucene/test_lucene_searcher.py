@@ -1,0 +1,287 @@
+"""Sparse search on a small index: order, empty answers, settings, stored text, names that are not indexes."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
+from pyserini_repbert.lucene import lucene, prebuilt, sparse_settings
+from pyserini_repbert.lucene.jvm import java_class
+from pyserini_repbert.lucene.lucene_calls import lucene_major
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings
+
+TEXTS = {
+    'z1': 'cats sleep',
+    'b2': 'dogs bark at cats',
+    'a3': 'cats sleep',
+    'm4': 'été 😀 fish',
+}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    from pyserini_repbert.lucene.indexer import LuceneWriter
+
+    path = tmp_path_factory.mktemp('lucene') / 'index'
+    path.mkdir()
+    with LuceneWriter(path) as writer:
+        writer.add([json.dumps({'id': docid, 'contents': text}) for docid, text in TEXTS.items()])
+    return path
+
+
+@pytest.mark.jvm
+def test_ties_come_in_order_of_docid(folder):
+    hits = LuceneSparseSearcher(folder).search('cats', k=10)
+    assert [hit.docid for hit in hits] == ['a3', 'z1', 'b2']
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert [hit.docid for hit in LuceneSparseSearcher(folder).search('cats', k=1)] == ['a3']
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('sdm', [False, True])
+def test_queries_without_answers(folder, sdm):
+    searcher = LuceneSparseSearcher(folder, SparseSettings(sdm=sdm))
+    for query in ('', '  \t', 'the of', '?!', 'zebra'):
+        assert searcher.search(query) == []
+    batch = searcher.batch_search(['', 'dogs', 'zebra', 'the'], ['4', '3', '2', '1'], threads=2)
+    assert list(batch) == ['4', '3', '2', '1']
+    assert [[hit.docid for hit in hits] for hits in batch.values()] == [[], ['b2'], [], []]
+    assert searcher.batch_search([], []) == {}
+
+
+@pytest.mark.jvm
+def test_batches_answer_as_single_queries_do(folder, monkeypatch):
+    monkeypatch.setattr(lucene, 'HITS_AT_ONCE', 4)
+    searcher = LuceneSparseSearcher(folder, SparseSettings(model='ql', mu=10))
+    queries = ['cats', 'sleep', 'bark', 'été', 'fish cats']
+    batch = searcher.batch_search(queries, [f'q{n}' for n in range(5)], k=3, threads=2)
+    assert batch == {f'q{n}': searcher.search(query, k=3) for n, query in enumerate(queries)}
+    assert all(batch.values())
+
+
+@pytest.mark.jvm
+def test_k_larger_than_the_index_and_stored_text(folder):
+    searcher = LuceneSparseSearcher(folder)
+    assert searcher.size == 4
+    assert len(searcher.search('cats', k=10**9)) == 3
+    assert searcher.texts(['m4', 'nope', 'm4']) == ['été 😀 fish', None, 'été 😀 fish']
+    assert searcher.texts([]) == []
+    assert dict(searcher.passages()) == TEXTS
+    assert dict(lucene.stored_passages(folder)) == TEXTS
+    assert lucene.stored_count(folder) == 4
+
+
+@pytest.mark.jvm
+def test_threads_share_a_searcher_and_leave_nothing_behind(folder):
+    searcher = LuceneSparseSearcher(folder)
+    expected = {query: searcher.search(query) for query in ('cats', 'dogs', 'fish', 'sleep bark')}
+    queries = list(expected) * 25
+    before = java_class('java.lang.Thread').activeCount()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(searcher.search, queries)) == [expected[query] for query in queries]
+    assert java_class('java.lang.Thread').activeCount() == before
+
+
+@pytest.mark.jvm
+def test_settings_change_the_scores(folder):
+    def scores(**settings):
+        return [hit.score for hit in LuceneSparseSearcher(folder, SparseSettings(**settings)).search('cats bark')]
+
+    assert len({tuple(scores()), tuple(scores(k1=2.0)), tuple(scores(model='ql')), tuple(scores(sdm=True))}) == 4
+    assert scores(b=0.0, k1=0.0)[1] == pytest.approx(scores(b=0.0, k1=0.0)[2], abs=1e-5)
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    ('queries', 'qids', 'k', 'message'),
+    [
+        (['a'], ['1', '2'], 10, '1 queries and 2 qids'),
+        (['a', 'b'], ['1', '1'], 10, "qid '1' was given twice"),
+        (['a'], ['1'], 0, 'k=0, threads=1'),
+    ],
+)
+def test_requests_that_make_no_sense(folder, queries, qids, k, message):
+    with pytest.raises(InputError, match=message):
+        LuceneSparseSearcher(folder).batch_search(queries, qids, k)
+
+
+@pytest.mark.jvm
+@pytest.mark.jvm
+def test_a_closed_searcher_says_so(folder):
+    searcher = LuceneSparseSearcher(folder)
+    searcher.close()
+    searcher.close()
+    asked = [lambda: searcher.search('wolf'), lambda: searcher.texts(['d1']), lambda: searcher.raws(['d1'])]
+    for ask in [*asked, lambda: list(searcher.passages())]:
+        with pytest.raises(InputError, match='was closed: open it again'):
+            ask()
+
+
+def test_index_without_positions_vectors_or_text(tmp_path):
+    indexer = java_class('io.anserini.index.SimpleIndexer')
+    bare = indexer(['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')])
+    bare.addRawDocument('{"id": "1", "contents": "cats sleep"}')
+    bare.close()
+    searcher = LuceneSparseSearcher(tmp_path / 'bare')
+    assert [hit.docid for hit in searcher.search('cats')] == ['1']
+    with pytest.raises(MismatchError, match='stores no passages'):
+        searcher.texts(['1'])
+    with pytest.raises(MismatchError, match='neither document vectors nor raw JSON'):
+        LuceneSparseSearcher(tmp_path / 'bare', SparseSettings(rm3=True))
+    with pytest.raises(MismatchError, match='has no positions, which SDM needs'):
+        LuceneSparseSearcher(tmp_path / 'bare', SparseSettings(sdm=True)).search('cats sleep')
+
+
+@pytest.mark.jvm
+def test_an_index_of_another_lucene():
+    """Made by Lucene 10.5: read by Pyserini 2.x, and refused in one line by the Lucene 9 of 1.6."""
+    folder = Path(__file__).with_name('lucene10-index')
+    if lucene_major() >= 10:
+        assert LuceneSparseSearcher(folder).texts(['1']) == ['cats sleep']
+    else:
+        with pytest.raises(MismatchError, match=r'another Lucene than the 9 .* in the future: 10\): build it again'):
+            LuceneSparseSearcher(folder)
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {'model': 'tfidf'},
+        {'k1': -1},
+        {'b': 1.5},
+        {'mu': 0},
+    ],
+)
+def test_bad_settings(settings):
+    with pytest.raises(InputError, match='expected'):
+        SparseSettings(**settings)
+
+
+def test_bad_feedback():
+    with pytest.raises(InputError, match='at least one term'):
+        Rm3(fb_terms=0)
+    with pytest.raises(InputError, match='weight from 0 to 1'):
+        Rm3(original_query_weight=2)
+
+
+def test_places_that_are_no_index(tmp_path):
+    with pytest.raises(InputError, match='holds no Lucene index'):
+        lucene.index_folder(tmp_path)
+    with pytest.raises(InputError, match=r'there is no folder .*/nowhere'):
+        lucene.index_folder(tmp_path / 'nowhere')
+    (tmp_path / 'file').touch()
+    with pytest.raises(InputError, match='the folder of a Lucene index was expected'):
+        lucene.index_folder(tmp_path / 'file')
+
+
+def test_settings_that_an_index_was_built_for(tmp_path):
+    assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+    assert sparse_settings.built_variant(tmp_path) is None
+    for damaged in ('[]', '{', '{"variant": 3, "k1": [], "b": 0}'):
+        (tmp_path / sparse_settings.MANIFEST).write_text(damaged)
+        assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+        assert sparse_settings.built_variant(tmp_path) is None
+    (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "bm25"}')
+    assert sparse_settings.built_variant(tmp_path) == 'bm25'
+    assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+    (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "deepct", "k1": 10, "b": 0.9}')
+    assert sparse_settings.default_settings(tmp_path) == SparseSettings(k1=10.0, b=0.9)
+
+
+class Util:
+    """Stands for pyserini.util."""
+
+    here = True
+
+    def get_cache_home(self):
+        return '/cache'
+
+    def check_downloaded(self, name):
+        return self.here
+
+    def download_prebuilt_index(self, name, verbose):
+        if not self.here:
+            raise ValueError('no address answers')
+        return f'/cache/indexes/{name}'
+
+
+def test_prebuilt_names(monkeypatch):
+    entry = {'urls': ['https://host/x.tar.gz'], 'size compressed (bytes)': 2_170_758_745}
+    tables = {'sparse': {'msmarco-v1-passage': entry}, 'impact': {}, 'dense': {}}
+    util = Util()
+    monkeypatch.setattr(prebuilt, 'prebuilt_tables', lambda: tables)
+    monkeypatch.setattr(prebuilt, 'import_pyserini', lambda name: util)
+    monkeypatch.setattr(prebuilt, 'is_offline', lambda: False)
+    assert str(prebuilt.prebuilt_index('msmarco-v1-passage')) == '/cache/indexes/msmarco-v1-passage'
+    with pytest.raises(UnknownNameError, match='did you mean msmarco-v1-passage'):
+        prebuilt.prebuilt_index('msmarco-passage')
+    util.here = False
+    with pytest.raises(MissingResourceError, match=r'have it downloaded, or fetch https://host/x\.tar\.gz \(2\.2 GB\)'):
+        prebuilt.prebuilt_index('msmarco-v1-passage')
+    entry |= {'size compressed (bytes)': None, 'size': -1}
+    with pytest.raises(MissingResourceError, match=r'x\.tar\.gz \(size unknown\)'):
+        prebuilt.prebuilt_index('msmarco-v1-passage')
+    with pytest.raises(MissingResourceError, match='no address answers'):
+        prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
+    monkeypatch.setattr(prebuilt, 'is_offline', lambda: True)
+    with pytest.raises(MissingResourceError, match='downloads are off'):
+        prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
+
+
+@pytest.mark.jvm
+def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch):
+    """CACM's archive has another name than its address says."""
+    from pyserini_repbert.lucene.compat import prebuilt_tables
+
+    monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
+    monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
+    entry = prebuilt_tables()['sparse']['cacm']
+    with pytest.raises(
+        MissingResourceError, match=r'have it downloaded, or fetch .*cacm.* \(2\.3 MB\) and unpack it'
+    ) as refused:
+        prebuilt.prebuilt_index('cacm')
+    assert refused.value.parameters == ('download',)
+    folder = tmp_path / 'indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
+    folder.mkdir(parents=True)
+    assert prebuilt.prebuilt_index('cacm') == folder
+
+
+def test_hits_are_put_in_our_order():
+    hits = [SimpleNamespace(docid=docid, score=score) for docid, score in [('b', 1.0), ('c', 2.0), ('a', 1.0)]]
+    assert lucene._ranking(hits).docids == ('c', 'a', 'b')
+
+
+@pytest.mark.jvm
+def test_an_index_that_lucene_did_not_finish_is_an_error(tmp_path):
+    """Anserini logs what fails in closing, a full disk say, and closes."""
+    from pyserini_repbert.errors import JavaError
+    from pyserini_repbert.lucene.indexer import LuceneWriter
+
+    with pytest.raises(JavaError, match='could not finish the index'), LuceneWriter(tmp_path / 'index') as writer:
+        writer.add(['{"id": "a", "contents": "x"}'])
+        close = writer._java.close
+
+        class Silent:
+            def close(self):
+                close()
+                for path in (tmp_path / 'index').glob('segments_*'):
+                    path.unlink()
+
+        writer._java = Silent()
+
+
+@pytest.mark.jvm
+def test_a_docid_that_lucene_cannot_hold_is_named(tmp_path):
+    from pyserini_repbert.errors import InputError
+    from pyserini_repbert.lucene.indexer import LuceneWriter
+
+    documents = ['{"id": "a", "contents": "x"}', '{"id": "' + 'y' * 40_000 + '", "contents": "x"}']
+    with (
+        pytest.raises(InputError, match='refused 1 documents, first .*yyyy'),
+        LuceneWriter(tmp_path / 'index') as writer,
+    ):
+        writer.add(documents)

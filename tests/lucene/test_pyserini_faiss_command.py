@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_repbert.commands.search import main
+from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.index import DenseBundle, export_faiss
+from pyserini_repbert.names.corpora import open_corpus
+
+
+@pytest.mark.jvm
+def test_pyserinis_command_gives_the_run_of_ours(tiny_checkpoint, corpus_file, tmp_path):
+    """A checkpoint folder as --encoder, an exported index, no OpenAI key: the same hits, whoever searches."""
+    checkpoint, topics = str(tiny_checkpoint()), tmp_path / 'topics.tsv'
+    topics.write_text('3\tthe red cat\n1\ta dog ran in the sun\n2\tmoon\n')
+    encode_corpus(open_corpus(corpus_file(60)), RepBertDocumentEncoder(checkpoint), tmp_path / 'dense')
+    export_faiss(DenseBundle(tmp_path / 'dense'), tmp_path / 'faiss')
+    arguments = ['--encoder', checkpoint, '--topics', str(topics), '--hits', '20', '--output']
+    assert main(['--index', str(tmp_path / 'dense'), *arguments, str(tmp_path / 'ours.txt')]) == 0
+    environment = {name: value for name, value in os.environ.items() if name != 'OPENAI_API_KEY'}
+    theirs = ['--index', str(tmp_path / 'faiss'), *arguments, str(tmp_path / 'theirs.txt')]
+    subprocess.run(
+        [sys.executable, '-m', 'pyserini_repbert', 'pyserini.search.faiss', *theirs],
+        check=True,
+        capture_output=True,
+        env=environment,
+    )
+    ours, found = read_run(tmp_path / 'ours.txt'), read_run(tmp_path / 'theirs.txt')
+    assert ours.keys() == found.keys() == {'1', '2', '3'}
+    for qid, ranked in ours.items():
+        assert ranked.docids == found[qid].docids
+        assert ranked.scores == pytest.approx(found[qid].scores, abs=1e-4)

@@ -1,0 +1,125 @@
+"""Pyserini 2.x's tables: fetched once, kept, and read from there; nothing here needs Pyserini or a network."""
+
+import io
+import json
+import urllib.request
+from urllib.error import URLError
+
+import pytest
+
+from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.lucene import tables
+
+COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'
+HOST = 'https://raw.githubusercontent.com/castorini'
+ADDRESS = f'{HOST}/prebuilt-indexes/{COMMIT}/lucene/other-inverted.json'
+TABLE = [{'name': 'cacm', 'md5': '0'}]
+
+
+@pytest.fixture
+def network(monkeypatch):
+    """Stands for the network: `answers` by address, `asked` in order; what it does not know is unreachable."""
+    monkeypatch.delenv('PYSERINI_SEED')
+    monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
+    monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
+
+    class Network:
+        def __init__(self):
+            self.answers = {ADDRESS: json.dumps(TABLE).encode()}
+            self.asked = []
+
+        def urlopen(self, url, *arguments, **options):
+            self.asked.append(url)
+            if url not in self.answers:
+                raise URLError('no route to host')
+            return io.BytesIO(self.answers[url])
+
+    network = Network()
+    monkeypatch.setattr(urllib.request, 'urlopen', network.urlopen)
+    return network
+
+
+def opened(address=ADDRESS):
+    """The table as a module of Pyserini reads it that is imported now."""
+    with tables.kept_tables():
+        from urllib.request import urlopen
+    with urlopen(address, timeout=10) as response:
+        return json.load(response)
+
+
+def test_a_table_is_fetched_once_and_then_there_without_a_network(network):
+    assert opened() == TABLE
+    network.answers = {}
+    assert opened() == TABLE
+    assert network.asked == [ADDRESS]
+    kept = tables.tables_folder() / 'prebuilt-indexes' / COMMIT / 'lucene/other-inverted.json'
+    assert json.loads(kept.read_text()) == TABLE
+
+
+def test_the_tables_of_topics_are_tables_too_but_topics_are_not(network):
+    names = f'{HOST}/eval/{COMMIT}/topics.json'
+    network.answers |= {names: b'{}', f'{HOST}/eval/{COMMIT}/topics/topics.cacm.json': b'not a table'}
+    assert opened(names) == {}
+    assert (tables.tables_folder() / 'eval' / COMMIT / 'topics.json').is_file()
+    with tables.kept_tables():
+        assert urllib.request.urlopen(f'{HOST}/eval/{COMMIT}/topics/topics.cacm.json').read() == b'not a table'
+    assert len(list(tables.tables_folder().rglob('*.json'))) == 1
+
+
+def test_a_table_that_cannot_be_had_is_one_line_with_the_way_to_it(network, monkeypatch):
+    network.answers = {}
+    with pytest.raises(MissingResourceError) as caught:
+        opened()
+    message = str(caught.value)
+    assert 'lucene/other-inverted.json' in message and f'{HOST}/prebuilt-indexes/{COMMIT}/' in message
+    assert '(no route to host)' in message and f'kept in {tables.tables_folder()}' in message
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+    network.asked.clear()
+    with pytest.raises(MissingResourceError, match='downloads are off'):
+        opened()
+    assert network.asked == []
+
+
+def test_what_is_no_table_is_not_kept(network):
+    """A hotel's log-in page, or a connection that ended early."""
+    network.answers = {ADDRESS: b'<html>please log in</html>'}
+    with pytest.raises(MissingResourceError):
+        opened()
+    assert not list(tables.tables_folder().rglob('*'))
+    network.answers = {ADDRESS: json.dumps(TABLE).encode()}
+    assert opened() == TABLE
+    (tables.tables_folder() / 'prebuilt-indexes' / COMMIT / 'lucene/other-inverted.json').write_text('[{"na')
+    assert opened() == TABLE, 'a damaged copy is fetched again'
+
+
+def test_a_copy_that_the_user_names_comes_first(network, monkeypatch, tmp_path):
+    (tmp_path / 'lucene').mkdir()
+    (tmp_path / 'lucene/other-inverted.json').write_text('["mine"]')
+    monkeypatch.setenv('PYSERINI_SEED', str(tmp_path))
+    assert opened() == ['mine']
+    assert network.asked == []
+    monkeypatch.delenv('PYSERINI_SEED')
+    assert opened() == ['mine'], 'kept like a table that was fetched'
+    monkeypatch.setenv('PYSERINI_SEED', str(tmp_path / 'empty'))
+    assert opened() == ['mine']
+    (tmp_path / 'lucene/other-inverted.json').write_text('["newer"]')
+    monkeypatch.setenv('PYSERINI_SEED', str(tmp_path))
+    assert opened() == ['newer']
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(network, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError(13, 'Permission denied')
+
+    monkeypatch.setattr(tables, 'atomic_file', refuse)
+    assert opened() == TABLE
+
+
+def test_urllib_is_as_before_afterwards(network):
+    before = urllib.request.urlopen
+    with pytest.raises(KeyError), tables.kept_tables():
+        with tables.kept_tables():
+            inner = urllib.request.urlopen
+        assert urllib.request.urlopen is inner
+        raise KeyError
+    assert urllib.request.urlopen == before
