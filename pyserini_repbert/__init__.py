@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.lazy import exports
 
-__version__ = '0.2.0'
+__version__ = '0.3.0'
 
 if TYPE_CHECKING:
     from pyserini_repbert.interop.pyserini.registration import register as register

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
-from pyserini_repbert.lucene import lucene, prebuilt, sparse_settings
+from pyserini_repbert.lucene import prebuilt, searcher as lucene_searcher, sparse_settings
 from pyserini_repbert.lucene.jvm import java_class
 from pyserini_repbert.lucene.lucene_calls import lucene_major
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -55,7 +55,7 @@ def test_queries_without_answers(folder, sdm):
 
 @pytest.mark.jvm
 def test_batches_answer_as_single_queries_do(folder, monkeypatch):
-    monkeypatch.setattr(lucene, 'HITS_AT_ONCE', 4)
+    monkeypatch.setattr(lucene_searcher, 'HITS_AT_ONCE', 4)
     searcher = LuceneSparseSearcher(folder, SparseSettings(model='ql', mu=10))
     queries = ['cats', 'sleep', 'bark', 'été', 'fish cats']
     batch = searcher.batch_search(queries, [f'q{n}' for n in range(5)], k=3, threads=2)
@@ -71,8 +71,8 @@ def test_k_larger_than_the_index_and_stored_text(folder):
     assert searcher.texts(['m4', 'nope', 'm4']) == ['été 😀 fish', None, 'été 😀 fish']
     assert searcher.texts([]) == []
     assert dict(searcher.passages()) == TEXTS
-    assert dict(lucene.stored_passages(folder)) == TEXTS
-    assert lucene.stored_count(folder) == 4
+    assert dict(lucene_searcher.stored_passages(folder)) == TEXTS
+    assert lucene_searcher.stored_count(folder) == 4
 
 
 @pytest.mark.jvm
@@ -170,12 +170,12 @@ def test_bad_feedback():
 
 def test_places_that_are_no_index(tmp_path):
     with pytest.raises(InputError, match='holds no Lucene index'):
-        lucene.index_folder(tmp_path)
+        lucene_searcher.index_folder(tmp_path)
     with pytest.raises(InputError, match=r'there is no folder .*/nowhere'):
-        lucene.index_folder(tmp_path / 'nowhere')
+        lucene_searcher.index_folder(tmp_path / 'nowhere')
     (tmp_path / 'file').touch()
     with pytest.raises(InputError, match='the folder of a Lucene index was expected'):
-        lucene.index_folder(tmp_path / 'file')
+        lucene_searcher.index_folder(tmp_path / 'file')
 
 
 def test_settings_that_an_index_was_built_for(tmp_path):
@@ -252,7 +252,7 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
 
 def test_hits_are_put_in_our_order():
     hits = [SimpleNamespace(docid=docid, score=score) for docid, score in [('b', 1.0), ('c', 2.0), ('a', 1.0)]]
-    assert lucene._ranking(hits).docids == ('c', 'a', 'b')
+    assert lucene_searcher._ranking(hits).docids == ('c', 'a', 'b')
 
 
 @pytest.mark.jvm

@@ -30,7 +30,7 @@ def test_what_cannot_be_had_says_how_to_get_it():
 @pytest.mark.parametrize(('flags', 'asked'), [([], False), (['--download'], True)])
 def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeypatch, capsys):
     from pyserini_repbert.commands.search import main as search
-    from pyserini_repbert.lucene import lucene
+    from pyserini_repbert.lucene import searcher
 
     given = []
 
@@ -39,7 +39,7 @@ def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeyp
         raise MissingResourceError('not here')
 
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
-    monkeypatch.setattr(lucene, 'prebuilt_index', not_here)
+    monkeypatch.setattr(searcher, 'prebuilt_index', not_here)
     for index in (['--index', 'msmarco', '--sparse', 'bm25'], ['--sparse', 'bm25@msmarco-v1-passage']):
         assert command.run(search, [*index, '--query', 'cats', *flags]) == 2
         assert given.pop() == ('msmarco-v1-passage', asked)
