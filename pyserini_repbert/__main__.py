@@ -28,7 +28,6 @@ COMMANDS = {
     'evaluate': 'run files against judgments; tables and plots',
     'regression': 'check published figures from the files in regressions/',
     'serve': 'search over HTTP, a page, MCP tools',
-    'publish': 'a checkpoint as a repository for the Hugging Face hub',
     'doctor': 'what this machine has and lacks, with the fix',
 }
 # Modules of Pyserini that choose encoders or indexes by name; the others start without loading torch.

@@ -1,4 +1,4 @@
-"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes; check, export and share indexes."""
+"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes; check and export indexes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pyserini_repbert.commands import (
     index_ann as ann_command,
     index_epic as epic_command,
     index_lucene as lucene_command,
-    index_sharing as sharing_command,
     recording,
 )
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    parser = command.parser('index', 'Build EPIC and Lucene indexes, check, export and share indexes.')
+    parser = command.parser('index', 'Build EPIC and Lucene indexes, check and export indexes.')
     actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
     check = actions.add_parser('check', help='read every file of an index and compare it with its checksum')
     export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
@@ -29,8 +28,6 @@ def make_parser() -> argparse.ArgumentParser:
     epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
     epic_command.add_prune_arguments(actions.add_parser('epic-prune', help='an EPIC index to a smaller one'))
     lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
-    sharing_command.add_publish_arguments(actions.add_parser('publish', help='an index as two files to share'))
-    sharing_command.add_install_arguments(actions.add_parser('install', help='an index that others published'))
     for action in actions.choices.values():
         action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
     return parser
@@ -74,6 +71,4 @@ _RUN = {
     'epic': epic_command.run,
     'epic-prune': epic_command.run_prune,
     'lucene': lucene_command.run,
-    'publish': sharing_command.publish,
-    'install': sharing_command.install,
 }

@@ -13,7 +13,6 @@ from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest
-from pyserini_repbert.index.sharing import installed_folder
 
 
 @dataclass(frozen=True)
@@ -91,16 +90,13 @@ def over_shards(digests: Sequence[str]) -> str:
 
 
 def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
-    """The index that a path or a name means: a catalog index, an existing folder, or an installed index.
+    """The index that a path or a name means: a catalog index, or an existing folder.
 
     A catalog index is that of `encoder`, by default the encoder that the catalog names. Raises UnknownNameError, with
     the nearest names, for anything else.
     """
-    if catalog.find('indexes', index) is None:
-        if Path(index).exists():
-            return Path(index)
-        if Path(index).name == index and (shared := installed_folder(index)).is_dir():
-            return shared
+    if catalog.find('indexes', index) is None and Path(index).exists():
+        return Path(index)
     entry = catalog.get('indexes', index)
     chosen = encoder or str(entry.values['encoder'])
     return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{_label(chosen)}')

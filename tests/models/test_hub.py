@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, DiskFullError, MissingResourceError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.models.checkpoints.hub import upload_checkpoint
 
 
 def test_offline_the_address_and_size_are_named(tmp_path, monkeypatch):
@@ -94,3 +96,28 @@ def test_a_full_disk(monkeypatch):
     monkeypatch.setattr('huggingface_hub.snapshot_download', snapshot_download)
     with pytest.raises(DiskFullError, match='the disk is full'):
         open_checkpoint('monobert-large', 'rerankers')
+
+
+def test_a_checkpoint_folder_is_uploaded_as_it_is(tiny_checkpoint, monkeypatch):
+    calls = []
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setattr(HfApi, 'create_repo', lambda self, name, **given: calls.append((name, given)) or 'address')
+    monkeypatch.setattr(HfApi, 'upload_folder', lambda self, **given: calls.append(given))
+    folder = tiny_checkpoint()
+    assert upload_checkpoint(open_checkpoint(folder), 'me/tiny', private=True) == 'address'
+    assert calls == [
+        ('me/tiny', {'private': True, 'exist_ok': True}),
+        {'repo_id': 'me/tiny', 'folder_path': str(folder)},
+    ]
+
+
+@pytest.mark.parametrize(('offline', 'reason'), [('1', 'this process is offline'), ('', 'no token')])
+def test_an_upload_that_cannot_be_is_one_line(tiny_checkpoint, monkeypatch, offline, reason):
+    def create_repo(self, *_, **__):
+        raise LocalTokenNotFoundError('no token\nmore lines')
+
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', offline)
+    monkeypatch.setattr(HfApi, 'create_repo', create_repo)
+    with pytest.raises(MissingResourceError, match=rf"^'me/tiny' .*{reason}") as refused:
+        upload_checkpoint(open_checkpoint(tiny_checkpoint()), 'me/tiny')
+    assert '\n' not in str(refused.value)

@@ -13,7 +13,7 @@ from pyserini_repbert.download import is_offline, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.mirror import mirrored
-from pyserini_repbert.models.checkpoints.folder import WEIGHTS
+from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
 
 _FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
 _HUB = 'https://huggingface.co'
@@ -43,6 +43,34 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
         return snapshot
     _convert(snapshot, converted, has_tokenizer, address)
     return converted
+
+
+def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = False) -> str:
+    """Upload a checkpoint's folder as it is, with the user's own token. Returns the repository's address.
+
+    Parameters
+    ----------
+    repository : OWNER/NAME, made if there is none
+    private : whether a new repository is private
+
+    Raises
+    ------
+    MissingResourceError
+        offline, without a token, or where the hub refuses
+    """
+    from huggingface_hub import HfApi
+
+    if is_offline():
+        raise MissingResourceError(f"'{repository}' cannot be uploaded: this process is offline")
+    hub = HfApi()
+    try:
+        address = hub.create_repo(repository, private=private, exist_ok=True)
+        hub.upload_folder(repo_id=repository, folder_path=str(checkpoint.folder))
+    except (OSError, ValueError) as error:  # the client's errors are of these
+        raise MissingResourceError(
+            f"'{repository}' was not uploaded ({_reason(error)}): log in with 'hf auth login'"
+        ) from error
+    return str(address)
 
 
 def _snapshot(name: str, repository: str, revision: str | None, size: str, address: str) -> Path:
