@@ -39,7 +39,6 @@ SECURITY = (
     (b'cross-origin-opener-policy', b'same-origin'),
 )
 _GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
-_UPLOADS = ('/v1/fuse', '/v1/evaluate')
 _OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
 _BAD_PERCENT = re.compile(rb'%(?![0-9A-Fa-f]{2})')
 
@@ -95,7 +94,7 @@ class Gate:
         try:
             refused = self._refused(scope, headers, key)
             if refused is None:
-                await self.app(scope, self._bounded(scope, receive), sending)
+                await self.app(scope, self._bounded(receive), sending)
             else:
                 await _answer(sending, *refused)
         except ClientDisconnect:
@@ -116,8 +115,9 @@ class Gate:
         if self._keys and scope['path'].startswith(_GUARDED) and not self._accepted(key):
             return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
         length = headers.get(b'content-length', b'0')
-        if length.isdigit() and int(length) > self._most(scope):
-            return 413, f'the body has {int(length):,} bytes, at most {self._most(scope):,} are read'
+        most = self._settings.limits.body_bytes
+        if length.isdigit() and int(length) > most:
+            return 413, f'the body has {int(length):,} bytes, at most {most:,} are read'
         return None
 
     def _accepted(self, key: str | None) -> bool:
@@ -127,13 +127,9 @@ class Gate:
         digest = _digest(key)
         return any([hmac.compare_digest(digest, own) for own in self._keys])  # noqa: C419 (all are compared)
 
-    def _most(self, scope: Scope) -> int:
-        limits = self._settings.limits
-        return limits.upload_bytes if scope['path'] in _UPLOADS else limits.body_bytes
-
-    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+    def _bounded(self, receive: Receive) -> Receive:
         """`receive`, which raises for a body above the limit, whatever the headers say."""
-        most, seen = self._most(scope), 0
+        most, seen = self._settings.limits.body_bytes, 0
 
         async def receiving() -> Message:
             nonlocal seen

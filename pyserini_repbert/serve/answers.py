@@ -203,8 +203,6 @@ class Answerer:
         update = stopping(gone, str(spec), total, tell)
         update(0)
         (found,), cost = apply_stage(stage, [query], [ranking], on_progress=update)
-        if cost.inferences:
-            self._rerankers.note_speed(spec.name, cost.inferences, cost.seconds)
         counts = (cost.inferences, cost.candidates, cost.tokens, cost.truncated, cost.precision)
         return found, Step(str(spec), _ms(start), *counts)
 

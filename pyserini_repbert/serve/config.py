@@ -13,7 +13,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.serve.settings import IndexSettings, Limits
 
-RESERVED = ('indexes', 'fuse', 'evaluate', 'progress')  # parts of addresses below /v1 that name no index
+RESERVED = ('indexes', 'progress')  # parts of addresses below /v1 that name no index
 
 
 class _Index(BaseModel):

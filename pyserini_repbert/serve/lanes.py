@@ -168,7 +168,7 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of a service: `dense`, `java`, `rerank`, and `files` for stored passages and uploads."""
+    """The lanes of a service: `dense`, `java`, `rerank`, and `files` for stored passages."""
 
     def __init__(self, settings: ServeSettings, on_batch: Callable[[str, int], object]) -> None:
         def lane(name: str, window: float, together: int) -> Lane:

@@ -16,7 +16,7 @@ from pyserini_repbert.serve.service import Service
 API = 'v1'
 MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
 # Those that clients are told.
-_LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries', 'upload_bytes'}
+_LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries'}
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 
 

@@ -91,7 +91,6 @@ class Rerankers:
     Attributes
     ----------
     systems : name -> 'monobert', 'duobert', 'epic' or 'cedr'
-    rates : name -> model inputs a second, as measured lately; without rerankers that have not been used
 
     Raises
     ------
@@ -111,8 +110,6 @@ class Rerankers:
                 other = self._places[_short(place)]
                 raise InputError(f"rerankers {other} and {place} have one name, '{_short(place)}': rename a folder")
         self.systems = {name: _system(place) for name, place in self._places.items()}
-        self.rates: dict[str, float] = {}
-        self._speeds: dict[str, tuple[float, float]] = {}  # inputs and seconds
         self._opened: dict[str, Reranker] = {}
         self._maps: dict[str, Any] = {}
 
@@ -180,12 +177,6 @@ class Rerankers:
         if isinstance(reranker, RememberingDuoBert):
             reranker = reranker.with_options(dict(spec.options))
         return Stage(reranker, spec.k, str(spec))
-
-    def note_speed(self, name: str, inferences: int, seconds: float) -> None:
-        """Note that a reranker took `seconds` for so many model inputs; older measurements count less."""
-        inputs, time = self._speeds.get(name, (0.0, 0.0))
-        inputs, time = inputs / 2 + inferences, time / 2 + seconds
-        self._speeds[name], self.rates[name] = (inputs, time), inputs / time
 
     def similarity_model(self, name: str) -> Any:
         """The model for the similarity maps of a CEDR checkpoint. Only in the rerank lane.

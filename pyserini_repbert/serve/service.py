@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 from pyserini_repbert import catalog
@@ -20,8 +19,6 @@ from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
 from pyserini_repbert.serve.settings import ServeSettings
-
-_PROBED = 6  # candidates that a reranker's speed is first measured on
 
 
 class Service:
@@ -183,34 +180,6 @@ class Service:
             except asyncio.CancelledError:
                 gone[0] = True
                 raise
-
-    async def price(self, alias: str, ask: Ask) -> list[dict[str, Any]]:
-        """What each stage would take: model inputs, and seconds at the rate measured here lately. Raises as `search`.
-
-        A model that has not been used yet is first timed on a few hits of the query.
-        """
-        index = self.index(alias)
-        ask = checked(ask, index, self.rerankers, self.settings.limits)
-        prices = []
-        async with self._in_time(True):
-            first = await self._answerer.answer(replace(ask, stages=(), hits=1), index)
-            for spec in ask.stages:
-                if spec.name not in self.rerankers.rates and first.ranking:
-                    probe = replace(spec, k=_PROBED, options=())
-                    await self._answerer.answer(replace(ask, stages=(probe,), hits=_PROBED), index)
-                needed = inferences(self.rerankers.systems[spec.name], min(spec.k, index.passages), dict(spec.options))
-                rate = self.rerankers.rates.get(spec.name)
-                prices.append(
-                    {
-                        'stage': str(spec),
-                        'system': self.rerankers.systems[spec.name],
-                        'candidates': min(spec.k, index.passages),
-                        'inferences': needed,
-                        'inferences_per_second': None if rate is None else round(rate, 1),
-                        'seconds': None if rate is None else round(needed / rate, 3),
-                    }
-                )
-        return prices
 
     @asynccontextmanager
     async def _in_time(self, reranks: bool) -> AsyncIterator[None]:

@@ -17,14 +17,14 @@ class Limits(BaseModel):
     Attributes
     ----------
     query_characters : characters of a query
-    hits : hits of a search, and of each list that is fused
+    hits : hits of a search
     rerank_depth : candidates of a reranking stage, and passages of an explanation
     inferences : model inputs of a search, in all its stages, or of an explanation
     batch_queries : queries of a batch
-    body_bytes : bytes of a request's body; `upload_bytes` where run files are sent
+    body_bytes : bytes of a request's body
     waiting : jobs that wait for one lane; further requests are answered with 429
     search_seconds : seconds until a search without reranking is given up
-    rerank_seconds : seconds until a search with reranking, an explanation or a price is given up
+    rerank_seconds : seconds until a search with reranking, or an explanation is given up
     stop_seconds : seconds that a stopping service has to finish its requests, rounded down
     """
 
@@ -36,7 +36,6 @@ class Limits(BaseModel):
     inferences: _Count = 5000
     batch_queries: _Count = 100
     body_bytes: _Count = 1 << 20
-    upload_bytes: _Count = 32 << 20
     waiting: _Count = 256
     search_seconds: _Seconds = 10.0
     rerank_seconds: _Seconds = 120.0

@@ -93,7 +93,7 @@ MISTAKES = [
     ('indexes:\n  a:\n    path: lucene\n    index_type: lucen\n', 4, 'index_type'),
     ('indexes:\n  a: {path: lucene, ann: sometimes}\n', 2, 'ann'),
     ('indexes:\n  a/b: lucene\n', 2, 'cannot be the name of an index'),
-    ('indexes:\n  fuse: lucene\n', 2, 'cannot be the name of an index'),
+    ('indexes:\n  progress: lucene\n', 2, 'cannot be the name of an index'),
     ('indexes: [lucene]\n', 1, 'indexes'),
     ('indx:\n  a: lucene\n', 1, "did you mean 'indexes'"),
     ('indexes:\n  a: lucene\n  a: bundle\n', 3, 'a'),

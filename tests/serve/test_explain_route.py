@@ -1,4 +1,4 @@
-"""/v1/{index}/explain and /cost: what rerankers say of passages, and what they would take."""
+"""/v1/{index}/explain: what rerankers say of passages."""
 
 from __future__ import annotations
 
@@ -84,16 +84,6 @@ def test_explanations_come_with_a_search(client):
     best = [hit['docid'] for hit in found['candidates'][:2]]
     epic, mono = found['explanations']
     assert [own['docid'] for own in epic['passages']] == best and mono['docids'] == best
-
-
-PRICES = [('monobert@7', 7, 7), ('duobert@5', 5, 20), ('duobert@5:sample=2', 5, 10), ('monobert@100', 12, 12)]
-
-
-def test_the_price_of_a_stage(client):
-    for stage, candidates, inferences in PRICES:
-        (own,) = client.get('/v1/tiny/cost', params={'query': QUERY, 'rerank': stage}).json()['stages']
-        assert (own['candidates'], own['inferences']) == (candidates, inferences), stage
-        assert own['seconds'] == pytest.approx(inferences / own['inferences_per_second'], rel=0.05, abs=2e-3)
 
 
 BAD = [

@@ -80,7 +80,7 @@ def test_what_no_client_library_sends(process):
         b'GET /v1/tiny/search?query=\xff\xfe' + host: '',
         b'\x16\x03\x01\x02\x00 this is TLS\r\n\r\n': 'not HTTP',
         b'hello\r\n\r\n': 'not HTTP',
-        b'POST /v1/fuse HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n': '',
+        b'POST /v1/tiny/batch HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n': '',
         b'GET /v1/tiny/search?query=%zz' + host: '%25',
     }
     for raw, says in cases.items():
@@ -95,7 +95,7 @@ def test_clients_that_hang_up(process):
         with socket.create_connection(('127.0.0.1', port)) as connection:
             connection.sendall(f'GET {SEARCH}&rerank=duobert@12 HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
         with socket.create_connection(('127.0.0.1', port)) as connection:
-            connection.sendall(b'POST /v1/fuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"runs"')
+            connection.sendall(b'POST /v1/tiny/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"queries"')
     assert _get(port, SEARCH)[0] == 200 and started.poll() is None
     for _ in range(240):  # what nobody waits for any more is passed over when its turn comes
         if b'pyserini_repbert_waiting{lane="rerank"} 0.0' in _get(port, '/metrics')[1]:

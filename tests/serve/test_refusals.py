@@ -108,14 +108,12 @@ def test_bad_bodies(client):
 
 
 def test_too_many_queries_and_too_long_bodies(serving):
-    client = serving(Limits(batch_queries=2, body_bytes=200, upload_bytes=300))
+    client = serving(Limits(batch_queries=2, body_bytes=200))
     queries = [{'text': 'cat'}] * 3
     answer = client.post('/v1/tiny/batch', json={'queries': queries})
     assert answer.status_code == 400 and 'at most 2' in answer.json()['error']
     answer = client.post('/v1/tiny/batch', json={'queries': [{'text': 'x' * 300}]})
     assert answer.status_code == 413 and '200 are read' in answer.json()['error']
-    answer = client.post('/v1/fuse', json={'runs': [{'text': 'x' * 400}]})
-    assert answer.status_code == 413 and '300 are read' in answer.json()['error']
 
     def chunks():
         for _ in range(50):
@@ -123,6 +121,13 @@ def test_too_many_queries_and_too_long_bodies(serving):
 
     answer = client.post('/v1/tiny/batch', content=chunks(), headers={'content-type': 'application/json'})
     assert answer.status_code == 413 and 'too long' in answer.json()['error']
+
+
+def test_a_low_limit_of_hits_refuses_nobody_who_did_not_ask(serving):
+    client = serving(limits=Limits(hits=3))
+    assert client.get(SEARCH).status_code == 200
+    assert client.post('/v1/tiny/batch', json={'queries': [{'text': 'cat'}]}).status_code == 200
+    assert client.post('/v1/tiny/compare', json={'query': 'cat', 'a': {}, 'b': {}}).status_code == 200
 
 
 def test_beyond_the_queue_the_answer_is_429(serving):

@@ -20,7 +20,6 @@ STATES = {
     'scores': (f'{SEARCH}&open=g3&why=monobert', '.histogram'),
     'compare': ('?view=compare&q=keep+slugs+off+lettuce&system=dense&b.system=bm25&hits=5', '.pair'),
     'message': ('?q=lettuce&system=bm52', '.message'),
-    'runs': ('?view=runs', '.runs-form'),
 }
 
 
@@ -36,7 +35,7 @@ def violations(page):
 def test_a_state(opened, state, width, scheme):
     address, wait = STATES[state]
     own = opened(width, scheme, bypass_csp=True, reduced_motion='reduce')
-    page = own.open(address, '.price-line' if state == 'pairs' else wait)
+    page = own.open(address, '.pair-count' if state == 'pairs' else wait)
     if state == 'pairs':
         page.get_by_role('button', name='Compare', exact=True).click()
         page.wait_for_selector(wait)
@@ -55,6 +54,6 @@ def test_a_reranker_in_the_controls(opened):
     page = opened(360, bypass_csp=True).open(f'{SEARCH}&rerank=monobert-demo%404')
     page.locator('summary').click()
     page.get_by_role('button', name='Add a stage').click()
-    page.wait_for_selector('.message')
+    page.wait_for_selector('.steps li:has-text("duobert")')
     assert violations(page) == []
     assert page.evaluate('document.documentElement.scrollWidth') <= 360

@@ -1,4 +1,4 @@
-"""The search view: hits and where they come from, controls, prices, addresses, keys."""
+"""The search view: hits and where they come from, controls, addresses, keys."""
 
 from __future__ import annotations
 
@@ -59,30 +59,9 @@ def test_controls_change_the_ranking_and_the_address(opened, api):
     found = api('garden/search', query=QUERY, system='dense,bm25', fusion='rrf', rrf_k=5, rerank='monobert-demo@4')
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
     assert '4 inferences' in page.locator('.steps li:has-text("monobert-demo@4")').inner_text()
-    assert 'monoBERT takes 4 inferences' in page.locator('.price').inner_text()
     page.get_by_label('bm25', exact=True).uncheck()
     page.wait_for_selector('.steps li:has-text("bm25")', state='detached')
     assert 'system=bm25' not in page.url and page.get_by_label('Fusion').count() == 0
-
-
-def test_pairs_are_priced_before_they_are_compared(opened):
-    own = opened()
-    page = own.open(ASKED)
-    page.get_by_role('button', name='Add a reranker').click()
-    page.get_by_label('Reranker').select_option('duobert-demo')
-    page.get_by_label('of the best').fill('3')
-    page.get_by_label('of the best').press('Tab')
-    price = page.locator('.price li', has_text='about')
-    price.wait_for()
-    assert 'duoBERT takes 3 × 2 = 6 inferences, about' in price.inner_text()
-    assert page.locator('#go').inner_text() == 'Search (6 pairs)'
-    searches = [url for url in own.asked if '/search?' in url and 'duobert' in url]
-    assert searches == [] and page.locator('.message').is_visible()
-    page.locator('#go').click()
-    page.wait_for_selector('.steps li:has-text("duobert-demo@3")')
-    assert '6 inferences' in page.locator('.steps li', has_text='duobert').inner_text()
-    own.open(page.url.removeprefix(own.served), '.message')
-    assert 'duoBERT compares' in page.locator('.message').inner_text()
 
 
 def test_every_state_has_an_address(opened):

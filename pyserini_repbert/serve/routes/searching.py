@@ -20,7 +20,6 @@ from pyserini_repbert.serve.schemas.searching import (
     BatchResponse,
     CompareRequest,
     CompareResponse,
-    CostResponse,
     ExplainResponse,
     Pipeline,
     SearchResponse,
@@ -127,19 +126,6 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         tell = teller(progress, request)
         found = await while_there(request, service.explain(index, model, query, docid, options, tell), progress)
         return json_response({'api': API, 'index': index, **found})
-
-    @router.get('/{index}/cost', summary='What reranking stages would take', responses=gives(CostResponse))
-    async def cost(
-        request: Request,
-        index: str = index_of,
-        query: str = query_of,
-        system: list[str] = system_of,
-        rerank: list[str] = rerank_of,
-    ) -> Response:
-        pipeline = Pipeline.model_construct(system=_listed(system), rerank=rerank)
-        ask = _ask(query, 1, pipeline)
-        stages = await while_there(request, service.price(index, ask), progress)
-        return json_response({'api': API, 'index': index, 'stages': stages})
 
     @router.post('/{index}/compare', summary='Two answers side by side', responses=gives(CompareResponse))
     async def compare(request: Request, index: str = index_of, body: CompareRequest = Body()) -> Response:

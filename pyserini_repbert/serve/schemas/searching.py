@@ -1,4 +1,4 @@
-"""The forms of searches, comparisons, explanations and prices."""
+"""The forms of searches, comparisons and explanations."""
 
 from __future__ import annotations
 
@@ -151,23 +151,6 @@ class ProgressResponse(Answered):
     stage: str
     done: int = Field(description='model inputs so far')
     total: int | None
-
-
-class Price(BaseModel):
-    """What a stage would take; null for a rate that is not known yet."""
-
-    stage: str
-    system: str
-    candidates: int
-    inferences: int
-    inferences_per_second: float | None
-    seconds: float | None
-
-
-class CostResponse(OfIndex):
-    """What reranking stages would take."""
-
-    stages: list[Price]
 
 
 class ExplainResponse(OfIndex):

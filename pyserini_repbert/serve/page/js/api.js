@@ -90,8 +90,3 @@ export async function ask(url, { body, tell, signal } = {}) {
     ended.abort();
   }
 }
-
-/** Whether the answer of a route is kept. */
-export function isKept(url, body) {
-  return answers.has(body === undefined ? url : `${url} ${JSON.stringify(body)}`);
-}

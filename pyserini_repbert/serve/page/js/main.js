@@ -1,19 +1,17 @@
 // The page: its address holds its state, from which everything is drawn.
 
-import { address, ask, isKept } from './api.js';
+import { address, ask } from './api.js';
 import { comparison } from './compare.js';
 import { comparisonBody, openCommands } from './copying.js';
 import { byId, freshId, h, keep, say, stored } from './dom.js';
 import { listen, openKeys } from './keys.js';
 import { button, during, message } from './messages.js';
-import { pairsPrice, picker } from './picker.js';
+import { picker } from './picker.js';
 import { results } from './results.js';
-import { runsView } from './runs.js';
 import { addressOf, pipelineParameters, stateOf } from './state.js';
-import { comparesPairs } from './stages.js';
 import { count, pipelineName, whole } from './words.js';
 
-const TITLES = { search: 'Search', compare: 'Compare', runs: 'Run files' };
+const TITLES = { search: 'Search', compare: 'Compare' };
 const HITS = [5, 10, 20, 50, 100];
 const EXAMPLES = 6;
 const EXAMPLE_LENGTH = 60;
@@ -40,18 +38,17 @@ function rival(pipeline) {
 /**
  * Make a state the page's: put it into the address, and draw it.
  *
- * replace: replace the history's last entry; quiet: do not draw results; controls: draw the controls, too;
- * pressed: duoBERT's pairs were agreed to.
+ * replace: replace the history's last entry; quiet: do not draw results; controls: draw the controls, too.
  */
-function go(next, { replace = false, quiet = false, controls = true, pressed = false } = {}) {
+function go(next, { replace = false, quiet = false, controls = true } = {}) {
   state = next;
   history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
   drawHead();
-  if (!quiet) draw({ controls, pressed });
+  if (!quiet) draw({ controls });
 }
 
 function drawHead() {
-  document.title = `${state.view !== 'runs' && state.q ? `${state.q} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
+  document.title = `${state.q ? `${state.q} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
   byId('title').textContent = TITLES[state.view];
   for (const link of document.querySelectorAll('[data-view]')) {
     const { view } = link.dataset;
@@ -59,7 +56,7 @@ function drawHead() {
     else link.removeAttribute('aria-current');
     link.href = addressOf({ ...state, view, b: view === 'compare' && about && !state.b.system.length ? rival(state.a) : state.b });
   }
-  byId('copy').hidden = !about || state.view === 'runs' || !state.q.trim();
+  byId('copy').hidden = !about || !state.q.trim();
 }
 
 function hitsField() {
@@ -72,47 +69,34 @@ function hitsField() {
 function drawControls() {
   const box = byId('controls');
   document.body.dataset.view = state.view;
-  byId('ask').hidden = state.view === 'runs';
-  box.hidden = state.view === 'runs';
-  if (state.view === 'runs') return;
   const sides = state.view === 'compare' ? ['a', 'b'] : ['a'];
   const summary = h('summary', null, 'How to search');
   const told = () => { summary.textContent = `How to search: ${sides.map((own) => pipelineName(state[own])).join('  |  ')}`; };
-  const pickers = sides.map((own) => picker({ about, pipeline: state[own], query: () => field.value.trim(),
+  const pickers = sides.map((own) => picker({ about, pipeline: state[own],
     label: state.view === 'compare' ? own.toUpperCase() : null,
     onchange: (pipeline) => {
       go({ ...state, q: field.value.trim() || state.q, [own]: pipeline, open: '', why: '' }, { controls: false });
       told();
-      drawButton();
     } }));
   told();
   const wide = window.matchMedia('(min-width: 56rem)');
   const details = h('details', { open: wide.matches }, summary, h('div', { class: 'pickers' }, pickers), hitsField());
   wide.onchange = () => { details.open = wide.matches; };
   box.replaceChildren(details);
-  drawButton();
+  byId('go').textContent = TITLES[state.view];
 }
 
 function chosen() {
   return state.view === 'compare' ? [state.a, state.b] : [state.a];
 }
 
-function drawButton() {
-  const price = pairsPrice(about, ...chosen());
-  byId('go').textContent = price ? `Search (${price})` : TITLES[state.view] === 'Compare' ? 'Compare' : 'Search';
-}
-
-function draw({ controls = true, pressed = false } = {}) {
+function draw({ controls = true } = {}) {
   giveUp();
   giveUp = () => {};
   found.removeAttribute('aria-busy');
   if (controls) {
     field.value = state.q;
     drawControls();
-  }
-  if (state.view === 'runs') {
-    found.replaceChildren(...runsView({ about, state, go, dialog }));
-    return;
   }
   if (!state.q.trim()) {
     start();
@@ -123,12 +107,6 @@ function draw({ controls = true, pressed = false } = {}) {
   const url = compares ? address([about.name, 'compare']) : address([about.name, 'search'], [['query', state.q], ['hits', state.hits],
     ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
   const body = compares ? comparisonBody(state) : undefined;
-  if (!pressed && !isKept(url, body) && chosen().some((own) => comparesPairs(about, own))) {
-    found.replaceChildren(message('info', 'duoBERT compares every two passages', [
-      `That is ${pairsPrice(about, ...chosen())} to be read; its price in seconds stands beside it in the controls.`],
-    button(`Search (${pairsPrice(about, ...chosen())})`, () => draw({ controls: false, pressed: true }), { class: 'strong' })));
-    return;
-  }
   const stages = chosen().some((own) => own.rerank.length);
   let answer = null;
   giveUp = during(found, compares ? 'Comparing' : 'Searching', async ({ tell, signal }) => {
@@ -136,7 +114,7 @@ function draw({ controls = true, pressed = false } = {}) {
     return compares ? comparison({ about, found: answer, dialog })
       : results({ about, answer, state, onopen: (open, why) => go({ ...state, open, why }, { replace: true, quiet: true }),
         onsystem: (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } }) });
-  }, { retry: () => draw({ controls: false, pressed }), announce: () => (compares ? 'Compared' : count(answer.candidates.length, 'hit')) });
+  }, { retry: () => draw({ controls: false }), announce: () => (compares ? 'Compared' : count(answer.candidates.length, 'hit')) });
 }
 
 function tooLong(text) {
@@ -196,7 +174,7 @@ function chooseIndex() {
 
 function take(name) {
   const bare = { system: [], fusion: 'interleave', alpha: null, rrf_k: null, rerank: [] };
-  state = { ...state, index: name, a: bare, b: bare, open: '', why: '', topic: '' };
+  state = { ...state, index: name, a: bare, b: bare, open: '', why: '' };
   if (chooseIndex()) go(state);
 }
 
@@ -232,7 +210,7 @@ byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!about) return;
   if (tooLong(field.value.trim())) return;
-  go({ ...state, q: field.value.trim(), open: '', why: '' }, { controls: false, pressed: true });
+  go({ ...state, q: field.value.trim(), open: '', why: '' }, { controls: false });
   found.focus({ preventScroll: true });
 });
 for (const link of document.querySelectorAll('[data-view]')) {

@@ -1,10 +1,9 @@
 // duoBERT: the matrix of probabilities that one passage is more relevant than another, and the ranking that each of the
 // five aggregations makes of it. The matrix is computed once; another aggregation only sorts again.
 
-import { address, ask, isKept } from './api.js';
 import { freshId, h } from './dom.js';
 import { button } from './messages.js';
-import { count, duration, percent, score, whole } from './words.js';
+import { count, percent, score, whole } from './words.js';
 
 const MEANING = {
   sum: 'adds up how likely it beats each other passage',
@@ -56,8 +55,6 @@ export function pairsView({ about, answer, hit, models, explain, load, panel }) 
   const model = models[0];
   const ranks = new Map(answer.candidates.map((own) => [own.docid, own.rank]));
   let method = 'sum';
-  const url = (docids) => address([about.name, 'explain'],
-    [['query', answer.query.text], ['model', model], ...docids.map((own) => ['docid', own])]);
 
   function offer() {
     const most = Math.min(answer.candidates.length, about.limits.rerank_depth);
@@ -68,32 +65,15 @@ export function pairsView({ about, answer, hit, models, explain, load, panel }) 
     }
     const id = freshId('size');
     let n = sizes.includes(5) ? 5 : sizes.at(-1);
-    const price = h('p', { class: 'price-line', 'aria-live': 'polite' });
-    const tell = async () => {
-      const inputs = n * (n - 1);
-      const said = `${n} × ${n - 1} = ${count(inputs, 'inference')}`;
-      if (isKept(url(compared(answer, hit, n)))) {
-        price.textContent = 'Compared already: it takes nothing.';
-        return;
-      }
-      price.textContent = `${said}, measuring how long that takes…`;
-      const asked = n;
-      try {
-        const found = await ask(address([about.name, 'cost'], [['query', answer.query.text],
-          ...answer.system.map((own) => ['system', own]), ['rerank', `${model}@${n}`]]));
-        const { seconds } = found.stages[0];
-        if (asked === n) price.textContent = seconds === null ? `${said}.` : `${said}, about ${duration(1000 * seconds)}.`;
-      } catch (error) {
-        if (asked === n) price.textContent = `${said}. ${error.message}`;
-      }
-    };
+    const pairs = h('p', { class: 'pair-count', 'aria-live': 'polite' });
+    const tell = () => { pairs.textContent = `${n} × ${n - 1} = ${count(n * (n - 1), 'inference')}.`; };
     const run = () => show(n);
     panel.replaceChildren(
       h('p', { class: 'lead' }, `${model} compares each two of the best hits: which of them answers the question better?`),
       h('div', { class: 'choices' }, h('label', { htmlFor: id }, 'Compare the best'),
         h('select', { id, onchange: (event) => { n = Number(event.target.value); tell(); } },
           sizes.map((own) => h('option', { value: own, selected: own === n }, String(own)))),
-        button('Compare', run, { class: 'strong' })), price);
+        button('Compare', run, { class: 'strong' })), pairs);
     tell();
   }
 

@@ -1,16 +1,12 @@
-// The controls of a pipeline: systems, fusion, rerankers, and the cost of the rerankers.
+// The controls of a pipeline: systems, fusion, rerankers.
 
-import { address, ask } from './api.js';
 import { freshId, h } from './dom.js';
 import { button } from './messages.js';
-import { pipelineParameters } from './state.js';
-import { METHODS, comparesPairs, inferences, parseStage, stageText, systemOf } from './stages.js';
-import { count, duration, systemName, whole } from './words.js';
+import { METHODS, parseStage, stageText, systemOf } from './stages.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
 const DEPTHS = { duobert: 5 };
 const DEPTH = 20;
-const PRICED_AFTER = 400; // ms without a change
 
 function field(label, control, properties) {
   const id = freshId('field');
@@ -30,10 +26,10 @@ function number(value, { min, max, step = 1 }, onchange) {
 /**
  * The controls of one pipeline.
  *
- * about: the index; pipeline: the choice at first; query() -> the question, for prices; onchange(pipeline) is called at
- * each change; label: a heading, or null. Returns an element.
+ * about: the index; pipeline: the choice at first; onchange(pipeline) is called at each change; label: a heading, or
+ * null. Returns an element.
  */
-export function picker({ about, pipeline, query, onchange, label }) {
+export function picker({ about, pipeline, onchange, label }) {
   let now = { ...pipeline, system: [...pipeline.system], rerank: [...pipeline.rerank] };
   const box = h('div', { class: 'picker' });
   const changed = (change) => {
@@ -41,7 +37,6 @@ export function picker({ about, pipeline, query, onchange, label }) {
     draw();
     onchange(now);
   };
-  let refresh = null;
 
   function systems() {
     const effective = now.system.length ? now.system.flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]))
@@ -105,50 +100,13 @@ export function picker({ about, pipeline, query, onchange, label }) {
       now.rerank.length < 4 && button(now.rerank.length ? 'Add a stage' : 'Add a reranker', add, { class: 'quiet add' }));
   }
 
-  function price() {
-    clearTimeout(refresh);
-    if (!now.rerank.length) return null;
-    const lines = h('ul', { class: 'price', 'aria-live': 'polite' }, now.rerank.map((text) => {
-      const stage = parseStage(text);
-      const system = systemOf(about, stage.name);
-      const pairs = system === 'duobert' && stage.method !== 'sample' ? `${stage.k} × ${Math.max(0, stage.k - 1)} = ` : '';
-      return h('li', null, h('b', null, systemName(system ?? stage.name)), ` takes ${pairs}${
-        count(inferences(stage, system), 'inference')}`, h('span', { class: 'seconds' }));
-    }));
-    if (comparesPairs(about, now) && query()) refresh = setTimeout(() => seconds(lines), PRICED_AFTER);
-    return lines;
-  }
-
-  async function seconds(lines) {
-    const places = [...lines.querySelectorAll('.seconds')];
-    places.forEach((own) => { own.textContent = ', measuring how long that takes…'; });
-    try {
-      const parameters = [['query', query()], ...pipelineParameters({ ...now, fusion: 'interleave' })
-        .filter(([name]) => name === 'system' || name === 'rerank')];
-      const found = await ask(address([about.name, 'cost'], parameters));
-      found.stages.forEach((own, place) => {
-        if (places[place]) places[place].textContent = own.seconds === null ? '' : `, about ${duration(1000 * own.seconds)}`;
-      });
-    } catch (error) {
-      places.forEach((own, place) => { own.textContent = place || error.name === 'AbortError' ? '' : `: ${error.message}`; });
-    }
-  }
-
   function draw() {
     const focused = box.contains(document.activeElement) ? [...box.querySelectorAll('input, select, button')]
       .indexOf(document.activeElement) : -1;
-    box.replaceChildren(...[label && h('h2', null, label), systems(), fusion(), stages(), price()].flat().filter(Boolean));
+    box.replaceChildren(...[label && h('h2', null, label), systems(), fusion(), stages()].flat().filter(Boolean));
     if (focused >= 0) box.querySelectorAll('input, select, button')[focused]?.focus();
   }
 
   draw();
   return box;
-}
-
-/** How many pairs the pipelines compare, in words; '' for none. */
-export function pairsPrice(about, ...pipelines) {
-  const pairs = pipelines.flatMap((own) => own.rerank).map(parseStage)
-    .filter((own) => systemOf(about, own.name) === 'duobert')
-    .reduce((sum, own) => sum + inferences(own, 'duobert'), 0);
-  return pairs ? `${whole(pairs)} pairs` : '';
 }

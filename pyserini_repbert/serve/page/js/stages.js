@@ -1,4 +1,4 @@
-// Reranking stages, NAME@K or NAME@K:METHOD, and their cost in model inputs.
+// Reranking stages: NAME@K or NAME@K:METHOD.
 
 export const METHODS = ['sum', 'binary', 'min', 'max', 'sample'];
 const SAMPLES = 3;
@@ -24,20 +24,7 @@ export function stageText(stage) {
   return `${stage.name}@${stage.k}${option ? `:${option}` : ''}`;
 }
 
-/** The model inputs of a stage: k, or for duoBERT k(k - 1), or k times the samples if fewer. */
-export function inferences(stage, system) {
-  const k = Math.max(0, stage.k);
-  if (system !== 'duobert') return k;
-  const others = Math.max(0, k - 1);
-  return k * (stage.method === 'sample' ? Math.min(others, stage.samples ?? SAMPLES) : others);
-}
-
 /** The system of a reranker; undefined for one that the service lacks. */
 export function systemOf(about, name) {
   return about.rerankers.find((own) => own.name === name)?.system;
-}
-
-/** Whether a pipeline compares pairs: their cost is shown before they are compared. */
-export function comparesPairs(about, pipeline) {
-  return pipeline.rerank.some((text) => systemOf(about, parseStage(text).name) === 'duobert');
 }

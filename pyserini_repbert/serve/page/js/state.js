@@ -1,7 +1,7 @@
 // The state of the page, to its address and back.
 
 const SIDES = { a: '', b: 'b.' };
-export const VIEWS = ['search', 'compare', 'runs'];
+export const VIEWS = ['search', 'compare'];
 export const HITS = 10;
 
 function pipelineOf(parameters, prefix) {
@@ -33,8 +33,6 @@ export function stateOf(search) {
     b: pipelineOf(parameters, SIDES.b),
     open: parameters.get('open') ?? '',
     why: parameters.get('why') ?? '',
-    measure: parameters.get('measure') ?? '',
-    topic: parameters.get('topic') ?? '',
   };
 }
 
@@ -54,17 +52,13 @@ export function addressOf(state) {
   const pairs = [];
   if (state.view !== 'search') pairs.push(['view', state.view]);
   if (state.index) pairs.push(['index', state.index]);
-  if (state.view === 'runs') {
-    for (const name of ['measure', 'topic']) if (state[name]) pairs.push([name, state[name]]);
-  } else {
-    if (state.q) pairs.push(['q', state.q.toWellFormed?.() ?? state.q]);
-    if (state.hits !== HITS) pairs.push(['hits', state.hits]);
-    pairs.push(...pipelineParameters(state.a));
-    if (state.view === 'compare') pairs.push(...pipelineParameters(state.b, SIDES.b));
-    if (state.view === 'search' && state.open) {
-      pairs.push(['open', state.open]);
-      if (state.why) pairs.push(['why', state.why]);
-    }
+  if (state.q) pairs.push(['q', state.q.toWellFormed?.() ?? state.q]);
+  if (state.hits !== HITS) pairs.push(['hits', state.hits]);
+  pairs.push(...pipelineParameters(state.a));
+  if (state.view === 'compare') pairs.push(...pipelineParameters(state.b, SIDES.b));
+  if (state.view === 'search' && state.open) {
+    pairs.push(['open', state.open]);
+    if (state.why) pairs.push(['why', state.why]);
   }
   const text = new URLSearchParams(pairs).toString();
   return text ? `./?${text}` : './';
