@@ -11,7 +11,7 @@ MAX_COUNT = 2**31 - 1  # of hits, passages, threads: what a Java int holds
 MAX_THREADS = 1024  # more are never faster, and millions would keep the system busy creating them
 _INTEGER = re.compile(r'[+-]?[0-9]+')
 _LARGE = re.compile(r'\+?0*[1-9][0-9]{9,}')  # as long as MAX_COUNT, or longer
-_DECIMAL = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
+_DECIMAL = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _LONGEST = 20  # digits: no range asked for reaches numbers this long
 _SHOWN = 40
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import tarfile
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import IO, ClassVar
 
 from pyserini_repbert.data.corpus import BadPassage, Corpus, FilesCorpus, Passage, parsed_files
 from pyserini_repbert.data.json_values import identifier_of, parse_json
-from pyserini_repbert.data.trec_text import TAG, read_documents
+from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes, open_binary
 
@@ -122,7 +121,7 @@ class HtmlCorpus(Corpus):
             if raw is None:
                 yield place, BadPassage('no file with content but a link, or a folder: put the page itself there')
                 continue
-            text = ' '.join(html.unescape(TAG.sub(' ', raw.decode('utf-8', 'replace'))).split())
+            text = plain_text(raw.decode('utf-8', 'replace'))
             yield place, Passage(Path(file_name).name.removesuffix('.html'), text)
 
     def _files(self) -> Iterator[tuple[str, bytes | None]]:

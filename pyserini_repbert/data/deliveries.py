@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import html
 import io
 import re
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import IO
 
 from pyserini_repbert.data.corpus import BadPassage, FilesCorpus, Passage
 from pyserini_repbert.data.corpus_formats import TrecCorpus
-from pyserini_repbert.data.trec_text import TAG
+from pyserini_repbert.data.trec_text import plain_text
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS
 
@@ -27,7 +26,7 @@ _BESIDES = re.compile(
 )  # documentation, not documents
 _UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}  # the Congressional Record is no part of Robust04's documents
 _WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
-_INVISIBLE = re.compile(r'<(script|style|noscript)\b.*?</\1\s*>', re.DOTALL | re.IGNORECASE)
+_INVISIBLE = re.compile(r'<(?:(script|style|noscript)\b|/(script|style|noscript)\s*>)', re.IGNORECASE)
 _CHARSET = re.compile(r'charset=["\']?([\w-]+)', re.IGNORECASE)
 
 
@@ -139,4 +138,18 @@ def page_text(raw: bytes, content_type: str = '') -> str:
         text = raw.decode(found[1] if found else 'utf-8', 'replace')
     except LookupError:
         text = raw.decode('utf-8', 'replace')
-    return ' '.join(html.unescape(TAG.sub(' ', _INVISIBLE.sub(' ', text))).split())
+    return plain_text(_visible(text))
+
+
+def _visible(page: str) -> str:
+    """A page without its scripts and styles; what is opened and never closed is not one."""
+    marks = list(_INVISIBLE.finditer(page))
+    last_end = {mark[2].lower(): mark.start() for mark in marks if mark[2]}
+    parts, position, inside = [], 0, ''
+    for mark in marks:
+        if not inside and mark[1] and mark.start() < last_end.get(mark[1].lower(), 0):
+            inside = mark[1].lower()
+            parts.append(page[position : mark.start()])
+        elif inside and (mark[2] or '').lower() == inside:
+            position, inside = mark.end(), ''
+    return ' '.join([*parts, page[position:]])

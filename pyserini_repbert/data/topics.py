@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from pyserini_repbert.data.cedr_data import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.data.identifiers import columns, has_surrogates, identifier_problem
 from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.data.passages import BadPassage
-from pyserini_repbert.data.trec_text import TAG, read_documents, read_topic_fields
+from pyserini_repbert.data.trec_text import plain_text, read_documents, read_topic_fields, without_tags
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 from pyserini_repbert.numerals import integer
@@ -27,9 +26,7 @@ MAX_GRADE = 1_000_000  # evaluators spend time and memory on each grade up to th
 
 _CAR = 'enwiki:'
 _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
-_WEB_TOPIC = re.compile(r'<topic\s+number="\s*([^"]*?)\s*"[^>]*>(.*?)</topic>', re.DOTALL)
-_WEB_QUERY = re.compile(r'<query>(.*?)</query>', re.DOTALL)
-
+_WEB_TOPIC = re.compile(r'<topic\s+number="([^"]*)"[^>]*>')
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
 
 Qrels = dict[str, dict[str, int]]
@@ -100,15 +97,21 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
 
 def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """The queries of the Web tracks; the files of several years may be concatenated."""
-    text = '\n'.join(line for _, line in lines)
-    for topic in _WEB_TOPIC.finditer(text):
-        number = lines[text.count('\n', 0, topic.start())][0]
-        query = _WEB_QUERY.search(topic[2])
-        if query is None:
-            raise InputError.at(path, number, f"topic '{topic[1]}' has no <query>")
-        yield number, topic[1], ' '.join(html.unescape(query[1]).split())
-    left = TAG.sub('', _WEB_TOPIC.sub('', text)).strip()
-    if left or not _WEB_TOPIC.search(text):
+    *elements, rest = '\n'.join(line for _, line in lines).split('</topic>')
+    outside, line, topics = [rest], 0, 0
+    for element in elements:
+        start = _WEB_TOPIC.search(element, 0, element.rfind('>') + 1)
+        if start is not None:
+            topics += 1
+            number = lines[line + element.count('\n', 0, start.start())][0]
+            query, end = element[start.end() :].partition('<query>')[2].partition('</query>')[:2]
+            if not end:
+                raise InputError.at(path, number, f"topic '{start[1].strip()}' has no <query>")
+            yield number, start[1], plain_text(query)
+        outside.append(element if start is None else element[: start.start()])
+        line += element.count('\n')
+    left = without_tags(''.join(outside)).strip()
+    if left or not topics:
         raise InputError(f'topics file {path} has text outside <topic number="…"> … </topic>: {left[:40]!r}')
 
 
