@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from pathlib import Path
@@ -46,6 +47,8 @@ def main(arguments: list[str]) -> int | None:
     forbid_downloads(options.offline)
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
     command.use_threads(options.threads)
+    if not options.quiet:
+        logging.getLogger('pyserini_repbert.train').setLevel(logging.INFO)
     output = options.output or f'runs/{recipe.name}'
     check_name(output)
     from pyserini_repbert.train.training import train

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -72,6 +73,15 @@ def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
         if recipe.adapter.start is not None:
             go_on_from(task, recipe.adapter, open_base(recipe.adapter.start), base)
     return task
+
+
+def with_settings_of(base: Checkpoint, recipe: Recipe) -> Recipe:
+    """The recipe with the `ranking` of a base of its own system, in what the recipe leaves open."""
+    settings = base.config.get('ranking') or {}
+    if settings.get('system') != recipe.system:
+        return recipe
+    known = {key: settings[key] for key in _TASKS[recipe.system].known if key in settings}
+    return replace(recipe, ranking=known | recipe.ranking)
 
 
 def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> list[str]:

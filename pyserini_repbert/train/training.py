@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from pyserini_repbert.train.output import CARD, EVENTS, LOG, RECIPE, check_apart
 from pyserini_repbert.train.recipe import Recipe, System
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
-from pyserini_repbert.train.starting import new_task, open_base
+from pyserini_repbert.train.starting import new_task, open_base, with_settings_of
 from pyserini_repbert.train.state import (
     Standing,
     clear,
@@ -33,6 +35,8 @@ from pyserini_repbert.train.state import (
 from pyserini_repbert.train.tasks.pretraining import CorpusSource
 from pyserini_repbert.train.teachers import opened_teacher
 from pyserini_repbert.train.validation import Validator
+
+logger = logging.getLogger(__name__)
 
 
 def train(
@@ -71,12 +75,12 @@ def train(
     """
     check_machine(recipe, device, tensorboard)
     from transformers import set_seed
-    from transformers.utils import logging
+    from transformers.utils.logging import set_verbosity_error
 
     from pyserini_repbert.train.logs import read_log
     from pyserini_repbert.train.trainer import RankingTrainer
 
-    logging.set_verbosity_error()
+    set_verbosity_error()
     target = Path(output)
     if standing(recipe, target, resume, overwrite) is Standing.DONE:
         if is_first():
@@ -87,6 +91,7 @@ def train(
         return Trained.of(target, rows)
     base = open_base(recipe.base)
     check_apart(recipe, base, target)
+    given, recipe = recipe.ranking, with_settings_of(base, recipe)
     settings = recipe.training
     chosen = source_topics(recipe.validation, recipe.validation.sample, settings.seed) if recipe.validation else []
     guard = Guard(forbidden_texts(recipe), [query.text for query in chosen])
@@ -98,6 +103,8 @@ def train(
             f'training.batch_size is {settings.batch_size}: an instance makes {task.inputs_per_instance} inputs, '
             'so a multiple of that was expected'
         )
+    if is_first():
+        logger.info('%s', _settings_line(task.ranking(), given, recipe.ranking))
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
     task.look_at(stream.from_position(0))
     with state_folder(recipe, target, resume, overwrite) as checkpoint:
@@ -117,6 +124,15 @@ def train(
                 shutil.copytree(work / EVENTS, made / EVENTS)
             (made / CARD).write_text(model_card(recipe, base, done, task.notes()), encoding='utf-8')
     return done
+
+
+def _settings_line(ranking: Mapping[str, Any], given: Mapping[str, Any], inherited: Mapping[str, Any]) -> str:
+    """What the model reads, and who says so: 'repbert: max_query_length 64 (base), max_doc_length 256 (default)'."""
+    settings = []
+    for key, value in ranking.items():
+        origin = 'recipe' if key in given else 'base' if key in inherited else 'default'
+        settings += [] if key == 'system' else [f'{key} {value} ({origin})']
+    return f'{ranking["system"]}: {", ".join(settings)}' if settings else 'pre-training'
 
 
 def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:

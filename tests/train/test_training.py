@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from trained_models import REPBERT, SYSTEMS, losses, scores
 
 from pyserini_repbert.encode import RepBertQueryEncoder
 from pyserini_repbert.train.training import train
+
+ODD = {'monobert': {'layout': 'dl4marco'}, 'epic': {'variant': 'paper_strict'}, 'cedr': {'pad_query': False}}
 
 
 @pytest.mark.parametrize('system', SYSTEMS)
@@ -31,6 +34,30 @@ def test_adapters_are_small_and_open_over_their_base(system, tiny_recipe, tmp_pa
     assert config['r'] == 2
     assert not (tmp_path / 'out/model.safetensors').exists()
     assert np.isfinite(scores(system, tmp_path / 'out')).all()
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+def test_what_a_recipe_leaves_open_is_the_bases(system, tiny_recipe, tmp_path, caplog):
+    """The base's lengths, layout and variant are those that its weights were trained with."""
+    caplog.set_level('INFO', 'pyserini_repbert.train')
+    settings = {**SYSTEMS[system], **ODD.get(system, {})}
+    train(tiny_recipe(system, ranking=settings, training={'steps': 1}), tmp_path / 'first', device='cpu')
+    recipe = tiny_recipe(system, ranking={'max_query_length': 5}, training={'steps': 1})
+    train(replace(recipe, base=str(tmp_path / 'first')), tmp_path / 'second', device='cpu')
+    first, second = (
+        json.loads((tmp_path / name / 'config.json').read_text())['ranking'] for name in ('first', 'second')
+    )
+    assert second == {**first, 'max_query_length': 5}
+    assert first.items() >= settings.items()
+    line = next(record.message for record in reversed(caplog.records) if '(recipe)' in record.message)
+    assert line.startswith(f'{system}: ') and 'max_query_length 5 (recipe)' in line and '(base)' in line
+
+
+def test_lengths_of_another_system_are_not_inherited(tiny_recipe, tmp_path):
+    train(tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1}), tmp_path / 'first', device='cpu')
+    recipe = replace(tiny_recipe('epic', training={'steps': 1}), base=str(tmp_path / 'first'))
+    train(recipe, tmp_path / 'second', device='cpu')
+    assert json.loads((tmp_path / 'second/config.json').read_text())['ranking']['max_doc_length'] == 2000
 
 
 def test_one_seed_gives_the_same_losses_and_another_does_not(tiny_recipe, tmp_path):
