@@ -22,7 +22,7 @@ from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)
 
-MAX_GRADE = 1_000_000  # evaluators spend time and memory on each grade up to the greatest
+MAX_GRADE = 127  # evaluators spend time and memory on each grade up to the greatest
 
 _CAR = 'enwiki:'
 _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
@@ -198,7 +198,7 @@ def _checked_qid(path: StrPath, number: int, qid: str) -> str:
 def read_qrels(path: StrPath) -> Qrels:
     """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the file's order.
 
-    A grade is a whole number from -1,000,000 to 1,000,000. Where a document is judged more than once for a topic, the
+    A grade is a whole number from -127 to 127. Where a document is judged more than once for a topic, the
     last grade counts, as for trec_eval; a warning says how often grades differ. Raises InputError for a malformed line
     (with file and line), or a file without judgments.
     """

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.topics import MAX_GRADE, Qrels
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.ranking import Ranking
+
+_LONGEST_NAME = 1000  # Python's parser gives up on names that nest deeper
+# Parameter -> (least, most, decimals). Outside of these, trec_eval's code in C aborts, reads memory that is not its
+# own, or computes another measure: it sorts cut-offs by 32-bit differences, and rounds levels of recall.
+_RANGES = {
+    'cutoff': (1, 2**31 - 1, 0),
+    'rel': (1, MAX_GRADE, 0),
+    'min_rel': (0, MAX_GRADE, 0),
+    'max_rel': (1, MAX_GRADE, 0),
+    'recall': (0, 1, 2),
+    'beta': (0, 1000, 4),
+    'p': (0, 1, 12),
+    'alpha': (0, 1, 12),
+    'T': (0, 1000, 12),
+}
+_IN_PERL = 'gdeval'  # the provider of ir_measures that runs a program
+_MAX_GRADE_IN_PERL = 4
+_NO_DOCUMENT = ' '  # no docid has white space
 
 
 class NamedMeasure(NamedTuple):
@@ -42,20 +60,29 @@ def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
     UnknownNameError
         for a name that ir_measures does not know or cannot parse, with the nearest names
     InputError
-        for a `rel` below 1
+        for a parameter that a measure cannot be computed with, such as the cut-off 0
     MissingDependencyError
-        for a measure that needs a package which is not installed
+        for a measure that needs a package or a program which is not installed
     """
     return [_parse(name) for name in dict.fromkeys(names)]
+
+
+def outside_program(named: NamedMeasure) -> str | None:
+    """The program that ir_measures runs to compute a measure: 'perl' for ERR@10; None for most measures."""
+    import ir_measures
+
+    providers = (one for one in ir_measures.DefaultPipeline.providers if one.supports(named.measure))
+    return 'perl' if next((one.NAME for one in providers if one.is_available()), '') == _IN_PERL else None
 
 
 def _parse(name: str) -> NamedMeasure:
     import ir_measures
 
-    providers = ir_measures.DefaultPipeline.providers
+    if len(name) > _LONGEST_NAME:
+        raise InputError(f"measure '{name[:40]}…' has {len(name)} characters, expected at most {_LONGEST_NAME}")
     try:
         measure = ir_measures.parse_measure(name)
-        able = [provider for provider in providers if provider.supports(measure)]
+        able = [provider for provider in ir_measures.DefaultPipeline.providers if provider.supports(measure)]
     except (NameError, ValueError, TypeError, KeyError, AssertionError, SyntaxError) as error:
         known = [known for known in ir_measures.measures.registry if known.isascii()]
         base = name.partition('@')[0].partition('(')[0]
@@ -67,27 +94,45 @@ def _parse(name: str) -> NamedMeasure:
             hint = f'known are {", ".join(sorted(known))}'
         near = '' if base in known else _in_trec_eval(name) or did_you_mean(base, known)
         raise UnknownNameError(f"measure '{name}' is unknown{near}: {hint}") from error
-    if (grade := measure.params.get('rel', 1)) < 1:
-        raise InputError(
-            f"measure '{name}': rel is {grade}, a grade of at least 1 was expected: unjudged passages have 0"
-        )
+    if problem := _problem(measure.params):
+        raise InputError(f"measure '{name}': {problem}")
     if not able:
         raise UnknownNameError(f"measure '{name}' is known, but not with these parameters: see https://ir-measur.es")
     if not any(provider.is_available() for provider in able):
+        if able[0].NAME == _IN_PERL:
+            raise MissingDependencyError(f"measure '{name}' needs the program perl: install it")
         package = f'ir-measures[{able[0].NAME}]'
         raise MissingDependencyError.of(package, f"measure '{name}'", f"'{package}'")
     return NamedMeasure(name, measure)
 
 
+def _problem(parameters: Mapping[str, Any]) -> str | None:
+    """What is wrong with the parameters of a measure; None where all can be computed with."""
+    for parameter, value in parameters.items():
+        if parameter == 'gains':
+            grades = [*value, *value.values()]
+            if not all(type(grade) is int and 0 <= grade <= MAX_GRADE for grade in grades):
+                return f'gains map grades from 0 to {MAX_GRADE} to gains from 0 to {MAX_GRADE}, as in {{1:0,2:10}}'
+        elif parameter in _RANGES:
+            least, most, decimals = _RANGES[parameter]
+            if isinstance(value, bool) or not least <= value <= most or round(value, decimals) != value:
+                exact = f', with {decimals} decimals at most,' if 0 < decimals < 12 else ''
+                return f'{parameter} is {value}, a number from {least} to {most}{exact} was expected'
+    return None
+
+
 def _in_trec_eval(name: str) -> str:
     """' (did you mean …?)' with ir_measures' name for a measure of trec_eval; '' for any other name."""
     import ir_measures
+    import pytrec_eval
 
+    if name in pytrec_eval.supported_nicknames:  # a set of measures
+        return ''
     try:
         found = ir_measures.parse_trec_measure(name)
     except ValueError:
         return ''
-    return f" (did you mean '{found[0]}'?)" if len(found) == 1 else ''
+    return f" (did you mean '{found[0]}'?)" if len(found) == 1 and not _problem(found[0].params) else ''
 
 
 def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
@@ -111,40 +156,62 @@ def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedM
     Parameters
     ----------
     run : rankings by qid
-    qrels : grades by qid and docid, at least one topic
+    qrels : grades by qid and docid, at least one topic; from -`MAX_GRADE` to `MAX_GRADE`
     measures : from `parse_measures`
 
     Raises
     ------
     InputError
-        for grades from which a measure cannot be computed
+        for grades from which a measure cannot be computed, or docids that are not valid Unicode
     """
-    import ir_measures
-
-    judged = {
-        qid: dict(zip(run[qid].docids, run[qid].scores, strict=True)) for qid in qrels if qid in run and run[qid].docids
-    }
     values = {named.name: dict.fromkeys(qrels, 0.0) for named in measures}
-    names: dict[str, list[str]] = {}
-    for named in measures:
-        names.setdefault(str(named.measure), []).append(named.name)
+    judged = [qid for qid in qrels if qid in run and run[qid].docids]
     if judged:
-        wanted = list({str(named.measure): named.measure for named in measures}.values())
-        try:
-            for metric in ir_measures.iter_calc(wanted, qrels, judged):
-                for name in names[str(metric.measure)]:
-                    values[name][metric.query_id] = float(metric.value)
-        except (ValueError, TypeError, ArithmeticError, subprocess.SubprocessError) as error:
-            grades = [grade for own in qrels.values() for grade in own.values()]
-            why = ' '.join(str(error).split())[:120]
-            raise InputError(
-                f'{", ".join(map(str, wanted))} cannot be computed on grades from {min(grades)} to {max(grades)} '
-                f'({why}): give fewer measures, or other judgments'
-            ) from error
+        names: dict[str, list[str]] = {}
+        for named in measures:
+            names.setdefault(str(named.measure), []).append(named.name)
+        for metric in _computed(measures, {qid: run[qid] for qid in judged}, qrels):
+            for name in names[str(metric.measure)]:
+                values[name][judged[int(metric.query_id)]] = float(metric.value)
     means = {}
     for named in measures:
         total = named.measure.aggregator()
         for value in values[named.name].values():
             total.add(value)
         means[named.name] = float(total.result())
-    return Evaluation(values, means, tuple(qid for qid in qrels if qid not in judged))
+    return Evaluation(values, means, tuple(qid for qid in qrels if qid not in set(judged)))
+
+
+def _computed(measures: Sequence[NamedMeasure], run: Mapping[str, Ranking], qrels: Qrels) -> list[Any]:
+    """Metrics of ir_measures, whose `query_id` is the place of a topic in `run`, from '0': perl takes only numbers."""
+    import ir_measures
+
+    grades: Qrels = {}
+    scores: dict[str, dict[str, float]] = {}
+    for place, (qid, ranking) in enumerate(run.items()):
+        docids = ' '.join([*ranking.docids, *qrels[qid]])
+        if '\0' in docids or has_surrogates(docids):  # code in C would crash
+            raise InputError(f"topic '{qid}' has a docid with a character that no identifier can have")
+        scores[str(place)] = dict(zip(ranking.docids, ranking.scores, strict=True))
+        # Without a grade of at least 0, trec_eval would count with the grades of the topic before.
+        all_negative = max(qrels[qid].values(), default=0) < 0
+        grades[str(place)] = {**qrels[qid], _NO_DOCUMENT: 0} if all_negative else qrels[qid]
+    wanted = list({str(named.measure): named.measure for named in measures}.values())
+    given = [grade for own in grades.values() for grade in own.values()]
+    least, most = min(given, default=0), max(given, default=0)
+    in_perl = [named.name for named in measures if outside_program(named)]
+    why = ''
+    if not -MAX_GRADE <= least <= most <= MAX_GRADE:
+        why = f'expected {-MAX_GRADE} to {MAX_GRADE}'
+    elif in_perl and most > _MAX_GRADE_IN_PERL:
+        why = f'{", ".join(in_perl)}: expected grades up to {_MAX_GRADE_IN_PERL}'
+    else:
+        try:
+            return list(ir_measures.iter_calc(wanted, grades, scores))
+        except Exception as error:  # code of several packages raises nearly anything
+            plain = isinstance(error, ValueError | TypeError | ArithmeticError)
+            why = ' '.join(str(error).split())[:120] if plain else type(error).__name__
+    raise InputError(
+        f'{", ".join(map(str, wanted))} cannot be computed on grades from {least} to {most} ({why}): '
+        'give fewer measures, or other judgments'
+    )

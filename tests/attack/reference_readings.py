@@ -115,7 +115,7 @@ def qrels(data: bytes) -> dict[str, dict[str, int]]:
             continue
         if len(values) != 4:
             raise Refused(number)
-        found.setdefault(values[0], {})[values[2]] = whole(number, values[3], -1_000_000, 1_000_000)
+        found.setdefault(values[0], {})[values[2]] = whole(number, values[3], -127, 127)
     if not found:
         raise Refused
     return found

@@ -4,6 +4,7 @@ import pytest
 
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.evaluate import evaluate, parse_measures
+from pyserini_repbert.evaluate.measures import outside_program
 from pyserini_repbert.ranking import Ranking
 
 QRELS = {'1': {'a': 3, 'b': 0, 'c': 1}, '2': {'d': 1}, '3': {'e': 2}, '4': {'f': 0}}
@@ -73,13 +74,90 @@ def test_unknown_measure(name, message):
 
 
 def test_a_relevant_grade_is_above_unjudged():
-    with pytest.raises(InputError, match='rel is 0, a grade of at least 1 was expected'):
+    with pytest.raises(InputError, match='rel is 0, a number from 1 to 127 was expected'):
         parse_measures(['AP(rel=0)'])
 
 
 def test_grades_that_a_measure_cannot_take():
-    with pytest.raises(InputError, match='cannot be computed on grades from 0 to 200'):
-        evaluate({'1': Ranking(['a'], [1.0])}, {'1': {'a': 200, 'b': 0}}, parse_measures(['ERR@10']))
+    with pytest.raises(InputError, match=r'grades from 0 to 5 \(ERR@10: expected grades up to 4\)'):
+        evaluate({'1': Ranking(['a'], [1.0])}, {'1': {'a': 5, 'b': 0}}, parse_measures(['ERR@10']))
+    with pytest.raises(InputError, match=r'grades from 0 to 1000000 \(expected -127 to 127\)'):
+        evaluate({'1': Ranking(['a'], [1.0])}, {'1': {'a': 1_000_000, 'b': 0}}, parse_measures(['nDCG@10']))
+
+
+def test_topics_that_have_only_negative_grades():
+    """trec_eval has no grade to count then: it used those of another topic, or wrote where it must not."""
+    run = {qid: Ranking(['a', 'b'], [2.0, 1.0]) for qid in '12'}
+    for grade in (-1, -2, -100):
+        found = evaluate(run, {'1': {'a': 100}, '2': {'a': grade}}, parse_measures(['nDCG@10', 'Bpref', 'Judged@2']))
+        assert found.values['nDCG@10'] == found.values['Bpref'] == {'1': 1.0, '2': 0.0}
+        assert found.values['Judged@2'] == {'1': 0.5, '2': 0.5}
+
+
+def test_negative_grades_are_no_judgments_of_bpref_and_infap():
+    """Irrelevant b above relevant a costs Bpref its one preference; b of grade -1 was pooled, and never judged."""
+    run = {'1': Ranking(['b', 'a'], [2.0, 1.0])}
+    for grade, bpref in ((0, 0.0), (-1, 1.0), (-2, 1.0)):
+        found = evaluate(run, {'1': {'a': 1, 'b': grade}}, parse_measures(['Bpref', 'P@2']))
+        assert found.means == {'Bpref': bpref, 'P@2': 0.5}
+
+
+@pytest.mark.parametrize('docid', ['\ud800', 'b\0a'])
+def test_docids_that_code_in_c_cannot_read(docid):
+    with pytest.raises(InputError, match="topic '1' has a docid with a character that no identifier can have"):
+        evaluate({'1': Ranking([docid, 'b'], [2.0, 1.0])}, {'1': {'b': 1}}, parse_measures(['P@1']))
+
+
+@pytest.mark.parametrize('qid', ['no_query', '2-1', '\ud800', 'zwölf'])
+def test_any_qid_is_a_qid(qid):
+    """ERR by hand, of the only hit with grade 1: (2^1 - 1) / 2^4."""
+    qrels = {'1': {'a': 0}, qid: {'a': 1}}
+    run = {'1': Ranking(['a'], [1.0]), qid: Ranking(['a'], [1.0])}
+    found = evaluate(run, qrels, parse_measures(['ERR@10', 'nDCG@10']))
+    assert found.values['ERR@10'] == {'1': 0.0, qid: pytest.approx(1 / 16, abs=1e-4)}
+    assert found.means['nDCG@10'] == 0.5
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        *('P@0', 'P@00', 'nDCG@0', 'R@0', 'AP@0', 'Success@0', 'RR@0', 'Judged@0', 'ERR@0', 'P@True', 'P@2147483648'),
+        *('AP(rel=128)', 'Bpref(rel=100000000)', 'P(rel=True)@1', 'IPrec@0.101', 'IPrec@1.5', 'IPrec@1e999'),
+        *('SetF(beta=1e-5)', 'SetF(beta=1e999)', 'Compat(p=1.5)', 'Compat(p=1e999)', 'Compat(p=1e300)'),
+        *('nDCG(gains={1:99999999999999999999})@5', 'nDCG(gains={1:1.5})@5', 'nDCG(gains={"a":1,2:2})@5'),
+        *('nDCG(gains={1:None})@5', 'nDCG(gains={1:True})', 'P@' + '-' * 99999 + '1'),
+    ],
+)
+def test_parameters_that_no_measure_takes(name):
+    with pytest.raises(InputError, match=r'^measure .* expected|^measure .* as in'):
+        parse_measures([name])
+
+
+def test_the_ends_of_what_parameters_may_be():
+    qrels, run = {'1': {'a': 3, 'b': 0}}, {'1': Ranking(['b', 'a'], [2.0, 1.0])}
+    found = evaluate(run, qrels, parse_measures(['P@2147483647', 'P@2', 'IPrec@0.25', 'IPrec@1.0', 'SetF(beta=0.0)']))
+    assert found.means == {
+        'P@2147483647': 1 / (2**31 - 1),
+        'P@2': 0.5,
+        'IPrec@0.25': 0.5,
+        'IPrec@1.0': 0.5,
+        'SetF(beta=0.0)': 0.5,
+    }
+    gains = evaluate(run, qrels, parse_measures(['nDCG(gains={0:1,3:127})@2'])).means
+    ideal = 127 + 1 / math.log2(3)
+    assert list(gains.values()) == [pytest.approx((1 + 127 / math.log2(3)) / ideal)]
+
+
+@pytest.mark.parametrize('name', ['P.0', 'map_cut.0', 'P_0', 'all_trec', 'official'])
+def test_suggested_measures_can_be_computed(name, capsys):
+    with pytest.raises(UnknownNameError, match=r'is unknown(?!.*@0)'):
+        parse_measures([name])
+    assert capsys.readouterr().out == ''
+
+
+def test_measures_that_need_a_program():
+    measures = parse_measures(['ERR@10', 'nDCG(dcg="exp-log2")@10', 'nDCG@10', 'MRR@10'])
+    assert [outside_program(named) for named in measures] == ['perl', 'perl', None, None]
 
 
 def test_measure_that_needs_another_package(monkeypatch):
