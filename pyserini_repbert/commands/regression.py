@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 EXIT_FAIL = 1
 _OTHERS = {  # the first word -> the module and the function of its command
-    'blame': ('blame', 'main'),
     'fetch': ('regression_fetch', 'main'),
-    'plan': ('regression_plan', 'main'),
-    'quick': ('regression_plan', 'quick_main'),
+    'quick': ('regression_fetch', 'quick_main'),
     'report': ('regression_report', 'main'),
     'badge': ('regression_report', 'badge_main'),
 }
@@ -126,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     made = parser(
         'regression',
         'Run regression files: the commands of each condition, and its scores against the published ones. '
-        'With a word in front: fetch, plan, quick, report, badge or blame, each with a --help of its own.',
+        'With a word in front: fetch, quick, report or badge, each with a --help of its own.',
     )
     made.add_argument('files', nargs='*', metavar='FILE', help='regression files')
     made.add_argument('--all', action='store_true', help=f'without FILE, all of {FOLDER}/; heavy conditions too')

@@ -1,4 +1,4 @@
-"""The command `regression fetch`: lists what the conditions need, then fetches it."""
+"""The commands `regression fetch`, which lists and fetches what conditions need, and `regression quick`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import argument_type, parser, progress
-from pyserini_repbert.commands.regression_work import add_choice, add_folders, chosen_work
+from pyserini_repbert.commands.regression_work import add_choice, add_folders, all_files, chosen_work, read_work
 
 if TYPE_CHECKING:
     from pyserini_repbert.regression.fetching.fetcher import Fetched
@@ -35,6 +35,33 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     forbid_downloads(options.offline)
     return EXIT_INCOMPLETE if fetch_listed(fetched, options.quiet) else 0
+
+
+def quick_main(arguments: Sequence[str]) -> int:
+    """Fetch published run files and check the scores that need nothing else: no model, no collection, no Java."""
+    made = parser('regression quick', 'Fetch published run files and check all figures that need nothing else.')
+    made.add_argument('--report', metavar='FILE', help='write a report: .md, .html or .json')
+    made.add_argument('--offline', action='store_true', help='check what is here, download nothing')
+    add_folders(made)
+    options = made.parse_args(arguments)
+    from pyserini_repbert.commands.regression import run_work
+    from pyserini_repbert.commands.regression_report import check_name
+    from pyserini_repbert.regression.environment import cache_version, fingerprint
+    from pyserini_repbert.regression.fetching.needs import cheapest_first, is_of_published_runs
+
+    if options.report:
+        check_name(options.report)
+    options.condition, options.jobs, options.all = [], 1, False
+    environment = fingerprint()
+    version = cache_version(environment)
+    pairs = [pair for _, own in read_work(all_files(), options, version) for pair in own if is_of_published_runs(*pair)]
+    wanted = {need.key: need for _, needs in cheapest_first(pairs) for need in needs if need.is_fetched}
+    failed = 0 if options.offline else fetch_listed(list(wanted.values()), options.quiet)
+    work = []
+    for regression, own in read_work(all_files(), options, version):  # again: paths depend on what was fetched
+        chosen = [pair for pair in own if is_of_published_runs(*pair)]
+        work += [(regression, chosen)] if chosen else []
+    return run_work(work, options, environment) or int(failed > 0)
 
 
 def fetch_listed(needs: Sequence[Need], quiet: bool) -> int:

@@ -5,10 +5,52 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.errors import InputError
+
+_Status = Literal['PASS', 'PASS within tolerance', 'FAIL', 'REHEARSED', 'NOT RUN', 'RECORDED']
+
+
+class _Missing(TypedDict):
+    name: str
+    what: str
+    size: str
+    get: str
+    origin: NotRequired[str]
+
+
+class _Score(TypedDict):
+    measure: str
+    expected: str
+    measured: float | None
+    status: _Status
+    source: str
+    cell: str
+
+
+class _Condition(TypedDict):
+    name: str
+    status: _Status
+    why: str
+    missing: list[_Missing]
+    commands: list[str]
+    scores: list[_Score]
+    fingerprint: dict[str, str]
+
+
+class _File(TypedDict):
+    file: str
+    title: str
+    conditions: list[_Condition]
+
+
+class _Report(TypedDict):
+    environment: dict[str, str]
+    files: list[_File]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,21 +83,15 @@ def badge_main(arguments: Sequence[str]) -> int:
 
 def read_report(path: str) -> dict[str, Any]:
     """Read a report in JSON. Raises InputError for another file."""
-    from pyserini_repbert.data.json_values import parse_json
+    from pyserini_repbert.data.json_values import checked, parse_json
     from pyserini_repbert.files import existing_file
 
     try:
-        data = parse_json(existing_file(path, 'report').read_text(encoding='utf-8'))
-        for file in data['files']:
-            _ = file['file'], file['title']
-            for condition in file['conditions']:
-                _ = condition['name'], condition['status'], condition['missing'], condition['commands']
-                _ = [(score['cell'], score['status'], score['expected']) for score in condition['scores']]
-    except (ValueError, KeyError, TypeError) as error:
+        return dict(checked(_Report, parse_json(existing_file(path, 'report').read_bytes())))
+    except ValueError as error:
         raise InputError(
             f'{path} is no report ({error}): expected JSON that a run wrote, --report FILE.json'
         ) from error
-    return dict(data)
 
 
 def write_report(data: dict[str, Any], path: str) -> None:

@@ -39,21 +39,13 @@ class Workspace:
     folder : the work folder, in which it makes one of its own, named after the regression
     data : the user's folder of collections and run files
     version : hash of code and packages (`environment.cache_version`); results of another one are not used
-    environment : variables that its commands see beside those of this process
 
     Attributes
     ----------
     places : name in braces -> folder, location of a resource, or path of a build
     """
 
-    def __init__(
-        self,
-        regression: Regression,
-        folder: Path,
-        data: str,
-        version: str,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
         self.regression = regression
         self.folder = folder / regression.name
         self._root = folder
@@ -69,7 +61,6 @@ class Workspace:
         for name, build in regression.builds.items():
             self.places[name] = filled(build.path, self.places)
         self._version = version
-        self._environment = dict(environment or {})
         self._failed: dict[str, str] = {}
 
     def needed(self, needs: Sequence[str]) -> list[str]:
@@ -93,7 +84,7 @@ class Workspace:
 
         Raises DamagedResourceError for a resource whose checksum differs.
         """
-        parts = [self._version, *(f'{name}={value}' for name, value in self._environment.items()), *commands]
+        parts = [self._version, *commands]
         for name in needs:
             build = self.regression.builds.get(name)
             if build is not None:
@@ -141,7 +132,7 @@ class Workspace:
         words = self.words(command)
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get('PYTHONPATH')])]
-        environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths), **self._environment}
+        environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
         self.folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
         if done.returncode:

@@ -45,8 +45,8 @@ from sample_files import (
 )
 
 from pyserini_repbert import catalog
-from pyserini_repbert.commands.blame import differences, differing, read_report
 from pyserini_repbert.commands.evaluate_tradeoff import _read_costs
+from pyserini_repbert.commands.regression_report import read_report
 from pyserini_repbert.data.runs import iter_run, read_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.errors import PyseriniRepbertError
@@ -54,6 +54,7 @@ from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.report import as_html, merged
 from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 from pyserini_repbert.train.inputs import first_columns
 from pyserini_repbert.train.leakage import Guard
@@ -141,9 +142,7 @@ def triples(of_texts: bool) -> Callable[[Path], Any]:
 
 
 def report(path: Path) -> Any:
-    found = read_report(path)
-    differing(found['environment'], {})
-    return [differences(one, one) for file in found['files'] for one in file['conditions']]
+    return as_html(merged([read_report(str(path))]))
 
 
 def as_sniffed(parse: Callable[[bytes], Any], *others: bytes) -> Callable[[bytes], Any]:

@@ -68,8 +68,11 @@ COSTS = '{"stages": [{"inferences_per_query": 4.0, "seconds_per_query": 2.25, "s
 
 
 REPORT = (
-    '{"environment": {"code": "1", "torch": "2"}, "files": [{"file": "a.yaml", "conditions": [{"name": "c", '
-    '"scores": [{"measure": "AP", "measured": 0.5}, {"measure": "R", "measured": null}], "fingerprint": {"m": "x"}}]}]}'
+    '{"environment": {"torch": "2"}, "files": [{"file": "a.yaml", "title": "A", "conditions": [{"name": "c", '
+    '"status": "FAIL", "why": "", "missing": [{"name": "r", "what": "runs", "size": "", "get": "ask"}], '
+    '"commands": [], "fingerprint": {"m weights": "x"}, "scores": [{"measure": "AP", "expected": "0.5", '
+    '"measured": 0.5, "status": "PASS", "source": "s", "cell": ""}, {"measure": "R", "expected": "1", '
+    '"measured": null, "status": "FAIL", "source": "s", "cell": "t/BM25/dev"}]}]}]}'
 )
 
 

@@ -119,23 +119,6 @@ def test_unknown_conditions_are_refused(regression_file: Make, data: Path, capsy
     assert "did you mean 'a+b'" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures('commands_here')
-def test_blame_names_factors_and_moves(
-    regression_file: Make, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, second = tmp_path / 'first.json', tmp_path / 'second.json'
-    command(regression_file(), data, '--report', str(first))
-    changed = json.loads(first.read_text(encoding='utf-8'))
-    changed['environment']['tokenizers'] = '0.1'
-    changed['files'][0]['conditions'][0]['scores'][0]['measured'] = 0.5
-    second.write_text(json.dumps(changed), encoding='utf-8')
-    capsys.readouterr()
-    assert run(main, ['blame', str(first), str(second)]) == 0
-    printed = capsys.readouterr().out
-    assert re.search(r'\| tokenizers +\|', printed) and '+0.1667' in printed
-    assert 'torch' not in printed
-
-
 def test_the_committed_report_has_the_entries_of_the_files() -> None:
     report = (ROOT / 'regressions' / 'REPORT.md').read_text(encoding='utf-8')
     expected = []

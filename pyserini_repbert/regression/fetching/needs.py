@@ -16,7 +16,7 @@ Pair = tuple[Condition, Workspace]
 FETCHED = (Origin.ADDRESS, Origin.CATALOG)  # the origins that `fetch` downloads from
 _FUSION = 'pyserini_repbert.fusion'  # the only command, besides the evaluation, on published runs
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
-_SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(\s+unpacked)?')
+_SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,6 @@ class Need:
     ----------
     target : where it is put; None for a catalog resource, which goes into the cache, and for one without a path
     size : bytes to download, None if unknown
-    unpacked : bytes that it takes besides when unpacked, 0 if unknown
     size_text : its size as the regression or the catalog states it
     get : the command, or the sentence, that gets it
     """
@@ -35,7 +34,6 @@ class Need:
     resource: Resource
     target: Path | None
     size: int | None
-    unpacked: int
     size_text: str
     get: str
     licence: str
@@ -54,21 +52,15 @@ class Need:
 def size_in_bytes(text: str) -> int:
     """'10GB' -> 10,000,000,000. Raises ValueError for a text that is not a size."""
     found = _SIZE.fullmatch(text.strip())
-    if found is None or found[3]:
+    if found is None:
         raise ValueError(f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB")
     return round(float(found[1]) * _UNITS[found[2]])
 
 
-def sizes(text: str) -> tuple[int | None, int]:
-    """(bytes to download or None, bytes unpacked) of '987 MB packed, 2.9 GB unpacked'."""
-    packed, unpacked = None, 0
-    for number, unit, is_unpacked in _SIZE.findall(text):
-        value = round(float(number) * _UNITS[unit])
-        if is_unpacked:
-            unpacked = value
-        elif packed is None:
-            packed = value
-    return packed, unpacked
+def download_size(text: str) -> int | None:
+    """Bytes to download, of '987 MB packed, 2.9 GB unpacked'; None where the text says none."""
+    size = _SIZE.search(text)
+    return round(float(size[1]) * _UNITS[size[2]]) if size else None
 
 
 def needs_of(condition: Condition, workspace: Workspace) -> list[Need]:
@@ -79,9 +71,8 @@ def needs_of(condition: Condition, workspace: Workspace) -> list[Need]:
         absent = resources.missing(resource, workspace.places)
         if absent is None:
             continue
-        size, unpacked = sizes(absent.size)
         place = resources.target(resource, workspace.places) if resource.path else None
-        found.append(Need(resource, place, size, unpacked, absent.size, absent.get, absent.licence))
+        found.append(Need(resource, place, download_size(absent.size), absent.size, absent.get, absent.licence))
     return found
 
 

@@ -1,0 +1,87 @@
+"""What the scores of a command depend on is read from its record."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.encode import main as encode
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.regression.environment import condition_fingerprint, recorded
+
+PACKAGE = 'python -m pyserini_repbert.'
+
+
+def words(text: str) -> list[str]:
+    return shlex.split(PACKAGE + text)
+
+
+@pytest.fixture
+def encoded(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path):
+    """encode(flags) -> the words of the command that was run; `checkpoint` is its model."""
+
+    def run(flags: str = '') -> list[str]:
+        given = f'--corpus {corpus_file(3)} --encoder {checkpoint} --output {tmp_path / "out"} --overwrite {flags}'
+        assert command.run(encode, [*shlex.split(given), '--quiet']) == 0
+        return words(f'encode {given}')
+
+    checkpoint = tiny_checkpoint()
+    run.checkpoint = checkpoint
+    return run
+
+
+def fingerprint(encoded, flags: str = '') -> dict[str, str]:
+    found = recorded(encoded(flags))
+    assert found is not None
+    return {name.replace(f'{encoded.checkpoint} ', ''): value for name, value in condition_fingerprint([found]).items()}
+
+
+def test_the_fingerprint_changes_with_the_files(encoded) -> None:
+    before = fingerprint(encoded)
+    assert list(before)[:4] == ['weights', 'tokenizer', 'config', 'encode precision']
+    assert before['weights'] == open_checkpoint(encoded.checkpoint).weights_sha256[:16]
+    assert before['encode precision'] == 'float32' and before['encode shard_size'] == '65536'
+    vocabulary = encoded.checkpoint / 'vocab.txt'
+    vocabulary.write_text(vocabulary.read_text().replace('cat', 'cow'), encoding='utf-8')
+    after = fingerprint(encoded)
+    assert {name for name, value in after.items() if value != before[name]} == {'tokenizer'}
+
+
+def test_the_fingerprint_changes_with_a_default(encoded, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyserini_repbert.commands import encode as module
+
+    before = fingerprint(encoded)
+    made = module.make_parser
+
+    def changed():
+        parser = made()
+        parser.set_defaults(shard_size=2)
+        return parser
+
+    monkeypatch.setattr(module, 'make_parser', changed)
+    after = fingerprint(encoded)
+    assert {name: value for name, value in after.items() if value != before[name]} == {'encode shard_size': '2'}
+
+
+@pytest.mark.parametrize(
+    ('flags', 'expected'), [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16')]
+)
+def test_the_fingerprint_says_what_was_used(
+    flags: str, expected: str, encoded, native_bfloat16: Callable[[bool], None]
+) -> None:
+    native_bfloat16(True)
+    assert fingerprint(encoded, flags)['encode precision'] == expected
+
+
+def test_the_record_of_another_command_or_output_is_not_taken(encoded, tmp_path: Path) -> None:
+    ran = encoded()
+    assert recorded(ran) is not None
+    assert recorded([*ran, '--bf16']) is None
+    manifest = tmp_path / 'out' / 'manifest.json'
+    manifest.write_text(manifest.read_text() + ' ')
+    assert recorded(ran) is None
+    assert recorded(shlex.split('python -m pyserini.search.faiss --encoder a')) is None
