@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
+import numpy as np
+import torch
+
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
+from pyserini_repbert.models.ahead import ahead
+from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import TokenSequence
+
+OVERLAPPING = ('cuda',)  # devices that compute while the host tokenises the next texts
+CHUNK = 1024  # texts tokenised together for such a device
 
 
 class _RepBertEncoder(TextEncoder):
@@ -56,6 +65,36 @@ class _RepBertEncoder(TextEncoder):
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
         self.pad = self.tokenizer.pad
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        max_length: int | None = None,
+        fp16: bool = False,
+        token_budget: int | None = None,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> Vectors:
+        """Embeddings of texts, float32 (n, d), in their order, as in the base class."""
+        limit = self.limit if max_length is None else self._checked(max_length)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        with (
+            torch.autocast(self.device.type, torch.float16, enabled=fp16),
+            closing(self._chunks(texts, limit)) as chunks,
+        ):
+            for places, sequences in chunks:
+                vectors[places] = run_batched(self.model, sequences, self.pad, self.device, token_budget, on_progress)
+        return vectors
+
+    def _chunks(self, texts: Sequence[str], limit: int) -> Generator[tuple[list[int], list[TokenSequence]]]:
+        """Positions of texts, and their model inputs: all at once, or in chunks of similar length, each made ahead."""
+        places = list(range(len(texts)))
+        if self.device.type not in OVERLAPPING or len(texts) <= CHUNK:
+            if texts:
+                yield places, self._sequences(texts, limit)
+            return
+        places.sort(key=lambda place: len(texts[place]))
+        chunks = (places[first : first + CHUNK] for first in range(0, len(places), CHUNK))
+        yield from ahead((chunk, self._sequences([texts[place] for place in chunk], limit)) for chunk in chunks)
 
     def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
         return self.tokenizer.single(texts, limit, self.token_type)

@@ -1,24 +1,39 @@
-"""Encoders from folders of sentence-transformers, with the pooling, prompts and length that their files name.
+"""Encoders from folders of sentence-transformers, run by that package.
 
-Vectors are those of that package's `encode_query` and `encode_document`; where the model's similarity is cosine, they
-are scaled to length 1, so that inner products are that package's scores. Tested with its release 6.2.
+Vectors are those of its `encode_query` and `encode_document`; where the folder names cosine as its similarity, they are
+scaled to length 1, so that inner products are its scores.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
 
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder
-from pyserini_repbert.errors import DamagedFileError, MismatchError
-from pyserini_repbert.files import digest
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, open_checkpoint
+import numpy as np
+import torch
+
+from pyserini_repbert import catalog
+from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.sentence.modules import SentenceEncoder, encoder_body
-from pyserini_repbert.models.sentence.reading import encoder_settings
-from pyserini_repbert.models.sentence.settings import EncoderSettings, is_encoder
-from pyserini_repbert.models.sentence.tokens import TextTokens
-from pyserini_repbert.models.tokenizer import TokenSequence
+from pyserini_repbert.models.sentence_transformers import BATCH, MODULES, folder_digest, open_model
+
+CHUNK = 1024  # texts between two calls of a progress callback
+NO_LIMIT = 10**6  # tokens of a text: the model sets no limit
+_SIMILARITIES = (None, 'dot', 'cosine')
+
+
+def is_sentence_folder(name: AnyCheckpoint) -> bool:
+    """Whether a name means a folder of a bi-encoder of sentence-transformers, not of one of this package's systems."""
+    if not isinstance(name, (str, Path)) or catalog.find('encoders', str(name)) is not None:
+        return False
+    config = Path(name) / 'config.json'
+    return (Path(name) / MODULES).is_file() and not (config.is_file() and 'ranking' in read_object(config))
 
 
 class _SentenceEncoder(TextEncoder):
@@ -28,77 +43,83 @@ class _SentenceEncoder(TextEncoder):
     ----------
     encoder_dir : a folder of sentence-transformers
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : of the body: 'float32', 'bfloat16', 'float16', or 'auto'; what follows the body is in float32
-    max_length : wordpieces kept of a text and its prompt, special tokens not counted; default: as the folder says
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    max_length : tokens kept of a text and its prompt, special tokens included; default: as the folder says
 
     Raises
     ------
-    MismatchError
-        for a folder that is not a bi-encoder of sentence-transformers
+    MissingDependencyError
+        where sentence-transformers is not installed
     InputError
-        for a module or a setting that is not supported, a device that this machine lacks, or a maximum length beyond
-        the folder's
-    DamagedFileError
-        for files that do not fit each other
+        for a folder that it cannot open, a similarity that is neither cosine nor dot, or a maximum length beyond the
+        model's
     """
 
-    prompt_key: str  # name of the prompt in `EncoderSettings`
+    method: str  # of SentenceTransformer
+    pooling = 'sentence-transformers'
 
     def __init__(
         self,
-        encoder_dir: AnyCheckpoint,
+        encoder_dir: str | Path,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
         **_: object,
     ) -> None:
-        self.checkpoint = open_checkpoint(encoder_dir)
-        self.name = self.checkpoint.name
-        if not is_encoder(self.checkpoint):
-            raise MismatchError(f"'{self.name}' is not a bi-encoder of sentence-transformers: it has no modules.json")
-        self.settings = encoder_settings(self.checkpoint)
-        self.pooling = self.settings.label
+        self.name = str(encoder_dir)
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)
-        self.tokens = TextTokens(self.checkpoint, self.settings.texts)
-        self.pad = self.tokens.pad
-        self.max_length = self.settings.texts.max_tokens - self.tokens.n_special
+        settings = Path(encoder_dir) / 'config_sentence_transformers.json'
+        similarity = read_object(settings).get('similarity_fn_name') if settings.is_file() else None
+        if similarity not in _SIMILARITIES:
+            raise InputError(f"{settings}: similarity '{similarity}' was given, cosine or dot was expected")
+        self.normalised = similarity == 'cosine'
+        self._sentence_transformer = open_model('SentenceTransformer', encoder_dir, device, self.precision)
+        self._encode = getattr(self._sentence_transformer, self.method)
+        self.max_length = int(min(self._sentence_transformer.max_seq_length or math.inf, NO_LIMIT))
         self.limit = self._checked(self.max_length if max_length is None else max_length)
-        body = encoder_body(self.checkpoint).to(self.device, self.precision.dtype(self.device))
-        model = SentenceEncoder(body, _hidden_size(self.checkpoint), self.settings).to(self.device).eval()
-        self.model, self.dimension = model, model.dimension
+        self.dimension = len(self._encode(''))
 
-    @property
+    @cached_property
     def weights_sha256(self) -> str:
-        """Checksum over the weights, those of Dense modules included, and every setting that changes a vector."""
-        parts = [self.checkpoint.weights_sha256, *(digest(step.weights) for step in self.settings.dense)]
-        return hashlib.sha256('\n'.join([*parts, *_vector_settings(self.settings)]).encode()).hexdigest()
+        """Checksum over the files of the folder."""
+        return folder_digest(self.name)
 
-    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
-        prompt = getattr(self.settings, self.prompt_key)
-        built = self.tokens.texts([prompt + text for text in texts], limit + self.tokens.n_special)
-        return [own.sequence for own in built]
+    def embed(
+        self,
+        texts: Sequence[str],
+        max_length: int | None = None,
+        fp16: bool = False,
+        token_budget: int | None = None,
+        on_progress: Callable[[int], object] | None = None,
+    ) -> Vectors:
+        """Embeddings of texts, float32 (n, d), in their order, as in the base class; `token_budget` is not used."""
+        bad = next((text for text in texts if not isinstance(text, str) or has_surrogates(text)), None)
+        if bad is not None:
+            raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it')
+        limit = self.limit if max_length is None else self._checked(max_length)
+        if self.max_length < NO_LIMIT:
+            self._sentence_transformer.max_seq_length = limit
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for start in range(0, len(texts), CHUNK):
+            part = list(texts[start : start + CHUNK])
+            with torch.autocast(self.device.type, torch.float16, enabled=fp16):
+                encoded = self._encode(
+                    part, batch_size=BATCH, normalize_embeddings=self.normalised, show_progress_bar=False
+                )
+            vectors[start : start + CHUNK] = encoded
+            if on_progress is not None:
+                on_progress(len(part))
+        return vectors
 
 
 class SentenceQueryEncoder(_SentenceEncoder, TextQueryEncoder):
     """Queries to vectors, with the folder's query prompt. Parameters and errors are those of its base class."""
 
-    prompt_key = 'query_prompt'
+    method = 'encode_query'
 
 
 class SentenceDocumentEncoder(_SentenceEncoder, TextDocumentEncoder):
     """Passages to vectors, with the folder's document prompt. Parameters and errors are those of its base class."""
 
-    prompt_key = 'passage_prompt'
-
-
-def _hidden_size(checkpoint: Checkpoint) -> int:
-    size = checkpoint.config.get('hidden_size') or checkpoint.config.get('dim') or checkpoint.config.get('d_model')
-    if type(size) is not int:
-        raise DamagedFileError(f"checkpoint '{checkpoint.name}': its config.json names no hidden_size")
-    return size
-
-
-def _vector_settings(settings: EncoderSettings) -> list[str]:
-    steps = [f'{step.activation} {step.bias}' for step in settings.dense]
-    return [settings.label, *steps, str(settings.texts._asdict()), settings.query_prompt, settings.passage_prompt]
+    method = 'encode_document'

@@ -1,29 +1,23 @@
-"""The base of text encoders: batching, limits, and the methods that Pyserini calls (by position)."""
+"""The base of text encoders: limits, and the methods that Pyserini calls (by position)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.ahead import ahead
-from pyserini_repbert.models.batching import Forward, run_batched
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.models.tokenizer import TokenSequence
 
 Vectors = NDArray[np.float32]
-OVERLAPPING = ('cuda',)  # devices that compute while the host tokenises the next texts
-CHUNK = 1024  # texts tokenised together for such a device
 
 
 class TextEncoder(ABC):
-    """Texts in, vectors out; subclasses own the model and its inputs.
+    """Texts in, vectors out; subclasses own the model and implement `embed`.
 
     Attributes
     ----------
@@ -45,23 +39,18 @@ class TextEncoder(ABC):
     pooling = 'mean'
     device: torch.device
     precision: Precision
-    model: Forward
-    pad: int
 
     @property
     def weights_sha256(self) -> str:
         """Checksum of the checkpoint's weights."""
         return self.checkpoint.weights_sha256
 
-    @abstractmethod
-    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
-        """The model's input for each text, cut to `limit` wordpieces."""
-
     def _checked(self, limit: int) -> int:
         if not 1 <= limit <= self.max_length:
             raise InputError(f'maximum length {limit} was given, expected 1 to {self.max_length} wordpieces')
         return limit
 
+    @abstractmethod
     def embed(
         self,
         texts: Sequence[str],
@@ -88,26 +77,6 @@ class TextEncoder(ABC):
         InputError
             for a maximum length beyond the model's, or what is not a text that UTF-8 can hold
         """
-        limit = self.limit if max_length is None else self._checked(max_length)
-        found = np.empty((len(texts), self.dimension), np.float32)
-        with (
-            torch.autocast(self.device.type, torch.float16, enabled=fp16),
-            closing(self._chunks(texts, limit)) as chunks,
-        ):
-            for places, sequences in chunks:
-                found[places] = run_batched(self.model, sequences, self.pad, self.device, token_budget, on_progress)
-        return found
-
-    def _chunks(self, texts: Sequence[str], limit: int) -> Generator[tuple[list[int], list[TokenSequence]]]:
-        """Positions of texts, and their model inputs: all at once, or in chunks of similar length, each made ahead."""
-        places = list(range(len(texts)))
-        if self.device.type not in OVERLAPPING or len(texts) <= CHUNK:
-            if texts:
-                yield places, self._sequences(texts, limit)
-            return
-        places.sort(key=lambda place: len(texts[place]))
-        chunks = (places[first : first + CHUNK] for first in range(0, len(places), CHUNK))
-        yield from ahead((chunk, self._sequences([texts[place] for place in chunk], limit)) for chunk in chunks)
 
 
 class TextQueryEncoder(TextEncoder):

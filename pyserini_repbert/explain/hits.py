@@ -72,8 +72,6 @@ def reranker_reason(reranker: Reranker) -> Reason:
     if isinstance(reranker, CedrReranker):
         return lambda query, hit: _cedr(reranker, query, str(hit.text))
     if isinstance(reranker, SentenceCrossEncoderReranker):
-        if reranker.settings.activation == 'Sigmoid':
-            return lambda query, hit: f'relevant with p = {hit.score:.4f}'
         return lambda query, hit: f'scored {hit.score:.4f} by the model, which is no probability'
     if isinstance(reranker, MonoBertReranker):
         return lambda query, hit: f'relevant with p = {exp(min(hit.score, 0.0)):.4f}'

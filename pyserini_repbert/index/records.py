@@ -17,8 +17,7 @@ VECTORS = 'vectors.npy'
 TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
 
 _STRICT = ConfigDict(strict=True, extra='forbid')
-_STEP = '(cls|max|mean|mean_sqrt_len_tokens|weightedmean|lasttoken)'
-_POOLING = rf'^{_STEP}(\+{_STEP})*(\+dense)*(\+normalised)?\z'
+_POOLING = r'^[a-z][a-z_+-]*\z'
 _MOST = 2**48  # an upper bound of every count here
 
 FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]
@@ -49,7 +48,8 @@ class Settings:
     Attributes
     ----------
     encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
-    pooling : from token vectors to one vector ('mean': RepBERT eq. 2; 'cls+dense+normalised': sentence-transformers)
+    pooling : from token vectors to one vector ('mean': RepBERT eq. 2), or 'sentence-transformers': as
+        the model's folder says
     max_length : wordpieces kept of a passage
     dimension, dtype : of the stored vectors
     precision : the floating-point type that the model ran in

@@ -129,7 +129,7 @@ def open_reranker(
     from inspect import signature
 
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-    from pyserini_repbert.models.sentence.settings import is_reranker
+    from pyserini_repbert.rerank.sentence import is_cross_encoder
 
     checkpoint = open_checkpoint(name, 'rerankers')
     system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
@@ -137,7 +137,7 @@ def open_reranker(
         raise MismatchError(
             f"checkpoint '{name}' is for the system '{system}', a reranker was expected: {', '.join(SYSTEMS)}"
         )
-    module, attribute = _SENTENCE if is_reranker(checkpoint) else SYSTEMS[system]
+    module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
     kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
     known = signature(kind).parameters
     for key in options or {}:

@@ -1,51 +1,55 @@
-"""Reranking with a cross-encoder of sentence-transformers, by the settings in its folder."""
+"""Reranking with a cross-encoder of sentence-transformers, run by that package."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
-from pyserini_repbert.models.cross_encoder import CrossEncoder
-from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.models.sentence.modules import classifier
-from pyserini_repbert.models.sentence.reading import reranker_settings
-from pyserini_repbert.models.sentence.settings import is_reranker
-from pyserini_repbert.models.sentence.tokens import TextTokens
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, open_checkpoint
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.sentence_transformers import BATCH, folder_digest, open_model
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Progress
-from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
+from pyserini_repbert.rerank.base import Progress, Reranker
+from pyserini_repbert.rerank.text_reranker import each_pair, in_lists
 
-_SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    'Identity': lambda x: x,
-    'Sigmoid': lambda x: np.exp(-np.logaddexp(0.0, -x)),  # no overflow, whatever the logit
-    'Tanh': np.tanh,
-}
+CHUNK = 1024  # pairs between two calls of a progress callback
 
 
-class SentenceCrossEncoderReranker(TextReranker):
-    """Scores are those of sentence-transformers' `predict`: the logit under the folder's activation, here in float64.
+def is_cross_encoder(checkpoint: Checkpoint) -> bool:
+    """Whether a checkpoint is a cross-encoder of sentence-transformers, not of one of this package's systems.
+
+    It is a classifier with one label, or says so in the file of sentence-transformers.
+    """
+    if 'ranking' in checkpoint.config:
+        return False
+    labels, settings = checkpoint.config.get('id2label'), checkpoint.folder / 'config_sentence_transformers.json'
+    one_label = isinstance(labels, dict) and len(labels) == 1
+    return one_label or (settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder')
+
+
+class SentenceCrossEncoderReranker(Reranker):
+    """Scores are the model's logits: the order of its probabilities, which saturate.
 
     Parameters
     ----------
-    model : a folder of sentence-transformers, whose classifier has one label
+    model : a folder of sentence-transformers whose cross-encoder gives one score
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens of the longest input, special tokens included; default: as the folder says
-    token_budget : padded tokens in a batch; default: by device
 
     Raises
     ------
+    MissingDependencyError
+        where sentence-transformers is not installed
     MismatchError
-        for a folder that is not such a cross-encoder
+        for a model that gives several scores
     InputError
-        for a module, an activation or a setting that is not supported, or a device that this machine lacks
-    DamagedFileError
-        for files that do not fit each other
+        for a folder that it cannot open, a device that this machine lacks, or a maximum length beyond the model's
     """
 
     def __init__(
@@ -54,50 +58,44 @@ class SentenceCrossEncoderReranker(TextReranker):
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
-        token_budget: int | None = None,
     ) -> None:
-        super().__init__(model, device, precision, token_budget)
-        if not is_reranker(self.checkpoint):
-            raise MismatchError(f"'{self.name}' is not a cross-encoder of sentence-transformers with one label")
-        self.settings = reranker_settings(self.checkpoint)
-        if self.settings.activation not in _SCORES:
-            raise InputError(
-                f"'{self.name}': activation {self.settings.activation} ties candidates: expected one of "
-                f'{", ".join(_SCORES)}'
-            )
-        most = self.settings.texts.max_tokens
-        self.max_tokens = most if max_length is None else max_length
-        if not 1 <= self.max_tokens <= most:
+        self.checkpoint = open_checkpoint(model, 'rerankers')
+        self.name = self.checkpoint.name
+        chosen = Precision(precision).on(usable_device(device))
+        self.precision: str = chosen
+        self._cross_encoder = open_model('CrossEncoder', self.checkpoint.folder, device, chosen)
+        if self._cross_encoder.num_labels != 1:
+            raise MismatchError(f"'{self.name}' gives {self._cross_encoder.num_labels} scores, one was expected")
+        most = self._cross_encoder.max_seq_length
+        if max_length is not None and not 1 <= max_length <= most:
             raise InputError(
                 f"maximum length {max_length} was given, '{self.name}' reads {most} tokens: give 1 to {most}"
             )
-        self.tokens = TextTokens(self.checkpoint, self.settings.texts)
-        loaded = classifier(self.checkpoint)
-        if isinstance(loaded, CrossEncoder):
-            self._forward = loaded.to_device(self.device, self.dtype)
-        else:
-            self._forward = loaded.to(self.device, self.dtype)
+        self.max_tokens = most if max_length is None else max_length
+        self._cross_encoder.max_seq_length = self.max_tokens
 
-    @property
+    @cached_property
     def weights_sha256(self) -> str:
-        """Checksum over the checkpoint's weights and settings."""
-        parts = [self.checkpoint.weights_sha256, str(self.settings)]
-        return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+        """Checksum over the files of the folder."""
+        return folder_digest(self.checkpoint.folder)
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
-        return {**super().identity(), 'max_tokens': self.max_tokens}
+        return {**super().identity(), 'dtype': str(self.precision), 'max_tokens': self.max_tokens}
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """The score of each candidate, float64 (n,) a query."""
+        """The logit of each candidate, float32 (n,) a query."""
+        from torch.nn import Identity
+
         pairs = each_pair(queries, lists)
-        inputs = self.tokens.pairs(
-            [self.settings.prompt + query for query, _ in pairs], [text for _, text in pairs], self.max_tokens
-        )
-        self.work.candidates += len(inputs)
-        self.work.truncated += sum(own.truncated for own in inputs)
-        logits = self._logits(inputs, self.tokens.pad, on_progress)
-        scores = _SCORES[self.settings.activation](logits.reshape(-1).astype(np.float64))
+        scores = np.empty(len(pairs), np.float32)
+        for start in range(0, len(pairs), CHUNK):
+            part = pairs[start : start + CHUNK]
+            scores[start : start + CHUNK] = self._cross_encoder.predict(
+                part, batch_size=BATCH, activation_fn=Identity(), show_progress_bar=False
+            )
+            if on_progress is not None:
+                on_progress(len(part))
         return in_lists(scores, lists)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, text_encoder
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encoders
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.repbert import RepBert
@@ -117,8 +117,8 @@ def test_vectors_are_the_same_where_wordpieces_are_made_ahead(tiny_checkpoint, c
         return sequences(chunk, limit)
 
     monkeypatch.setattr(encoder, '_sequences', noted)
-    monkeypatch.setattr(text_encoder, 'OVERLAPPING', ('cpu',))
-    monkeypatch.setattr(text_encoder, 'CHUNK', 5)
+    monkeypatch.setattr(encoders, 'OVERLAPPING', ('cpu',))
+    monkeypatch.setattr(encoders, 'CHUNK', 5)
     np.testing.assert_allclose(encoder.embed(texts, on_progress=done.append), expected, atol=1e-5)
     assert sum(done) == 42 and threads == {'ahead'}
     assert encoder.embed([]).shape == (0, 16)

@@ -14,8 +14,8 @@ from pyserini_repbert.checksums import CHECKSUMS, write_checksums
 from pyserini_repbert.encode import RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.models.sentence.settings import is_reranker
 from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.rerank.sentence import is_cross_encoder
 
 NOT_LOADED = ('README.md', 'log.csv', 'recipe.yaml')
 SIZES = (
@@ -199,7 +199,7 @@ def test_a_file_that_is_not_what_it_was_is_named(tiny_checkpoint, name, content)
 
 def test_labels_that_are_none_make_no_cross_encoder(cross_encoder_folder):
     folder = cross_encoder_folder(labels=1, ranking=None, id2label=5)
-    assert not is_reranker(open_checkpoint(folder))
+    assert not is_cross_encoder(open_checkpoint(folder))
 
 
 def test_half_an_update_of_an_adapter_is_refused(tiny_checkpoint, tmp_path):

@@ -1,1 +1,0 @@
-"""Models of sentence-transformers: their folders' settings, tokenizers and bodies, without that package."""
