@@ -153,7 +153,9 @@ def test_a_folder_without_a_bert(tmp_path):
     words = Tokenizer(models.WordLevel({'[UNK]': 0, 'cat': 1, 'dog': 2, '[PAD]': 3}, unk_token='[UNK]'))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     module = StaticEmbedding(words, embedding_weights=np.arange(12, dtype=np.float32).reshape(4, 3))
-    SentenceTransformer(modules=[module], device='cpu', similarity_fn_name='dot').save_pretrained(str(tmp_path), create_model_card=False)
+    SentenceTransformer(modules=[module], device='cpu', similarity_fn_name='dot').save_pretrained(
+        str(tmp_path), create_model_card=False
+    )
     (tmp_path / 'config.json').unlink(missing_ok=True)
     np.testing.assert_allclose(query_encoder(tmp_path).encode('cat dog'), [4.5, 5.5, 6.5])
 
