@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import Entry, cache_folder
-from pyserini_repbert.disk import disk_space
-from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.errors import DamagedFileError, MissingResourceError, within_limits
 from pyserini_repbert.mirror import expected_md5, mirrored
 from pyserini_repbert.numerals import integer
 
@@ -45,7 +44,7 @@ def fetch_entry(entry: Entry, on_progress: Callable[[int], object] | None = None
         offline, or when the address cannot be reached: names file, size, address and the place to put it by hand
     DamagedFileError
         when the file's checksum is not the catalog's
-    DiskFullError
+    ExhaustedError
         when there is no room for it
     """
     source: Mapping[str, Any] = entry.values['download']
@@ -87,7 +86,7 @@ def fetch(
     part = target.with_name(f'{target.name}.part')
     part.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with disk_space(part, size):
+        with within_limits(part, size):
             page = _receive(mirrored(address), part, on_progress)
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
         if isinstance(error, OSError) and not isinstance(error, urllib.error.URLError) and error.filename is not None:

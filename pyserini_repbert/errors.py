@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from os import PathLike
+from pathlib import Path
+
+_MAKE_ROOM = 'make room, or write to another disk'
+# Limits of the system: what an error says, and what to do.
+_LIMITS = {
+    errno.ENOSPC: ('the disk is full', _MAKE_ROOM),
+    errno.EDQUOT: ('the quota of the disk is used up', _MAKE_ROOM),
+    errno.EFBIG: ("the limit of a file's size is reached", 'raise it (ulimit -f), or write to another file system'),
+    errno.EMFILE: ('this process may not open more files', 'raise the limit (ulimit -n)'),
+    errno.ENFILE: ('the system may not open more files', 'end other programs'),
+    errno.ENOMEM: ('the memory is used up', 'end other programs, raise the limit (ulimit -v), or use smaller batches'),
+}
+_ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class PyseriniRepbertError(Exception):
@@ -25,7 +40,7 @@ class InputError(PyseriniRepbertError):
     """A file or a value that the user gave does not have the expected form."""
 
     @classmethod
-    def at(cls, path: str | PathLike[str], line: int, message: str) -> InputError:
+    def at(cls, path: str | os.PathLike[str], line: int, message: str) -> InputError:
         """An error about line `line` (counted from 1) of the file `path`."""
         return cls(f'{path}:{line}: {message}')
 
@@ -42,8 +57,8 @@ class DamagedFileError(PyseriniRepbertError):
     """A file is not the one that its checksum or its manifest describes."""
 
 
-class DiskFullError(PyseriniRepbertError):
-    """There is no space left where something has to be written."""
+class ExhaustedError(PyseriniRepbertError):
+    """The disk, the memory or another limit of the system is used up."""
 
 
 class MismatchError(PyseriniRepbertError):
@@ -87,3 +102,53 @@ def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None
         install = f"'pyserini-repbert[{extra}]'" if extra else None
         why = '' if isinstance(error, ModuleNotFoundError) else (str(error).splitlines() or [''])[0]
         raise MissingDependencyError.of(package, purpose, install, why) from error
+
+
+def exhausted(
+    error: BaseException, path: str | os.PathLike[str] | None = None, needed: str = ''
+) -> ExhaustedError | None:
+    """The error to raise instead of `error` where a limit of the system is used up; None for any other error.
+
+    Parameters
+    ----------
+    path : what could not be written, if `error` does not name it
+    needed : the size of the whole, where that is known ('386 MB')
+    """
+    if isinstance(error, ExhaustedError):
+        return error
+    limit = _limit(error)
+    if limit is None:
+        return None
+    what, advice = _LIMITS[limit]
+    target = path or getattr(error, 'filename', None)
+    if limit in _ON_A_DISK and target is not None:
+        place = Path(os.fsdecode(target))
+        folder = next((folder for folder in (place, *place.parents) if folder.exists()), None)
+        free = f'{shutil.disk_usage(folder).free // 10**6} MB free' if folder and limit != errno.EFBIG else ''
+        sizes = ', '.join(filter(None, [f'{needed} needed' if needed else '', free]))
+        what += f': {place} could not be written{f" ({sizes})" if sizes else ""}'
+    return ExhaustedError(f'{what}: {advice}')
+
+
+def _limit(error: BaseException) -> int | None:
+    """The number of the limit that an error is about, whoever raised it: FAISS, PyTorch and Java only have words."""
+    if isinstance(error, PyseriniRepbertError):
+        return None
+    if isinstance(error, MemoryError) or 'failed to map segment' in str(error):  # the second: a library to be loaded
+        return errno.ENOMEM
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno if error.errno in _LIMITS else None
+    return next((number for number in _LIMITS if os.strerror(number) in str(error)), None)
+
+
+@contextmanager
+def within_limits(path: str | os.PathLike[str], needed: str = '') -> Iterator[None]:
+    """Turn an error about a limit of the system into an ExhaustedError that names `path`, which is being written."""
+    try:
+        yield
+    except PyseriniRepbertError:
+        raise
+    except Exception as error:
+        if limit := exhausted(error, path, needed):
+            raise limit from error
+        raise

@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from pyserini_repbert.disk import disk_space
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, within_limits
 from pyserini_repbert.locks import hold, is_left
 from pyserini_repbert.moving import move_file, move_folder
 
@@ -109,7 +108,7 @@ def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Itera
     if target.is_dir():
         raise InputError(f'output {target} is a folder, a file name was expected')
     if target.exists() and not target.is_file():
-        with disk_space(target), open(target, mode, encoding=None if 'b' in mode else 'utf-8') as device:
+        with within_limits(target), open(target, mode, encoding=None if 'b' in mode else 'utf-8') as device:
             yield device
         return
     target = Path(os.path.realpath(target))
@@ -117,7 +116,7 @@ def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Itera
     remove_leftovers(target.parent, target.name)
     handle, temporary = _temporary_file(target)
     try:
-        with disk_space(target), os.fdopen(handle, 'wb') as raw:
+        with within_limits(target), os.fdopen(handle, 'wb') as raw:
             packed = gzip.GzipFile(fileobj=raw, mode='wb', filename='', mtime=0) if target.suffix == '.gz' else None
             stream: Any = packed or raw
             if 'b' in mode:
@@ -151,13 +150,13 @@ def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
     handle, temporary = _temporary_folder(target)
     try:
         temporary.chmod(0o777 & ~_umask())
-        with disk_space(target):
+        with within_limits(target):
             yield temporary
         for item in temporary.rglob('*'):
             if item.is_file():
                 with open(item, 'rb') as stream:
                     os.fsync(stream.fileno())
-        with disk_space(target):
+        with within_limits(target):
             move_folder(temporary, target, last)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -229,6 +228,15 @@ def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> st
         with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
             stream.write(found)
     return found
+
+
+def human_size(n_bytes: float) -> str:
+    """12345678 -> '12.3 MB' (powers of 1000)."""
+    for unit in ('B', 'kB', 'MB', 'GB'):
+        if n_bytes < 1000:
+            return f'{n_bytes:.0f} B' if unit == 'B' else f'{n_bytes:.1f} {unit}'
+        n_bytes /= 1000
+    return f'{n_bytes:.1f} TB'
 
 
 def _umask() -> int:

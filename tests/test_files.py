@@ -3,9 +3,16 @@ import os
 
 import pytest
 
-from pyserini_repbert.disk import human_size
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_file, atomic_folder, digest, existing_file, numbered_lines, open_binary
+from pyserini_repbert.files import (
+    atomic_file,
+    atomic_folder,
+    digest,
+    existing_file,
+    human_size,
+    numbered_lines,
+    open_binary,
+)
 
 
 def test_existing_file(tmp_path):

@@ -7,7 +7,7 @@ from urllib.error import URLError
 
 import pytest
 
-from pyserini_repbert import __main__ as entry
+from pyserini_repbert.commands import command, dispatcher
 
 HEAVY = ('torch', 'numpy', 'pyserini', 'jnius', 'faiss', 'transformers', 'yaml')
 
@@ -16,13 +16,18 @@ def loaded_by(*arguments: str) -> tuple[str, list[str]]:
     """(standard output, heavy modules loaded) of the command in a process of its own."""
     code = (
         'import atexit, sys\nfrom pyserini_repbert.__main__ import main\n'
+        f'sys.argv[1:] = {list(arguments)!r}\n'
         f'atexit.register(lambda: print("LOADED", [name for name in {HEAVY!r} if name in sys.modules]))\n'
-        f'sys.exit(main({list(arguments)!r}))'
+        'main()'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     output, _, loaded = done.stdout.rpartition('LOADED ')
     return output, eval(loaded)
+
+
+def main(arguments):
+    return command.run(dispatcher.main, arguments)
 
 
 def test_help_is_light_and_lists_what_exists():
@@ -32,10 +37,10 @@ def test_help_is_light_and_lists_what_exists():
     assert 'pyserini.MODULE' in output
 
 
-@pytest.mark.parametrize('command', ['evaluate layers', 'fusion', 'train'])
-def test_the_help_of_a_command_imports_nothing_heavy(command):
-    output, loaded = loaded_by(*command.split(), '--help')
-    assert output.startswith(f'usage: python -m pyserini_repbert.{command}')
+@pytest.mark.parametrize('words', ['evaluate layers', 'fusion', 'train'])
+def test_the_help_of_a_command_imports_nothing_heavy(words):
+    output, loaded = loaded_by(*words.split(), '--help')
+    assert output.startswith(f'usage: python -m pyserini_repbert.{words}')
     assert loaded == []
 
 
@@ -46,35 +51,30 @@ def test_version():
 
 
 def test_nothing_given_prints_help_and_fails(capsys):
-    assert entry.main([]) == 2
+    assert main([]) == 2
     assert 'usage:' in capsys.readouterr().err
 
 
 def test_unknown_names_are_one_line_with_suggestions(capsys):
-    assert entry.main(['docter']) == 2
+    assert main(['docter']) == 2
     assert capsys.readouterr().err == (
         "error: 'docter' is not a command; did you mean doctor? (see python -m pyserini_repbert --help)\n"
     )
-    assert entry.main(['pyserini.serach.faiss']) == 2
+    assert main(['pyserini.serach.faiss']) == 2
     assert 'did you mean pyserini.search.faiss' in capsys.readouterr().err
-
-
-def test_only_commands_that_exist_are_listed(monkeypatch):
-    monkeypatch.setattr(entry, 'COMMANDS', {'doctor': 'is here', 'imagined': 'is not'})
-    assert entry.commands() == {'doctor': 'is here'}
 
 
 def test_own_command_gets_the_rest_of_the_arguments(monkeypatch):
     given = []
     fake = types.SimpleNamespace(main=lambda arguments: given.append(arguments) or 1)
-    monkeypatch.setitem(sys.modules, 'pyserini_repbert.doctor.__main__', fake)
-    assert entry.main(['doctor', '--json']) == 1
+    monkeypatch.setitem(sys.modules, 'pyserini_repbert.commands.doctor', fake)
+    assert main(['doctor', '--json']) == 1
     assert given == [['--json']]
 
 
 def test_values_of_a_flag():
-    assert entry._values(['--encoder', 'a', '--x', '--encoder=b'], '--encoder') == ['a', 'b']
-    assert entry._values(['--encoder'], '--encoder') == []
+    assert dispatcher._values(['--encoder', 'a', '--x', '--encoder=b'], '--encoder') == ['a', 'b']
+    assert dispatcher._values(['--encoder'], '--encoder') == []
 
 
 def test_catalog_topics_become_their_file(tmp_path, monkeypatch):
@@ -82,8 +82,8 @@ def test_catalog_topics_become_their_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(catalog, 'file', lambda kind, name: tmp_path / 't.tsv' if name == 'demo' else None)
     arguments = ['--topics', 'demo', '--output', 'demo']
-    assert entry._with_topics_file(arguments) == ['--topics', str(tmp_path / 't.tsv'), '--output', 'demo']
-    assert entry._with_topics_file(['--topics', 'dl19-passage']) == ['--topics', 'dl19-passage']
+    assert dispatcher._with_topics_file(arguments) == ['--topics', str(tmp_path / 't.tsv'), '--output', 'demo']
+    assert dispatcher._with_topics_file(['--topics', 'dl19-passage']) == ['--topics', 'dl19-passage']
     assert arguments[1] == 'demo'
 
 
@@ -100,8 +100,8 @@ def test_pyserini_module_runs_with_its_arguments_and_status(monkeypatch, capsys)
 
     monkeypatch.setattr(runpy, 'run_module', run_module)
     before = list(sys.argv)
-    assert entry.main(['pyserini.eval.trec_eval', '--fail']) == 3
-    assert entry.main(['pyserini.index.lucene', '--input', 'x']) == 0
+    assert main(['pyserini.eval.trec_eval', '--fail']) == 3
+    assert main(['pyserini.index.lucene', '--input', 'x']) == 0
     assert ran == [
         ('pyserini.eval.trec_eval', '__main__', ['--fail']),
         ('pyserini.index.lucene', '__main__', ['--input', 'x']),
@@ -112,7 +112,7 @@ def test_pyserini_module_runs_with_its_arguments_and_status(monkeypatch, capsys)
         raise ValueError('no such thing')
 
     monkeypatch.setattr(runpy, 'run_module', failing)
-    assert entry.main(['pyserini.index.lucene']) == 2
+    assert main(['pyserini.index.lucene']) == 2
     assert capsys.readouterr().err == 'error: pyserini.index.lucene: ValueError: no such thing\n'
 
 
@@ -132,5 +132,5 @@ def test_what_a_module_cannot_open_is_no_matter_of_permissions_unless_it_is_a_fi
         raise error
 
     monkeypatch.setattr(runpy, 'run_module', failing)
-    assert entry.main(['pyserini.index.lucene']) == 2
+    assert main(['pyserini.index.lucene']) == 2
     assert message in capsys.readouterr().err

@@ -35,7 +35,7 @@ QUERY = 'the cat sat'
 
 
 def run(module: str, *words: object) -> int:
-    main = importlib.import_module(f'pyserini_repbert.{module}.__main__').main
+    main = importlib.import_module(f'pyserini_repbert.commands.{module}').main
     return command.run(main, [str(word) for word in words])
 
 

@@ -86,7 +86,7 @@ def test_bfloat16_runs_whatever_kernels_are_allowed(kernels):
 )
 @pytest.mark.parametrize('number', ['99999999', '1025'])
 def test_more_threads_than_make_sense_are_refused(number, module, words, capsys):
-    main = importlib.import_module(f'pyserini_repbert.{module}.__main__').main
+    main = importlib.import_module(f'pyserini_repbert.commands.{module}').main
     assert command.run(main, [*words, '--threads', number]) == 2
     error = capsys.readouterr().err
     assert (

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 
-def start(main: Callable[[list[str]], int | None]) -> None:
-    """Run a command and exit with its status."""
-    from pyserini_repbert.commands.command import run
+def start(name: str) -> None:
+    """Run the command `commands/NAME.py` and exit with its status; Ctrl-C is one line from here on."""
+    try:
+        from importlib import import_module
 
-    sys.exit(run(main))
+        from pyserini_repbert.commands.command import run
+
+        sys.exit(run(lambda arguments: import_module(f'pyserini_repbert.commands.{name}').main(arguments)))
+    except KeyboardInterrupt:  # before `run` is there
+        print('error: interrupted', file=sys.stderr)
+        sys.exit(130)

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from pyserini_repbert.commands import completion
 from pyserini_repbert.data.identifiers import has_surrogates
-from pyserini_repbert.disk import disk_full
-from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 from pyserini_repbert.numerals import MAX_THREADS, decimal, integer
 
 EXIT_ERROR = 2
@@ -43,24 +42,43 @@ _Value = TypeVar('_Value')
 def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    An error of this package, or of a file that cannot be opened, becomes one line on stderr and status 2; Ctrl-C gives
-    status 130.
+    An error of this package, of a file, of a limit of the system or of a broken installation becomes one line on stderr
+    and status 2; Ctrl-C gives status 130.
     """
+    for name in ('stdout', 'stderr'):
+        if getattr(sys, name) is None:  # closed by the caller: `>&-`
+            setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
     os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')  # read when PyTorch or FAISS is loaded: docs/environment.md
     logging.basicConfig(format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr)
     try:
         return main(sys.argv[1:] if arguments is None else arguments) or 0
-    except PyseriniRepbertError as error:
-        return _fail(f'{error}{_as_flags(error.parameters)}')
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
-    except OSError as error:
-        if full := disk_full(error):
-            return _fail(str(full))
-        return _fail(f'{error.filename or "file"}: {error.strerror or error}: check the path and its permissions')
     except KeyboardInterrupt:
         return _fail('interrupted', 130)
+    except Exception as error:
+        if not (message := _message(error)):
+            raise
+        return _fail(message)
+
+
+def _message(error: Exception) -> str:
+    """What to tell the user; '' for an error that nobody foresaw. A limit of the system explains what it has caused."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if limit := exhausted(cause):
+            return str(limit)
+        cause = cause.__cause__
+    if isinstance(error, PyseriniRepbertError):
+        return f'{error}{_as_flags(error.parameters)}'
+    if isinstance(error, OSError):
+        if error.filename is None:
+            return str(error)
+        return f'{error.filename}: {error.strerror or error}: check the path and its permissions'
+    if isinstance(error, ImportError):
+        return f'{error}: `python -m pyserini_repbert.doctor` names the package to install again'
+    return ''
 
 
 def _as_flags(parameters: Sequence[str]) -> str:

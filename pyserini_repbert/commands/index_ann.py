@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Build the approximate index; print its settings, the recall that it reaches and its size."""
-    from pyserini_repbert.disk import human_size
+    from pyserini_repbert.files import human_size
     from pyserini_repbert.index.ann import ANN, INDEX
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.names.indexes import existing_folder

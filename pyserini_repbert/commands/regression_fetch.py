@@ -88,7 +88,7 @@ def fetch_listed(needs: Sequence[Need], quiet: bool) -> int:
 
 
 def _list(fetched: Sequence[Need], others: Sequence[Need], budget: int | None) -> None:
-    from pyserini_repbert.disk import human_size
+    from pyserini_repbert.files import human_size
     from pyserini_repbert.regression.fetching.needs import licence_of
     from pyserini_repbert.regression.schema import Origin
 

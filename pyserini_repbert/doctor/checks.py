@@ -182,7 +182,7 @@ def _gpu() -> Iterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     from pyserini_repbert.catalog import cache_folder
-    from pyserini_repbert.disk import human_size
+    from pyserini_repbert.files import human_size
 
     folder = cache_folder()
     there = folder

@@ -24,6 +24,8 @@ def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['
     """
     try:
         found: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(np.ndarray)
+    except FileNotFoundError as error:
+        raise DamagedFileError(f'{path} is missing: build the index again, or wait until it is built') from error
     except _UNREADABLE as error:
         raise DamagedFileError(f'{path} is no .npy file ({error}): build the index again') from error
     if found.dtype != dtype or found.shape != shape or not found.flags.c_contiguous:

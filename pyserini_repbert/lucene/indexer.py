@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyserini_repbert.errors import InputError, JavaError
+from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
 from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
 
 logger = logging.getLogger(__name__)
@@ -72,13 +72,17 @@ class LuceneWriter:
                 made = [self._vector_document(self._json.readTree(document)) for document in documents]
                 added = self._java.addJsonDocuments(made)
         except self._failure as error:
-            raise JavaError(
-                f'Lucene could not index ({java_reason(error)}): free memory or disk, and start again'
-            ) from error
+            raise self._stopped(java_reason(error)) from error
         if added != len(documents):
+            if tragedy := self._java.writer.getTragicException():
+                raise self._stopped(tragedy.toString())
             raise InputError(
                 f'Anserini refused {len(documents) - added} documents{self._first_refused(documents)}: mend the corpus'
             )
+
+    def _stopped(self, reason: str) -> PyseriniRepbertError:
+        limit = exhausted(RuntimeError(reason), self._folder.parent)
+        return limit or JavaError(f'Lucene could not index ({reason}): free memory or disk, and start again')
 
     def _first_refused(self, documents: Sequence[str]) -> str:
         if self._vector_document is not None:
@@ -100,9 +104,7 @@ class LuceneWriter:
             self._java.close()
         except self._failure as failure:
             if error is None:
-                raise JavaError(
-                    f'Lucene could not finish the index ({java_reason(failure)}): check the free disk space'
-                ) from failure
+                raise self._stopped(java_reason(failure)) from failure
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
         if error is None and not any(self._folder.glob('segments_*')):  # Anserini only logs a failure to close
             raise JavaError('Lucene could not finish the index: check the free disk space')

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import JavaError, MissingDependencyError
+from pyserini_repbert.errors import ExhaustedError, JavaError, MissingDependencyError
 from pyserini_repbert.lucene.java_home import INSTALL_JAVA, VECTOR_MODULE, Java, anserini_jar, find_java
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         jnius_config.add_classpath(str(jar))
         jnius_config.add_options(*_options(java), *_log_options(jar), *extra_options)
         logger.info('starting Java %s in %s with %s', java.version, java.home, jar.name)
+        _check_memory(java, [*_options(java), *extra_options])
         said: list[str] = []
         try:
             with _captured_stderr(said):
@@ -77,6 +79,33 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         for line in said:
             if 'incubator modules' not in line:  # Java's notice about a module that we asked for
                 print(line, file=sys.stderr)
+
+
+def _check_memory(java: Java, options: Sequence[str]) -> None:
+    """Raises ExhaustedError where the memory of this process is limited (ulimit -v), and too little is left for Java.
+
+    A virtual machine that cannot get its memory ends the process that starts it, so another process tries it first.
+    """
+    if sys.platform != 'linux':
+        return
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    taken = int(Path('/proc/self/statm').read_text(encoding='ascii').split()[0]) * resource.getpagesize()
+    left = max(0, limit - taken)
+    trial = subprocess.run(
+        [java.home / 'bin' / 'java', *options, '-version'],
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (left, left)),
+    )
+    if trial.returncode:
+        raise ExhaustedError(
+            f'the memory that this process may take is too small for Java ({left // 10**6} MB are left): '
+            f'raise the limit (ulimit -v), or set {HEAP_VARIABLE}, to 512m say'
+        )
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from pyserini_repbert.disk import human_size
 from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.files import human_size
 from pyserini_repbert.lucene.compat import import_pyserini, packed_size, prebuilt_tables
 
 

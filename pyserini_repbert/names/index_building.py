@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.disk import human_size
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder
 from pyserini_repbert.encode.rate import passages_per_second
 from pyserini_repbert.errors import InputError, MissingResourceError
+from pyserini_repbert.files import human_size
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import NamedIndex, locate

@@ -54,8 +54,7 @@ def cache_version(environment: dict[str, str]) -> str:
 
 def _java() -> dict[str, str]:
     from pyserini_repbert.catalog import cache_folder
-    from pyserini_repbert.disk import human_size
-    from pyserini_repbert.files import remembered_digest
+    from pyserini_repbert.files import human_size, remembered_digest
     from pyserini_repbert.lucene import java_home
 
     found = {}

@@ -31,7 +31,7 @@ class Scenario:
     """
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self.main = importlib.import_module(f'pyserini_repbert.{job["command"]}.__main__').main
+        self.main = importlib.import_module(f'pyserini_repbert.commands.{job["command"]}').main
         self.arguments: list[str] = job['arguments']
         self.work = Path(job['work'])
         self.saved = self.work.with_name(f'{self.work.name}.saved')

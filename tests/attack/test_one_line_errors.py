@@ -18,8 +18,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.search import main as search
-from pyserini_repbert.disk import disk_full, disk_space
-from pyserini_repbert.errors import DiskFullError, InputError, MissingResourceError
+from pyserini_repbert.errors import ExhaustedError, InputError, MissingResourceError, exhausted, within_limits
 from pyserini_repbert.files import atomic_file, atomic_folder
 from pyserini_repbert.rerank.saved_scores import SavedScores, write_saved_scores
 
@@ -41,8 +40,8 @@ def failing(main, arguments, capsys) -> str:
 @pytest.mark.parametrize('name', ['out', 'out.gz'])
 def test_a_disk_that_fills_up(tmp_path, name, mode):
     (tmp_path / name).write_text('old')
-    message = rf'^the disk is full: .*{name} could not be written \([\d.]+ .?B free\)'
-    with pytest.raises(DiskFullError, match=message), atomic_file(tmp_path / name, mode) as stream:
+    message = rf'^the disk is full: .*{name} could not be written \(\d+ MB free\)'
+    with pytest.raises(ExhaustedError, match=message), atomic_file(tmp_path / name, mode) as stream:
         stream.write(b'new' if mode == 'wb' else 'new')
         raise FULL
     assert (tmp_path / name).read_text() == 'old'
@@ -50,7 +49,7 @@ def test_a_disk_that_fills_up(tmp_path, name, mode):
 
 
 def test_a_disk_that_fills_up_under_a_folder(tmp_path):
-    with pytest.raises(DiskFullError, match='index could not be written'), atomic_folder(tmp_path / 'index'):
+    with pytest.raises(ExhaustedError, match='index could not be written'), atomic_folder(tmp_path / 'index'):
         raise FULL
     assert list(tmp_path.iterdir()) == []
 
@@ -69,13 +68,16 @@ def test_a_device_that_is_full(tmp_path, capsys):
 
 
 def test_a_quota_and_other_errors(tmp_path):
-    assert 'the quota of the disk is used up' in str(disk_full(OSError(errno.EDQUOT, 'quota'), tmp_path / 'x'))
-    assert disk_full(OSError(errno.EACCES, 'no'), tmp_path) is None
-    with pytest.raises(DiskFullError, match='the disk is full: .*x could not be written'), disk_space(tmp_path / 'x'):
+    assert 'the quota of the disk is used up' in str(exhausted(OSError(errno.EDQUOT, 'quota'), tmp_path / 'x'))
+    assert exhausted(OSError(errno.EACCES, 'no'), tmp_path) is None
+    with (
+        pytest.raises(ExhaustedError, match='the disk is full: .*x could not be written'),
+        within_limits(tmp_path / 'x'),
+    ):
         raise RuntimeError(f'Error in void faiss::write_index: {os.strerror(errno.ENOSPC)}')
-    with pytest.raises(RuntimeError, match='^other$'), disk_space(tmp_path / 'x'):
+    with pytest.raises(RuntimeError, match='^other$'), within_limits(tmp_path / 'x'):
         raise RuntimeError('other')
-    assert str(disk_full(FULL)) == 'the disk is full: make room, or write to another disk'
+    assert str(exhausted(FULL)) == 'the disk is full: make room, or write to another disk'
 
 
 def test_a_full_disk_that_nobody_named(capsys):
@@ -105,8 +107,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize('name', ['run', 'run.gz'])
 def test_a_disk_that_is_really_full(small_disk, name):
-    message = rf'{name} could not be written \(0 B free\)'
-    with pytest.raises(DiskFullError, match=message), atomic_file(small_disk / name) as stream:
+    message = rf'{name} could not be written \(0 MB free\)'
+    with pytest.raises(ExhaustedError, match=message), atomic_file(small_disk / name) as stream:
         for number in range(100_000):
             stream.write(f'{number * 7919 % 104729} Q0 {number} {number * number}\n')
     assert list(small_disk.iterdir()) == []
@@ -176,7 +178,7 @@ def test_a_disk_that_fills_up_during_a_download(answering, tmp_path, monkeypatch
         raise FULL
 
     monkeypatch.setattr(download, '_receive', receive)
-    with pytest.raises(DiskFullError, match=r'file\.bin\.part could not be written \(386 MB needed, .*free\)'):
+    with pytest.raises(ExhaustedError, match=r'file\.bin\.part could not be written \(386 MB needed, .*free\)'):
         download.fetch(answering(b''), tmp_path / 'file.bin', '0' * 32, '386 MB', 'thing')
 
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from pyserini_repbert.__main__ import _dispatch as dispatch
 from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main as dispatch
 from pyserini_repbert.errors import InputError, MismatchError
 
 

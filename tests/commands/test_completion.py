@@ -8,7 +8,11 @@ import sys
 
 import pytest
 
-from pyserini_repbert.__main__ import main
+from pyserini_repbert.commands import command, dispatcher
+
+
+def main(arguments):
+    return command.run(dispatcher.main, arguments)
 
 
 def offered(line: str, tmp_path) -> set[str]:

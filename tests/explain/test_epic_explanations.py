@@ -109,7 +109,7 @@ def test_command(tiny_epic, corpus_file, tmp_path, capsys):
 
 def test_help_of_both_commands_is_quick():
     code = (
-        'import sys; from pyserini_repbert.explain.__main__ import main\n'
+        'import sys; from pyserini_repbert.commands.explain import main\n'
         'for arguments in (["--help"], ["similarity", "--help"]):\n'
         '    try: main(arguments)\n'
         '    except SystemExit: pass\n'

@@ -10,7 +10,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import DamagedFileError, DiskFullError, MissingResourceError
+from pyserini_repbert.errors import DamagedFileError, ExhaustedError, MissingResourceError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.hub import upload_checkpoint
 
@@ -94,7 +94,7 @@ def test_a_full_disk(monkeypatch):
 
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
     monkeypatch.setattr('huggingface_hub.snapshot_download', snapshot_download)
-    with pytest.raises(DiskFullError, match='the disk is full'):
+    with pytest.raises(ExhaustedError, match='the disk is full'):
         open_checkpoint('monobert-large', 'rerankers')
 
 

@@ -13,8 +13,8 @@ import json, socket, sys
 def refuse(*arguments, **options):
     raise AssertionError(f'the network was used: {arguments}')
 socket.socket.connect = socket.getaddrinfo = socket.create_connection = refuse
-from pyserini_repbert.__main__ import main
-statuses = [main(arguments) for arguments in json.loads(sys.argv[1])]
+from pyserini_repbert.commands import command, dispatcher
+statuses = [command.run(dispatcher.main, arguments) for arguments in json.loads(sys.argv[1])]
 print(json.dumps([statuses, sorted({name.split('.')[0] for name in sys.modules} & {'pyserini', 'jnius'})]))
 """
 

@@ -83,7 +83,7 @@ def commands_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def run_here(workspace: Workspace, command: str) -> str:
         words = workspace.words(command)
         printed = io.StringIO()
-        module = importlib.import_module(f'{words[2]}.__main__')
+        module = importlib.import_module(words[2].replace('.', '.commands.', 1))
         with contextlib.redirect_stdout(printed):
             status = run(module.main, [*words[3:], '--quiet'])
         if status:

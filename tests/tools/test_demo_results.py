@@ -88,7 +88,7 @@ def new_maker(tools, tmp_path, corpus_file, checkpoints):
             if '--sparse' in words:
                 shutil.copyfile(tmp_path / 'lucene.txt', words[words.index('--output') + 1])
             elif words[:2] != ['index', 'lucene']:
-                main = importlib.import_module(f'pyserini_repbert.{words[0]}.__main__').main
+                main = importlib.import_module(f'pyserini_repbert.commands.{words[0]}').main
                 assert not main([*words[1:], '--quiet'])
 
         asked = {one.group for one in systems.values()} if groups is None else groups

@@ -90,7 +90,7 @@ class OneProcess(Workspace):
         """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
         words = self.words(command)
         printed, errors = io.StringIO(), io.StringIO()
-        module = importlib.import_module(f'{words[2]}.__main__')
+        module = importlib.import_module(words[2].replace('.', '.commands.', 1))
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
             quiet = [] if '--quiet' in words else ['--quiet']
             status = run(module.main, [*words[3:], *quiet])

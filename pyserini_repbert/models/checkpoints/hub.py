@@ -8,9 +8,8 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.disk import disk_full
 from pyserini_repbert.download import is_offline, status_text
-from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.mirror import mirrored
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
@@ -29,7 +28,7 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
         offline, or where the hub cannot be reached: names size and address
     DamagedFileError
         where the download is not a checkpoint
-    DiskFullError
+    ExhaustedError
         where there is no room for it
     """
     converted = catalog.cache_folder() / 'checkpoints' / entry.name
@@ -85,8 +84,8 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
         if not (found / WEIGHTS).is_file():
             found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
     except Exception as error:  # the client raises errors of its HTTP library, and of its parser for other pages
-        if isinstance(error, OSError) and (full := disk_full(error, None, size)):
-            raise full from error
+        if limit := exhausted(error, needed=size):
+            raise limit from error
         reason = 'downloads are off' if offline else _reason(error)
         raise MissingResourceError(
             f"'{name}' ({size}) is not here and could not be fetched from {address} ({reason}): fetch its files "

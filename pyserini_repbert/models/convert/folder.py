@@ -21,7 +21,7 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
         offline, or when the address cannot be reached
     DamagedFileError
         when the file's checksum is not the catalog's, or it is not the checkpoint that is expected
-    DiskFullError
+    ExhaustedError
         when there is no room for it
     """
     folder = catalog.cache_folder() / 'checkpoints' / entry.name

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.catalog import cache_folder
-from pyserini_repbert.disk import disk_full
 from pyserini_repbert.download import downloads_folder, fetch
-from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
+from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, exhausted
 from pyserini_repbert.files import atomic_file, digest
 from pyserini_repbert.regression.fetching.needs import Need
 from pyserini_repbert.regression.fetching.unpacking import unpack
@@ -47,8 +46,8 @@ def fetch_all(
         except PyseriniRepbertError as error:
             outcome = Fetched(need, str(error))
         except OSError as error:
-            full = disk_full(error, need.target or cache_folder(), need.size_text)
-            outcome = Fetched(need, str(full or f'{error.filename or need.resource.name}: {error.strerror or error}'))
+            limit = exhausted(error, need.target or cache_folder(), need.size_text)
+            outcome = Fetched(need, str(limit or f'{error.filename or need.resource.name}: {error.strerror or error}'))
         found.append(outcome)
         on_end(outcome)
     return found
@@ -63,7 +62,7 @@ def fetch_one(need: Need, on_progress: Progress | None = None) -> Path:
         where it cannot be reached, or a web page comes instead
     DamagedFileError
         where it differs from the published file or from the one fetched before, or has another layout
-    DiskFullError
+    ExhaustedError
         where there is no room
     """
     if need.resource.catalog:

@@ -36,7 +36,7 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
         for an archive that is not whole, or has another layout; the message names what it holds
     MissingDependencyError
         where the library that reads a format is not installed
-    DiskFullError
+    ExhaustedError
         where there is no room
     """
     word, _, pattern = how.partition(' ')

@@ -1,0 +1,141 @@
+"""`python -m pyserini_repbert COMMAND …`: our commands, and any module of Pyserini with Java and this plugin."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.error import URLError
+
+from pyserini_repbert import __version__
+from pyserini_repbert.commands import completion
+from pyserini_repbert.commands.command import EXIT_ERROR
+from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
+
+PROGRAM = 'python -m pyserini_repbert'
+COMMANDS = {
+    'encode': 'a corpus to a dense bundle',
+    'index': 'build, check and export indexes: dense, EPIC, Lucene',
+    'search': 'answer one question or a file of topics',
+    'fusion': 'fuse run files: interleave, RRF, interpolation',
+    'rerank': 'a run with monoBERT, duoBERT, EPIC or CEDR',
+    'explain': "EPIC's weights and expansions, CEDR's similarity matrices",
+    'train': 'the models from triples, run files or qrels',
+    'evaluate': 'run files against judgments; tables and plots',
+    'regression': 'check published figures from the files in regressions/',
+    'serve': 'search over HTTP, a page, MCP tools',
+    'doctor': 'what this machine has and lacks, with the fix',
+}
+# Modules of Pyserini that choose encoders or indexes by name; the others start without loading torch.
+_NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run a command of ours or a module of Pyserini by name; returns its exit status."""
+    if completion.ASKED in os.environ:
+        arguments = completion.complete_command(COMMANDS)
+    if arguments[:1] == ['--completion']:
+        print(completion.script(arguments[1:]))
+        return 0
+    if not arguments or arguments[0] in ('-h', '--help', 'help'):
+        print(_help(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else EXIT_ERROR
+    name, *rest = arguments
+    if name == '--version':
+        print(f'pyserini_repbert {__version__}')
+        return 0
+    if name in COMMANDS:
+        command: Callable[[list[str]], int | None] = importlib.import_module(f'pyserini_repbert.commands.{name}').main
+        return command(rest)
+    if name.split('.')[0] == 'pyserini':
+        return _run_pyserini(name, rest)
+    raise UnknownNameError(f"'{name}' is not a command{_nearest(name)} (see {PROGRAM} --help)")
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f'  {name:<{width}}  {text}' for name, text in COMMANDS.items()]
+    return '\n'.join(
+        [
+            f'usage: {PROGRAM} COMMAND [ARGUMENTS]',
+            f'       {PROGRAM} pyserini.MODULE [ARGUMENTS]',
+            f'       {PROGRAM} --completion {{bash,zsh,fish}}   a script that completes pyserini-repbert in a shell',
+            '',
+            'commands (each has --help):',
+            *lines,
+            '',
+            'pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,',
+            'and RepBERT among its encoders and indexes.',
+        ]
+    )
+
+
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name, list(COMMANDS), n=2, cutoff=0.5)
+    return f'; did you mean {" or ".join(close)}?' if close else f': there are {", ".join(COMMANDS)}'
+
+
+def _run_pyserini(module: str, arguments: list[str]) -> int:
+    """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
+    import runpy
+
+    from pyserini_repbert.interop.pyserini import registration, server
+    from pyserini_repbert.lucene import compat, jvm, tables
+
+    if module not in compat.runnable_modules():
+        version = compat.pyserini_version()
+        raise UnknownNameError(f"Pyserini {version} has no module '{module}'{compat.suggestion(module)}")
+    jvm.start_jvm()
+    os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
+    arguments = _with_topics_file(arguments)
+    if module.startswith(_NEED_PLUGIN):
+        registration.register()
+        for encoder in _values(arguments, '--encoder'):
+            registration.claim(encoder)
+    if module.startswith('pyserini.server'):
+        server.register_with_server()
+    before = sys.argv
+    sys.argv = [module, *arguments]
+    try:
+        with compat.placeholder_openai_key(), tables.kept_tables():
+            runpy.run_module(module, run_name='__main__', alter_sys=True)
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            raise PyseriniRepbertError(error.code) from error
+        return error.code or 0
+    except PyseriniRepbertError:
+        raise
+    except URLError as error:
+        raise MissingResourceError(
+            f'{module} fetches what is not here, and could not ({error.reason}): run it once with a network'
+        ) from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename:  # one of the user's files
+            raise
+        raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
+    finally:
+        sys.argv = before
+    return 0
+
+
+def _values(arguments: list[str], flag: str) -> list[str]:
+    """The values of a flag, given as `--flag value` or `--flag=value`."""
+    pairs = [value for given, value in itertools.pairwise(arguments) if given == flag]
+    return pairs + [given.partition('=')[2] for given in arguments if given.startswith(f'{flag}=')]
+
+
+def _with_topics_file(arguments: list[str]) -> list[str]:
+    """The arguments with a catalog name after `--topics` replaced by its file, which Pyserini can read."""
+    from pyserini_repbert import catalog
+
+    replaced = list(arguments)
+    for position, given in enumerate(arguments[:-1]):
+        name = arguments[position + 1]
+        found = catalog.file('topics', name) if given == '--topics' and not Path(name).exists() else None
+        if found is not None:
+            replaced[position + 1] = str(found)
+    return replaced
