@@ -20,18 +20,21 @@ def main(arguments: Sequence[str]) -> None:
     made.add_argument(
         '--written-here',
         action='store_true',
-        help='the runs were written by this package, which writes a tie as scores one step apart: count it as a tie',
+        help='the runs were written by this package, which writes a tie as scores one step apart: count it as a tie; '
+        'without the flag, this holds for runs beside which a record lies',
     )
     options = made.parse_args(arguments)
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.tables import markdown
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
+    from pyserini_repbert.record import read_record
 
     measures = parse_measures(options.measures)
     qrels = load_qrels(options.qrels)
+    paths = named_paths(options.runs)
     rows = []
-    for name, run in read_named(named_paths(options.runs), options.quiet):
-        run = ties_as_scored(run) if options.written_here else run
+    for name, run in read_named(paths, options.quiet):
+        run = ties_as_scored(run) if options.written_here or read_record(paths[name]) else run
         share = f'{tied_share(run):.1%}'
         for measure, interval in tie_intervals(run, qrels, measures).items():
             rows.append([name, share, measure, *(f'{value:.4f}' for value in interval)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands import recording
-from pyserini_repbert.commands.command import parser, positive_int, whole_number, zero_or_more
+from pyserini_repbert.commands.command import parser, positive_int, progress, whole_number, zero_or_more
 from pyserini_repbert.commands.output_files import parsed
 
 _METHODS = ('interleave', 'rrf', 'interpolation')
@@ -15,8 +15,9 @@ def main(arguments: Sequence[str]) -> None:
     """Choose on the training folds, report on the held-out ones."""
     made = parser(
         'fusion tune',
-        'How to fuse run files on your topics: method, order of the runs, rrf_k, alpha. Each fold of the judged topics '
-        'is reported under what the other folds choose, with t-tests against the runs alone and untuned fusion.',
+        'How to fuse run files on your topics: which of up to four runs, method, order, rrf_k, alpha. Each fold of the '
+        'judged topics is reported under what the other folds choose, with t-tests against the runs alone and untuned '
+        'fusion.',
     )
     made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files, each as FILE or NAME=FILE')
     made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
@@ -31,26 +32,30 @@ def main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.commands.fusion_flags import check_scores
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.studies.fusion_tuning import tune_fusion
+    from pyserini_repbert.evaluate.studies.fusion_tuning import settings, tune_fusion
     from pyserini_repbert.evaluate.tables import markdown
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.names.topics import load_qrels
 
     (measure,) = parse_measures([options.measure])
     paths = named_paths(options.runs)
-    if 'interpolation' in options.methods and len(paths) == 2:
+    if 'interpolation' in options.methods:
         check_scores('interpolation', paths.values())
     qrels = load_qrels(options.qrels)
     runs = dict(read_named(paths, options.quiet))
-    found = tune_fusion(runs, qrels, measure, options.folds, options.seed, options.methods, options.hits or None)
+    total = len(list(settings(list(runs), options.methods)))
+    hits = options.hits or None
+    with progress(total, 'fusion', 'settings', options.quiet) as bar:
+        found = tune_fusion(runs, qrels, measure, options.folds, options.seed, options.methods, hits, bar.update)
     rows = [
         [str(number), str(fold.setting), f'{fold.training:.4f}', f'{fold.held_out:.4f}', str(len(fold.topics))]
         for number, fold in enumerate(found.folds, 1)
     ]
-    print(markdown(['fold', 'chosen on the others', 'there', 'held out', 'topics'], rows))
+    print(markdown(['fold', 'chosen on the others', 'train', 'held out', 'topics'], rows))
     print(f'\nHeld out, {measure.name} {found.held_out:.4f} over {len(qrels)} judged topics. Against it:\n')
     rows = [
-        [own.name, f'{own.mean:.4f}', f'{own.difference:+.4f}', f'{own.t:.3f}', f'{own.p:.4g}'] for own in found.against
+        [name, f'{one.baseline:.4f}', f'{one.difference:+.4f}', f'{one.t:.3f}', f'{one.p:.4g}']
+        for name, one in found.against.items()
     ]
     print(markdown(['', measure.name, 'tuned fusion gains', 't', 'p'], rows))
     print(f'\nAll topics choose: {found.whole}')

@@ -33,8 +33,19 @@ def tie_intervals(run: Run, qrels: Qrels, measures: Sequence[NamedMeasure]) -> d
 
 
 def ties_as_scored(run: Run) -> Run:
-    """A run that this package wrote, whose scores strictly decrease, with its ties restored (`ties_restored`)."""
-    return {qid: Ranking(own.docids, ties_restored(own.scores)) for qid, own in run.items()}
+    """A run that this package wrote, whose scores strictly decrease, with its ties restored (`ties_restored`).
+
+    A ranking with the scores 1, 1/2, 1/3, … has no ties: interleave and files without scores have them for an order.
+    """
+    return {
+        qid: ranking if _is_an_order(ranking) else Ranking(ranking.docids, ties_restored(ranking.scores))
+        for qid, ranking in run.items()
+    }
+
+
+def _is_an_order(ranking: Ranking) -> bool:
+    expected = reciprocal_scores(len(ranking.docids))
+    return all(abs(one - other) < 1e-3 for one, other in zip(ranking.scores, expected, strict=True))
 
 
 def tied_share(run: Run) -> float:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from pyserini_repbert.commands.command import run
@@ -36,7 +38,7 @@ def test_the_order_that_is_right_is_chosen_in_every_fold(runs):
     assert found.held_out == 1.0 and found.whole.order == ('right', 'wrong')
     assert sorted(qid for fold in found.folds for qid in fold.topics) == TOPICS
     assert all(len(fold.topics) == 2 and fold.training == 1.0 for fold in found.folds)
-    means = {own.name: (own.mean, own.difference) for own in found.against}
+    means = {name: (one.baseline, one.difference) for name, one in found.against.items()}
     assert means['wrong'] == (0.0, 1.0) and means['right'] == (1.0, 0.0)
     assert means['interleave wrong+right (untuned)'] == (0.5, 0.5)  # a good b c: second place
     assert list(found.run) == TOPICS
@@ -65,16 +67,33 @@ def test_interpolation_learns_the_weight(runs):
 def test_what_is_tried():
     names = [str(setting) for setting in settings(['a', 'b'], ['interleave', 'rrf'])]
     assert names[:4] == ['interleave a+b', 'interleave b+a', 'rrf a+b k=1', 'rrf a+b k=5']
-    assert len(list(settings(list('abc'), ['interleave', 'interpolation']))) == 6
-    assert [setting.order[0] for setting in settings(list('abcde'), ['interleave'])] == list('abcde')
+    # Three pairs in two orders and three runs in six; 19 weights for a pair; 7 constants for each of the four sets.
+    assert Counter(one.method for one in settings(list('abc'))) == {
+        'interleave': 3 * 2 + 6,
+        'interpolation': 3 * 19,
+        'rrf': 4 * 7,
+    }
+    of_five = [setting.order for setting in settings(list('abcde'), ['interleave'])]
+    assert of_five[:2] == [('a', 'b'), ('b', 'a')] and len(of_five) == 10 * 2 + 5
+    assert [order[0] for order in of_five[20:]] == list('abcde')
+
+
+def test_a_pair_of_three_runs_is_chosen_and_shown_untuned(runs):
+    """'noise' pushes the relevant document down in whatever it is fused with; the scores of the others find it."""
+    runs['wrong'] = {qid: Ranking(('a', 'good'), [5.0, 4.9]) for qid in TOPICS}
+    runs['right'] = {qid: Ranking(('b', 'good'), [5.0, 4.9]) for qid in TOPICS}
+    runs['noise'] = {qid: Ranking(('a', 'b', 'x', 'y'), [9.0, 8.0, 7.0, 6.0]) for qid in TOPICS}
+    found = tune_fusion(runs, QRELS, MRR, folds=2)
+    assert str(found.whole) == 'rrf wrong+right k=1' and found.held_out == 1.0
+    rivals = list(found.against)
+    assert {'rrf wrong+right k=60 (untuned)', 'interpolation wrong+right alpha=0.5 (untuned)'} == set(rivals[:2])
+    assert len(rivals) == 3 + 4 * 2 + 3 and found.against[rivals[0]].difference == 0
 
 
 @pytest.mark.parametrize('folds', [1, 11])
 def test_wrong_numbers_of_folds_are_refused(runs, folds):
     with pytest.raises(InputError, match=f'{folds} folds of 10 judged topics'):
         tune_fusion(runs, QRELS, MRR, folds)
-    with pytest.raises(InputError, match='nothing to try'):
-        tune_fusion(runs | {'third': runs['right']}, QRELS, MRR, methods=['interpolation'])
 
 
 @pytest.fixture

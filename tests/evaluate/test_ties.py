@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.commands.evaluate import main
-from pyserini_repbert.data.runs import write_run
+from pyserini_repbert.commands.fusion import main as fusion
+from pyserini_repbert.data.run_scores import strictly_decreasing
+from pyserini_repbert.data.runs import reciprocal_scores, write_run
 from pyserini_repbert.evaluate.measures import parse_measures
-from pyserini_repbert.evaluate.ties import tie_intervals, tied_share
+from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
 from pyserini_repbert.ranking import Ranking
 
 RUN = {'1': Ranking(['a', 'b', 'c', 'd'], [3.0, 2.0, 2.0, 2.0])}
@@ -27,16 +29,37 @@ def test_without_ties_nothing_moves() -> None:
     assert (tied_share(run), tied_share(RUN), tied_share({})) == (0, 0.75, 0)
 
 
+def tied_hits(capsys: pytest.CaptureFixture[str], run: Path, *more: str) -> str:
+    """The share of tied hits that the command prints for a run."""
+    qrels = run.with_name('qrels.txt')
+    qrels.write_text('q 0 b 1\n', encoding='utf-8')
+    main(['ties', str(run), '--qrels', str(qrels), '--measures', 'RR', *more])
+    return capsys.readouterr().out.splitlines()[-1].split('|')[2].strip()
+
+
 def test_ties_of_a_run_written_here_are_put_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_run(tmp_path / 'run.txt', {'q': Ranking(['a', 'b', 'c'], [1.0, 1.0, 0.5])})
-    (tmp_path / 'qrels.txt').write_text('q 0 b 1\n', encoding='utf-8')
-    shown = []
-    for more in ([], ['--written-here']):
-        main(['ties', str(tmp_path / 'run.txt'), '--qrels', str(tmp_path / 'qrels.txt'), '--measures', 'RR', *more])
-        shown.append(capsys.readouterr().out)
-    assert '0.0%' in shown[0]
-    assert '66.7% | RR' in ' '.join(shown[1].split())
-    assert '0.5000 | 0.5000 | 1.0000' in ' '.join(shown[1].split())
+    run = tmp_path / 'run.txt'
+    write_run(run, {'q': Ranking(['a', 'b', 'c'], [1.0, 1.0, 0.5])})
+    assert tied_hits(capsys, run) == '0.0%'
+    assert tied_hits(capsys, run, '--written-here') == '66.7%'
+
+
+def test_the_record_of_a_run_says_that_it_was_written_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, best, other in (('first.txt', 'a', 'b'), ('second.txt', 'b', 'a')):
+        (tmp_path / name).write_text(f'q Q0 {best} 1 2 t\nq Q0 {other} 2 1 t\n', encoding='utf-8')
+    run = tmp_path / 'run.txt'
+    sources = [str(tmp_path / 'first.txt'), str(tmp_path / 'second.txt')]
+    fusion(['--runs', *sources, '--method', 'rrf', '--output', str(run)])
+    assert tied_hits(capsys, run) == '100.0%'
+    run.write_bytes(run.read_bytes() + b'q Q0 c 3 0.001 t\n')  # the record is that of another run now
+    assert tied_hits(capsys, run) == '0.0%'
+
+
+def test_an_order_without_scores_has_no_ties() -> None:
+    """1/1200 and 1/1201 are less than a written step apart."""
+    docids = [str(number) for number in range(1500)]
+    order = Ranking(docids, strictly_decreasing(reciprocal_scores(len(docids))))
+    assert tied_share(ties_as_scored({'1': order})) == 0
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

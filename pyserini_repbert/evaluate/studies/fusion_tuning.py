@@ -1,25 +1,25 @@
-"""Fusion tuned by cross-validation: method, order and constants are chosen on some topics and reported on others."""
+"""Fusion tuned by cross-validation: runs, method, order and constants are chosen on some topics, reported on others."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 from statistics import fmean
 from typing import NamedTuple
 
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.evaluate.significance import paired_t_test
+from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, evaluate
+from pyserini_repbert.evaluate.significance import Comparison, compare
 from pyserini_repbert.evaluate.studies.fusion_tables import in_order
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, fuse
 from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
 ALPHAS = tuple(step / 20 for step in range(1, 20))
-_MOST_ORDERED = 4  # runs of which all orders are tried; of more, each run leads once
+_FEW = 4  # runs of which all subsets and orders are tried; of more, pairs, and all runs with each of them leading once
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class FusionSetting:
     alpha: float = ALPHA
 
     def __str__(self) -> str:
-        names = '+'.join(self.order)
-        own = {FusionMethod.RRF: f' k={self.rrf_k:g}', FusionMethod.INTERPOLATION: f' alpha={self.alpha:g}'}
-        return f'{self.method} {names}{own.get(FusionMethod(self.method), "")}'
+        constant = {FusionMethod.RRF: f' k={self.rrf_k:g}', FusionMethod.INTERPOLATION: f' alpha={self.alpha:g}'}
+        return f'{self.method} {"+".join(self.order)}{constant.get(FusionMethod(self.method), "")}'
 
-    def fused(self, runs: Mapping[str, Run], k: int | None) -> Run:
-        """The runs, fused by this setting."""
-        return fuse([runs[name] for name in self.order], self.method, k, self.alpha, self.rrf_k)
+    def fused(self, runs: Mapping[str, Run], qids: Sequence[str], k: int | None) -> Run:
+        """The runs' rankings for these topics, fused by this setting."""
+        parts = [{qid: runs[name][qid] for qid in qids if qid in runs[name]} for name in self.order]
+        return fuse(parts, self.method, k, self.alpha, self.rrf_k)
 
 
 class FoldChoice(NamedTuple):
@@ -63,23 +63,6 @@ class FoldChoice(NamedTuple):
     topics: tuple[str, ...]
 
 
-class Against(NamedTuple):
-    """The held-out values compared with those of a fixed setting or a single run, over all topics.
-
-    Attributes
-    ----------
-    mean : of the fixed setting or the run
-    difference : mean of the held-out values less `mean`
-    t, p : of a paired t-test, two-sided
-    """
-
-    name: str
-    mean: float
-    difference: float
-    t: float
-    p: float
-
-
 class Tuned(NamedTuple):
     """The result of a cross-validation.
 
@@ -87,27 +70,47 @@ class Tuned(NamedTuple):
     ----------
     folds : the choice of each
     held_out : mean over all topics, each with the setting of the fold that held it out
-    against : comparisons with the runs alone, and with interleave and RRF untuned
+    against : name -> the held-out values compared with those of a run alone, or of untuned fusion, the best one first
     whole : the setting that is best on all topics, for use on others; its value on these is no estimate
     run : the fused hits of each topic, with the setting of the fold that held it out
     """
 
     folds: tuple[FoldChoice, ...]
     held_out: float
-    against: tuple[Against, ...]
+    against: dict[str, Comparison]
     whole: FusionSetting
     run: Run
 
 
 def settings(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)) -> Iterator[FusionSetting]:
-    """The settings to try; interpolation only for two runs."""
-    orders = list(permutations(names)) if len(names) <= _MOST_ORDERED else [_led_by(names, name) for name in names]
-    if FusionMethod.INTERLEAVE in methods:
-        yield from (FusionSetting(FusionMethod.INTERLEAVE, tuple(order)) for order in orders)
-    if FusionMethod.RRF in methods:
-        yield from (FusionSetting(FusionMethod.RRF, tuple(names), rrf_k=k) for k in RRF_KS)
-    if FusionMethod.INTERPOLATION in methods and len(names) == 2:
-        yield from (FusionSetting(FusionMethod.INTERPOLATION, tuple(names), alpha=alpha) for alpha in ALPHAS)
+    """The settings to try, for every subset of the runs; interpolation is for two."""
+    for subset in _subsets(names):
+        if FusionMethod.INTERLEAVE in methods:
+            orders = list(permutations(subset)) if len(subset) <= _FEW else [_led_by(subset, name) for name in subset]
+            yield from (FusionSetting(FusionMethod.INTERLEAVE, order) for order in orders)
+        if FusionMethod.RRF in methods:
+            yield from (FusionSetting(FusionMethod.RRF, subset, rrf_k=k) for k in RRF_KS)
+        if FusionMethod.INTERPOLATION in methods and len(subset) == 2:
+            yield from (FusionSetting(FusionMethod.INTERPOLATION, subset, alpha=alpha) for alpha in ALPHAS)
+
+
+def untuned(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)) -> list[FusionSetting]:
+    """Every subset of the runs, in the order given, by every method with its default constants."""
+    return [
+        FusionSetting(method, subset)
+        for subset in _subsets(names)
+        for method in methods
+        if method != FusionMethod.INTERPOLATION or len(subset) == 2
+    ]
+
+
+def _led_by(names: Sequence[str], leader: str) -> tuple[str, ...]:
+    return (leader, *(name for name in names if name != leader))
+
+
+def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    sizes = range(2, len(names) + 1) if len(names) <= _FEW else (2, len(names))
+    return (subset for size in sizes for subset in combinations(names, size))
 
 
 def tune_fusion(
@@ -118,6 +121,7 @@ def tune_fusion(
     seed: int = 0,
     methods: Sequence[str] = tuple(FusionMethod),
     k: int | None = 1000,
+    on_progress: Callable[[int], object] | None = None,
 ) -> Tuned:
     """Choose a setting on the training topics of each fold, and report its values on those held out.
 
@@ -126,13 +130,14 @@ def tune_fusion(
     runs : name -> run, two or more
     measure : its mean is maximised; of settings with equal means, the first of `settings` is chosen
     folds : how many; the judged topics are shuffled by `seed`
-    methods : FusionMethods to try
+    methods : FusionMethods to try, one or more
     k : length of a fused ranking; None for all hits
+    on_progress : called with 1 after each of `settings`
 
     Raises
     ------
     InputError
-        for fewer than two runs or folds, more folds than judged topics, or nothing to try
+        for fewer than two runs or folds, or more folds than judged topics
     """
     names, topics = list(runs), list(qrels)
     if len(names) < 2 or not 2 <= folds <= len(topics):
@@ -140,47 +145,37 @@ def tune_fusion(
             f'{len(names)} runs and {folds} folds of {len(topics)} judged topics were given: expected two or more '
             'runs, and 2 folds to as many as there are topics'
         )
-    judged = {name: {qid: run[qid] for qid in topics if qid in run} for name, run in runs.items()}
-    tried = list(settings(names, methods))
-    if not tried:
-        raise InputError(f'there is nothing to try: interpolation takes two runs, {len(names)} were given')
-
-    def values(run: Run) -> dict[str, float]:
-        return evaluate(in_order(run), qrels, [measure]).values[measure.name]
-
-    found = {setting: values(setting.fused(judged, k)) for setting in tried}
+    tried: dict[FusionSetting, Evaluation] = {}
+    for setting in settings(names, methods):
+        tried[setting] = evaluate(in_order(setting.fused(runs, topics, k)), qrels, [measure])
+        if on_progress is not None:
+            on_progress(1)
     shuffled = random.Random(seed).sample(topics, len(topics))
-    chosen: list[FoldChoice] = []
-    own: dict[str, float] = {}
+    choices: list[FoldChoice] = []
+    values: dict[str, float] = {}
     run: Run = {}
     for number in range(folds):
         held = shuffled[number::folds]
         others = [qid for qid in topics if qid not in set(held)]
-        best = _best(found, others)
-        mine = {qid: found[best][qid] for qid in held}
-        chosen.append(FoldChoice(best, _mean(found[best], others), fmean(mine.values()), tuple(held)))
-        own |= mine
-        run |= {qid: ranking for qid, ranking in best.fused(judged, k).items() if qid in mine}
-    fixed = {name: values(judged[name]) for name in names}
-    usual = [FusionSetting(FusionMethod.INTERLEAVE, tuple(names)), FusionSetting(FusionMethod.RRF, tuple(names))]
-    fixed |= {f'{setting} (untuned)': values(setting.fused(judged, k)) for setting in usual}
-    against = tuple(_against(name, theirs, own, topics) for name, theirs in fixed.items())
+        best = _best(tried, others)
+        of_best = tried[best].values[measure.name]
+        choices.append(FoldChoice(best, _mean(tried[best], others), _mean(tried[best], held), tuple(held)))
+        values |= {qid: of_best[qid] for qid in held}
+        run |= best.fused(runs, held, k)
+    tuned = Evaluation({measure.name: values}, {measure.name: fmean(values.values())}, ())
+    rivals = {f'{setting} (untuned)': tried[setting] for setting in untuned(names, methods)}
+    for name, own in runs.items():
+        rivals[name] = evaluate(in_order({qid: own[qid] for qid in topics if qid in own}), qrels, [measure])
+    against = {name: compare(rival, tuned)[0] for name, rival in rivals.items()}
+    best_first = dict(sorted(against.items(), key=lambda item: -item[1].baseline))
     ordered = {qid: run[qid] for qid in topics if qid in run}
-    return Tuned(tuple(chosen), _mean(own, topics), against, _best(found, topics), ordered)
+    return Tuned(tuple(choices), tuned.means[measure.name], best_first, _best(tried, topics), ordered)
 
 
-def _led_by(names: Sequence[str], leader: str) -> tuple[str, ...]:
-    return (leader, *(name for name in names if name != leader))
-
-
-def _mean(values: Mapping[str, float], topics: Sequence[str]) -> float:
+def _mean(evaluation: Evaluation, topics: Sequence[str]) -> float:
+    (values,) = evaluation.values.values()
     return fmean(values[qid] for qid in topics)
 
 
-def _best(found: Mapping[FusionSetting, Mapping[str, float]], topics: Sequence[str]) -> FusionSetting:
-    return max(found, key=lambda setting: _mean(found[setting], topics))  # the first of equal ones
-
-
-def _against(name: str, theirs: Mapping[str, float], own: Mapping[str, float], topics: Sequence[str]) -> Against:
-    t, p = paired_t_test([own[qid] for qid in topics], [theirs[qid] for qid in topics])
-    return Against(name, _mean(theirs, topics), _mean(own, topics) - _mean(theirs, topics), t, p)
+def _best(tried: Mapping[FusionSetting, Evaluation], topics: Sequence[str]) -> FusionSetting:
+    return max(tried, key=lambda setting: _mean(tried[setting], topics))  # the first of equal ones
