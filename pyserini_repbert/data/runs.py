@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, TREC_COLUMNS, Array, line_blocks, stretches
+from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, TREC_COLUMNS, Array, count_columns, line_blocks, stretches
 from pyserini_repbert.data.run_scores import SCORE_DIGITS, strictly_decreasing
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
@@ -54,6 +54,7 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
     A TREC run is ordered by (-score, docid), as evaluators order it, whatever its rank column says. An MS MARCO run is
     ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3, …
     Values are separated by ASCII white space; blank lines are ignored; queries keep the order of their first lines.
+    A file without lines, which is logged as a warning, is a run without hits.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
     ------
     InputError
         naming file and line, for a malformed line, a docid that occurs twice for a query or a score that is not a
-        finite number; for a file without lines
+        finite number
     """
     docids: dict[str, list[str]] = {}
     keys: dict[str, list[Array]] = {}
@@ -114,8 +115,9 @@ def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ran
         qid = next_qid
         docids += some
         keys.append(some_keys)
-    _check_distinct(path, qid, docids)
-    yield qid, _ordered(columns, docids, keys, depth)
+    if docids:
+        _check_distinct(path, qid, docids)
+        yield qid, _ordered(columns, docids, keys, depth)
 
 
 def _ordered(columns: int, docids: list[str], chunks: list[Array], depth: int | None) -> Ranking:
@@ -124,8 +126,8 @@ def _ordered(columns: int, docids: list[str], chunks: list[Array], depth: int | 
 
 
 def run_format(path: StrPath) -> RunFormat:
-    """The format of a run file, by its first line. Raises InputError for a line of neither format."""
-    columns = next(stretches(path))[0]
+    """The format of a run file, by its first line; TREC without one. Raises InputError for a line of neither format."""
+    columns = next(filter(None, (count_columns(path, *block) for block in line_blocks(path))), TREC_COLUMNS)
     return RunFormat.TREC if columns == TREC_COLUMNS else RunFormat.MSMARCO
 
 

@@ -164,7 +164,7 @@ def _runner(stages: Sequence[StageSpec] | Sequence[Stage], settings: Settings) -
 
 def _common(topics: Sequence[Query], run: Run) -> list[Query]:
     asked = [query for query in topics if run.get(query.qid)]
-    if not asked:
+    if run and not asked:
         raise InputError(f'none of the {len(topics)} topics is a query of the run: give the topics it was made for')
     unknown = len(run.keys() - {query.qid for query in topics})
     if unknown:

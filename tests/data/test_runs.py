@@ -86,8 +86,6 @@ def test_scattered_queries_cannot_come_one_at_a_time(tmp_path):
 def test_queries_one_at_a_time_are_checked(tmp_path):
     with pytest.raises(InputError, match=r"run\.txt:3: document 'a' occurs twice"):
         list(iter_run(written(tmp_path, 'p a 1\nq a 1\nq a 2\n')))
-    with pytest.raises(InputError, match='has no lines'):
-        list(iter_run(written(tmp_path, '')))
 
 
 def test_pairs_can_be_written(tmp_path):
@@ -242,9 +240,13 @@ def test_truncated_gzip(tmp_path):
 
 
 @pytest.mark.parametrize('content', ['', '\n \n'])
-def test_empty_file(tmp_path, content):
-    with pytest.raises(InputError, match='has no lines'):
-        read_run(written(tmp_path, content))
+def test_an_empty_file_is_a_run_without_hits(tmp_path, content, caplog):
+    path = written(tmp_path, content)
+    assert read_run(path) == {} == dict(iter_run(path))
+    assert run_format(path) is RunFormat.TREC
+    assert [record.message for record in caplog.records] == [
+        f'run file {path} is empty: it counts as a run without hits'
+    ]
 
 
 def test_missing_file(tmp_path):

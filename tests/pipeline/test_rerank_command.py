@@ -115,3 +115,12 @@ def test_a_damaged_part_file_is_refused_in_one_line(world, tmp_path, capsys):
         in capsys.readouterr().err
     )
     assert command.run(main, arguments(world, output, '--overwrite')) == 0
+
+
+def test_a_run_without_hits_stays_one(world, tmp_path, caplog):
+    """A search of topics that match nothing writes such a run."""
+    (tmp_path / 'empty.txt').touch()
+    given = ['--topics', str(world.topics), '--corpus', str(world.corpus), '--reranker', f'{world.mono}@10', '--quiet']
+    assert main(['--run', str(tmp_path / 'empty.txt'), *given, '--output', str(tmp_path / 'out.txt')]) == 0
+    assert (tmp_path / 'out.txt').read_bytes() == b''
+    assert 'counts as a run without hits' in caplog.text
