@@ -34,7 +34,6 @@ CUDA = 'a CUDA device'
 BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages of its peers, a GPU
     'exact_search': (),
     'ann': (),
-    'lucene_vectors': (),
     'encoding': ('sentence_transformers',),
     'encoding_memory': (),
     'fusion': ('ranx',),

@@ -24,11 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or weighted JSON lines"
     )
     parser.add_argument('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
-    parser.add_argument(
-        '--vectors',
-        metavar='INDEX',
-        help='a dense index of the corpus, whose vectors go in too; epic-impact: the EPIC index that becomes impacts',
-    )
+    parser.add_argument('--vectors', metavar='INDEX', help='epic-impact: the EPIC index whose weights become impacts')
     parser.add_argument('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
     parser.add_argument('--threads', type=threads, default=1, help='documents analysed at a time')
     add_corpus_form(parser)
@@ -41,18 +37,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.variant == 'epic-impact':
         _run_epic_impact(arguments)
         return
-    if arguments.corpus is None or arguments.encoder:
-        raise usage(f'variant {arguments.variant} takes --corpus; --encoder is for epic-impact')
-    from pyserini_repbert.index.dense import DenseBundle
+    if arguments.corpus is None or arguments.encoder or arguments.vectors:
+        raise usage(f'variant {arguments.variant} takes --corpus; --vectors and --encoder are for epic-impact')
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.names.corpora import open_corpus
-    from pyserini_repbert.names.indexes import existing_folder
 
     expanded = arguments.variant != 'bm25'
     corpus = open_corpus(
         arguments.corpus, arguments.corpus_format, arguments.fields, arguments.on_error, keep_empty=expanded
     )
-    vectors = None if arguments.vectors is None else DenseBundle(existing_folder(arguments.vectors))
     predictions = arguments.predictions
     if predictions is not None and len(predictions) == 1:
         predictions = predictions[0]
@@ -67,11 +60,9 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.sqrt,
             arguments.threads,
             bar.update,
-            vectors,
         )
     recording.write(arguments, arguments.output, ('corpus', 'predictions', 'weights'))
-    dense = '' if vectors is None else f' x {vectors.settings.dimension} in a graph'
-    print(f'{arguments.output}: {count} passages ({arguments.variant}){dense}')
+    print(f'{arguments.output}: {count} passages ({arguments.variant})')
 
 
 def _run_epic_impact(arguments: argparse.Namespace) -> None:

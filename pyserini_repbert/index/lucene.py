@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from enum import StrEnum
 from itertools import islice, repeat
 from pathlib import Path
-from typing import NamedTuple
 
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.data.passages import Corpus, Passage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder
-from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
-from pyserini_repbert.index.lucene_vectors import VectorsByDocid
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
 from pyserini_repbert.lucene.sparse_settings import MANIFEST
-from pyserini_repbert.lucene.vector_indexer import LuceneVectorWriter
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +37,6 @@ DEEPCT_BM25 = (10.0, 0.9)
 DEEPCT_SQRT_BM25 = (18.0, 0.7)
 
 
-class Document(NamedTuple):
-    """A passage for Lucene: its docid, and Anserini's JSON document as text."""
-
-    docid: str
-    json: str
-
-
 def build_lucene_index(
     corpus: Corpus,
     output: StrPath,
@@ -59,7 +47,6 @@ def build_lucene_index(
     sqrt: bool = False,
     threads: int = 1,
     on_progress: Callable[[int], object] | None = None,
-    vectors: DenseBundle | None = None,
 ) -> int:
     """Write a Lucene index with positions, document vectors and raw passages; the folder appears when it is whole.
 
@@ -73,9 +60,8 @@ def build_lucene_index(
     weights : of DeepCT: file or files (see `weighted_texts`)
     topk : how many predicted queries of each passage are appended
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
-    threads : documents analysed in parallel; has to be 1 with `vectors`
+    threads : documents analysed in parallel
     on_progress : called with the number of passages just indexed
-    vectors : the bundle whose vectors go into the index too, found by docid
 
     Returns
     -------
@@ -86,9 +72,7 @@ def build_lucene_index(
     ------
     InputError
         for an output that exists, a variant without its files or with another variant's, lines that do not fit the
-        corpus, a corpus without text, vectors longer than Lucene takes, or several threads with vectors
-    MismatchError
-        where a passage has no vector, or a vector no passage
+        corpus, or a corpus without text
     JavaError
         when Java is missing or Lucene cannot write
     """
@@ -96,17 +80,12 @@ def build_lucene_index(
     target = Path(output)
     if target.exists():
         raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
-    if vectors is not None and threads > 1:
-        raise InputError(
-            f'{threads} threads were given, an index with vectors is written by one', parameters=('threads',)
-        )
-    by_docid = None if vectors is None else VectorsByDocid(vectors, corpus.name)
     additions = _additions(corpus, predictions, weights, topk, sqrt)
     count = 0
     with atomic_folder(target) as folder:
-        with _adding(folder, threads, by_docid) as add:
+        with LuceneWriter(folder, threads) as writer:
             for batch in batched_documents(kind, corpus, additions):
-                add(batch)
+                writer.add(batch)
                 count += len(batch)
                 if on_progress is not None:
                     on_progress(len(batch))
@@ -116,25 +95,9 @@ def build_lucene_index(
         if kind is Variant.DEEPCT:
             k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
             manifest |= {'sqrt': sqrt, 'k1': k1, 'b': b}
-        if by_docid is not None:
-            manifest['vectors'] = by_docid.record()
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
         write_checksums(folder)
     return count
-
-
-@contextmanager
-def _adding(folder: Path, threads: int, vectors: VectorsByDocid | None) -> Iterator[Callable[[list[Document]], None]]:
-    """A function that adds documents, with their vectors if there are any; the index is whole afterwards."""
-    if vectors is None:
-        with LuceneWriter(folder, threads) as plain:
-            yield lambda batch: plain.add([document.json for document in batch])
-        return
-    with LuceneVectorWriter(folder) as writer:
-        yield lambda batch: writer.add(
-            [document.json for document in batch], vectors.take([document.docid for document in batch])
-        )
-        vectors.check_all_taken()
 
 
 def _checked(variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool) -> Variant:
@@ -186,14 +149,14 @@ def _additions(
     return repeat('')
 
 
-def batched_documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[list[Document]]:
+def batched_documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[list[str]]:
     """Anserini's JSON documents, `BATCH` at a time; a passage without terms is left out, with a warning."""
     documents = _documents(kind, corpus, additions)
     while batch := list(islice(documents, BATCH)):
         yield batch
 
 
-def _documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[Document]:
+def _documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:
     for passage, added in zip(corpus, additions, strict=kind is not Variant.BM25):
         if kind is Variant.DEEPCT:
             contents = added
@@ -205,4 +168,4 @@ def _documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str
         document = {'id': passage.docid, 'contents': contents}
         if contents != passage.text:
             document[PASSAGE_FIELD] = passage.text
-        yield Document(passage.docid, json.dumps(document, ensure_ascii=False))
+        yield json.dumps(document, ensure_ascii=False)

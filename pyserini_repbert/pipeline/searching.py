@@ -10,10 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.encode.opening import query_encoder
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
@@ -26,7 +24,6 @@ from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.exact import Search
 from pyserini_repbert.search.first_stage import FirstStage, open_sparse
-from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
 Progress = Callable[[int], object]
 
@@ -208,7 +205,7 @@ def opened(request: Request, watcher: Watcher) -> Opened:
     return Opened(stage, stages, texts, tuple(indexes), used_models(stage.encoders()))
 
 
-def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSearcher | LuceneVectorSearcher, Path]:
+def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSearcher, Path]:
     precision = request.settings.precision or 'float32'
     folder = ready_folder(
         str(request.index),
@@ -219,18 +216,9 @@ def _dense(request: Request, device: str, watcher: Watcher) -> tuple[RepBertSear
         precision,
         on_build=watcher.building,
     )
-    in_lucene = is_lucene_index(folder)
-    if in_lucene and (request.ann or request.spread):
-        what = 'approximate search' if request.ann else 'search on many machines'
-        raise InputError(
-            f'Lucene index {folder}: its graph searches its vectors, {what} is for dense bundles',
-            parameters=('ann' if request.ann else 'ray',),
-        )
     encoder = None
     if request.encoder:
         encoder = query_encoder(request.encoder, device, precision=precision, max_length=request.max_length)
-    if in_lucene:
-        return LuceneVectorSearcher(folder, encoder, device), folder
     return (
         RepBertSearcher(
             folder, encoder, device, ann=request.ann, device_dtype=request.device_dtype, spread=request.spread

@@ -21,10 +21,9 @@ class _Index(BaseModel):
 
     path: str | None = None
     name: str | None = None
-    index_type: Literal['tf', 'dense', 'faiss', 'impact', 'lucene_flat', 'lucene_hnsw'] | None = None
+    index_type: Literal['tf', 'dense', 'faiss', 'impact'] | None = None
     encoder: str | None = None
     base_index: str | None = None
-    ef_search: int | None = Field(None, ge=1)
     ann: bool = False
     ray: str | None = None
     sparse: list[str] | None = None

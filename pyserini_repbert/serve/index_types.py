@@ -10,9 +10,7 @@ from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.serve.settings import IndexSettings
 
-LUCENE_FLAT = 'lucene_flat'
-LUCENE_VECTORS = ('lucene_hnsw', LUCENE_FLAT)
-TYPES = ('tf', 'dense', 'faiss', 'impact', *LUCENE_VECTORS)
+TYPES = ('tf', 'dense', 'faiss', 'impact')
 
 
 def type_of(settings: IndexSettings) -> str:
@@ -46,8 +44,6 @@ def type_of(settings: IndexSettings) -> str:
             f"index '{settings.alias}' is of type '{wanted}', this service has {', '.join(TYPES)}: "
             "serve it with Pyserini's own server"
         )
-    if wanted in LUCENE_VECTORS and found == 'tf':
-        found = wanted
     if wanted != found and {wanted, found} != {'faiss', 'dense'}:
         raise MismatchError(f"index '{settings.alias}' is said to be of type '{wanted}', {place} is of type '{found}'")
     if settings.ray and found != 'dense':

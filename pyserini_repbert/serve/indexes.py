@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.documents import raw_document
-from pyserini_repbert.serve.index_types import LUCENE_FLAT, type_of
+from pyserini_repbert.serve.index_types import type_of
 from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from pyserini_repbert.ranking import Query
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.search.exact import Search
-    from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
 DENSE, ANN, HYBRID = 'dense', 'ann', 'hybrid'
 
@@ -49,7 +47,7 @@ class ServedIndex:
         self.passages = 0
         self.encoder: str | None = None
         self.index_type = settings.index_type or ''
-        self._dense: dict[str, RepBertSearcher | LuceneVectorSearcher] = {}
+        self._dense: dict[str, RepBertSearcher] = {}
         self._cluster = contextlib.ExitStack()
         self._sparse = SparseSystems(service.device)
         self._store: Any = None  # the Lucene index with the passages; None where the dense bundle stores them
@@ -70,9 +68,9 @@ class ServedIndex:
             where the Ray cluster does not answer
         """
         self.index_type = await self._lanes.files.call(type_of, self.settings)
-        if self.index_type not in ('tf', 'impact'):
+        if self.index_type in ('dense', 'faiss'):
             await self._lanes.dense.call(self._open_dense, base)
-        if self.index_type in ('tf', 'impact') or (self._is_lucene and base is None):
+        else:
             if self.index_type == 'impact':
                 self._sparse.add_epic(self.settings.place)
             else:
@@ -91,32 +89,22 @@ class ServedIndex:
             raise InputError(f"index '{self.alias}' has nothing to search")
         await self._lanes.files.call(self._read_judgments)
 
-    @property
-    def _is_lucene(self) -> bool:
-        return self.index_type not in ('dense', 'faiss')
-
     def _open_dense(self, base: ServedIndex | None) -> None:
         from pyserini_repbert.encode.encoders import RepBertQueryEncoder
         from pyserini_repbert.names.index_building import ready_folder
         from pyserini_repbert.search.dense import RepBertSearcher
-        from pyserini_repbert.search.lucene_vectors import LuceneVectorSearcher
 
         place, own, service = self.settings.place, self.settings, self._service
         folder = ready_folder(place, own.encoder, service.device, precision=service.precision)
         encoder = RepBertQueryEncoder(own.encoder, service.device, precision=service.precision) if own.encoder else None
-        searcher: RepBertSearcher | LuceneVectorSearcher
-        if self._is_lucene:
-            ef = sys.maxsize if self.index_type == LUCENE_FLAT else own.ef_search
-            searcher = LuceneVectorSearcher(folder, encoder, service.device, ef)
-        else:
-            searcher = RepBertSearcher(folder, encoder, service.device, spread=self._on_ray() if own.ray else None)
+        searcher = RepBertSearcher(folder, encoder, service.device, spread=self._on_ray() if own.ray else None)
         self._dense[DENSE] = searcher
         if own.ann:
             self._dense[ANN] = RepBertSearcher(folder, searcher.query_encoder, service.device, ann=True)
         self.passages = len(searcher)
         self.encoder = Path(str(getattr(searcher.query_encoder, 'name', own.encoder))).name
         searcher.search('warm', 1)
-        if base is None and not self._is_lucene and not getattr(searcher.index, 'has_texts', False):
+        if base is None and not getattr(searcher.index, 'has_texts', False):
             raise InputError(
                 f"index '{self.alias}' stores no passages: name the Lucene index that does as its base_index"
             )

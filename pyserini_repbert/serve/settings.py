@@ -50,12 +50,10 @@ class IndexSettings:
     ----------
     alias : its name in addresses
     place : folder or catalog name
-    index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact' (EPIC's impacts),
-        'lucene_hnsw' or 'lucene_flat' (Lucene with vectors beside its texts; flat: all of them are compared); None:
-        recognised by the files in the folder
+    index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact' (EPIC's impacts);
+        None: recognised by the files in the folder
     encoder : of dense indexes; None: the one that the index names
     base_index : the alias of the Lucene index that holds its passages, and which sparse systems search
-    ef_search : candidates that the search of an HNSW graph keeps; None: the default of `LuceneVectors`
     ann : whether its approximate index is a system too
     ray : the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside it, as `NAME` or `NAME@FOLDER`; None: those that fit its Lucene index
@@ -67,7 +65,6 @@ class IndexSettings:
     index_type: str | None = None
     encoder: str | None = None
     base_index: str | None = None
-    ef_search: int | None = None
     ann: bool = False
     ray: str | None = None
     sparse: tuple[str, ...] | None = None

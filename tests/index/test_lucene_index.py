@@ -149,6 +149,6 @@ def test_documents(monkeypatch):
     monkeypatch.setattr(lucene, 'BATCH', 2)
     passages = [Passage('1', 'a'), Passage('2', ''), Passage('3', 'é "c"')]
     batches = list(lucene.batched_documents(lucene.Variant.DOC2QUERY, passages, ['q', '', '']))
-    assert [[json.loads(document.json) for document in batch] for batch in batches] == [
+    assert [[json.loads(document) for document in batch] for batch in batches] == [
         [{'id': '1', 'contents': 'a q', 'passage': 'a'}, {'id': '3', 'contents': 'é "c"'}]
     ]

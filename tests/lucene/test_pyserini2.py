@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import shutil
@@ -128,20 +127,16 @@ def test_the_server_searches_exports_with_repbert(lucene: Path, tmp_path: Path, 
     corpus = open_corpus(tmp_path / 'corpus.jsonl')
     encode_corpus(corpus, RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
     export_faiss(DenseBundle(tmp_path / 'dense'), tmp_path / 'faiss')
-    build_lucene_index(corpus, tmp_path / 'both', vectors=DenseBundle(tmp_path / 'dense'))
     settings = tmp_path / 'server.yaml'
     settings.write_text(
         'indexes:\n'
         '  mine: {path: faiss, index_type: faiss, encoder: repbert-demo, base_index: texts}\n'
-        '  graph: {path: both, index_type: lucene_hnsw, encoder: repbert-demo, base_index: texts}\n'
-        '  flat: {path: both, index_type: lucene_flat, encoder: repbert-demo, base_index: texts}\n'
         '  texts: {path: lucene}\n',
         encoding='utf-8',
     )
     with server(settings, *arguments) as get:
-        asked = (('which animal is barking', ['2', '1']), ('sleepy cats', ['1', '2']))
-        for index, (query, docids) in itertools.product(('mine', 'graph', 'flat'), asked):
-            answer = json.loads(get(f'v1/{index}/search', query=query, hits='2'))
+        for query, docids in (('which animal is barking', ['2', '1']), ('sleepy cats', ['1', '2'])):
+            answer = json.loads(get('v1/mine/search', query=query, hits='2'))
             assert [hit['docid'] for hit in answer['candidates']] == docids
             assert {hit['docid']: hit['doc'] for hit in answer['candidates']} == {
                 '1': 'cats sleep all day',

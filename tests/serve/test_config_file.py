@@ -38,7 +38,6 @@ indexes:
   dense: {path: bundle, index_type: dense, encoder: checkpoint, base_index: text, ann: true, topics: topics.tsv}
   known: {name: demo, sparse: [bm25], qrels: demo}
   spread: {path: bundle, ray: '10.0.0.1:6379'}
-  graph: {path: lucene, index_type: lucene_hnsw, encoder: repbert-demo, base_index: text, ef_search: 200}
 api_keys: [secret]
 rerankers: []
 limits: {hits: 50, search_seconds: 2}
@@ -58,7 +57,6 @@ limits: {hits: 50, search_seconds: 2}
         ),
         IndexSettings('known', 'demo', sparse=('bm25',), qrels='demo'),
         IndexSettings('spread', str(tmp_path / 'bundle'), ray='10.0.0.1:6379'),
-        IndexSettings('graph', str(tmp_path / 'lucene'), 'lucene_hnsw', 'repbert-demo', 'text', ef_search=200),
     )
     assert file.api_keys == ['secret'] and file.rerankers == []
     assert (file.limits.hits, file.limits.search_seconds, file.limits.rerank_depth) == (50, 2.0, 200)

@@ -30,8 +30,6 @@ indexes:
   theirs: {path: faiss, index_type: faiss, encoder: encoder, base_index: text}
   epic: {path: impact, index_type: impact}
   text: {path: lucene, index_type: tf}
-  graph: {path: both, index_type: lucene_hnsw, ef_search: 700}
-  flat: {path: both, index_type: lucene_flat, encoder: encoder, base_index: text}
 rerankers: []
 """
 TEXT = 'cat dog'
@@ -46,7 +44,6 @@ def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
     build_ann(DenseBundle(tmp_path / 'bundle'), 'hnsw', 0.5, 10)
     export_faiss(DenseBundle(tmp_path / 'bundle'), tmp_path / 'faiss')
     build_lucene_index(corpus, tmp_path / 'lucene')
-    build_lucene_index(corpus, tmp_path / 'both', vectors=DenseBundle(tmp_path / 'bundle'))
     encode_epic_corpus(corpus, EpicEncoder(tiny_epic()), tmp_path / 'vectors', prune=15, store_text=True)
     arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(tmp_path / 'vectors')]
     assert command.run(index_command, [*arguments, '--output', str(tmp_path / 'impact')]) == 0
@@ -77,14 +74,12 @@ def test_all_of_them(folder):
         while client.get('/readyz').status_code == 503:
             assert client.app.state.service.failure is None
         offered = {own['name']: own for own in client.get('/v1/indexes').json()['indexes']}
-        assert list(offered) == ['dense', 'theirs', 'epic', 'text', 'graph', 'flat']
+        assert list(offered) == ['dense', 'theirs', 'epic', 'text']
         assert {name: (own['index_type'], own['systems'], own['passages']) for name, own in offered.items()} == {
             'dense': ('dense', ['dense', 'ann', *SPARSE], N),
             'theirs': ('faiss', ['dense', *SPARSE], N),
             'epic': ('impact', ['epic'], N),
             'text': ('tf', SPARSE, N),
-            'graph': ('lucene_hnsw', ['dense', *SPARSE], N),
-            'flat': ('lucene_flat', ['dense', *SPARSE], N),
         }
 
         def hits(index: str, **asked) -> dict[str, float]:
@@ -93,8 +88,6 @@ def test_all_of_them(folder):
             return {own['docid']: own['score'] for own in answer.json()['candidates']}
 
         assert hits('dense') == pytest.approx(hits('theirs'), abs=1e-4)  # the same vectors
-        assert hits('dense') == pytest.approx(hits('flat'), rel=1e-3) == hits('graph')
-        assert hits('graph', system='bm25') == hits('text')
         assert set(hits('dense', system='ann')) <= {f'd{n}' for n in range(N)}
         assert hits('dense', system='bm25') == hits('text') and len(hits('epic')) == 5
         assert set(hits('dense', system='hybrid')) <= set(hits('dense')) | set(hits('text'))
@@ -105,17 +98,15 @@ def test_all_of_them(folder):
         raw = client.get('/v1/dense/doc/d3').json()['doc']  # the passage is the base index's
         assert raw == client.get('/v1/epic/doc/d3').json()['doc'] == client.get('/v1/text/doc/d3').json()['doc']
 
-    dense, theirs, epic, text, graph, _ = indexes
+    dense, theirs, epic, text = indexes
     for settings, says in (
         ([dense], "names 'text' as its base_index"),
         ([replace(dense, base_index='epic'), epic], 'has to be a Lucene index'),
         ([replace(dense, base_index=None)], 'name the Lucene index that does as its base_index'),
         ([replace(text, index_type='dense')], "is of type 'tf'"),
         ([replace(theirs, encoder=None), text], 'encoder'),
-        ([replace(theirs, index_type='lucene_hnsw'), text], "is of type 'faiss'"),
-        ([replace(text, index_type='lucene_hnsw')], 'holds no vectors of ours'),
+        ([replace(theirs, index_type='tf'), text], "is of type 'faiss'"),
         ([replace(text, ray='auto')], 'Ray searches dense bundles only'),
-        ([replace(graph, ray='auto')], 'Ray searches dense bundles only'),
         (
             [replace(dense, ray='auto'), replace(dense, alias='b', ray='auto'), text],
             "'dense' and 'b' name a Ray cluster",
