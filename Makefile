@@ -124,7 +124,7 @@ regressions: $(INSTALLED)
 	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2
 
 rehearsal: $(INSTALLED)
-	$(RUN) tools/rehearse.py --data $(DATA) --report regressions/rehearsed.json
+	$(RUN) tests/rehearse.py --data $(DATA) --report regressions/rehearsed.json
 
 clean:
 	rm -rf $(VENV) $(VENV2) $(VENV_INTEROP) $(VENV_RAY) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import figures
 from figures import Figure
@@ -27,13 +28,38 @@ from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann_building import build_ann
 
-HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent / 'tools'))
-from demo_runs import COLLECTIONS, DENSE, Collection  # noqa: E402 - the collections of demo_results.py
-
+DENSE = 'repbert-demo'
 _HITS = 1000
-_NAMES = ('demo', 'vaswani', 'liveqa')
-_GRADED = {'liveqa': 'R(rel=2)@1000'}  # grade 1 is 'incorrect but related'
+
+
+class Collection(NamedTuple):
+    """Catalog names, or paths below --data; `fields` of the corpus that are searched."""
+
+    name: str
+    title: str
+    corpus: str
+    topics: str
+    qrels: str
+    recall: str = 'R@1000'
+    fields: tuple[str, ...] = ()
+
+    def within(self, data: str) -> Collection:
+        """The collection with its files below this folder."""
+        paths = {
+            key: f'{data}/{value}' for key in ('corpus', 'topics', 'qrels') if '/' in (value := getattr(self, key))
+        }
+        return self._replace(**paths)
+
+
+COLLECTIONS = (
+    Collection('demo', 'Demo collection', 'demo', 'demo', 'demo'),
+    Collection('vaswani', 'Vaswani', 'vaswani/doc-text.trec.gz', 'vaswani/query-text.trec', 'vaswani/qrels'),
+    Collection(
+        'liveqa', 'LiveQA-Med', 'medquad/corpus.jsonl.gz', 'medquad/liveqa.topics.tsv', 'medquad/liveqa.qrels.txt',
+        'R(rel=2)@1000', ('answer',),  # grade 1 is 'incorrect but related'
+    ),
+)  # fmt: skip
+_NAMES = [collection.name for collection in COLLECTIONS]
 
 
 def bundle_of(collection: Collection, work: Path) -> Path:
@@ -55,7 +81,7 @@ def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
     record = build_ann(DenseBundle(folder), recall=recall, hits=_HITS, overwrite=True)
     print(f'{collection.title}: {record}', flush=True)
     topics, qrels = load_topics(collection.topics), load_qrels(collection.qrels)
-    measures = parse_measures(['nDCG@10', _GRADED.get(collection.name, 'R@1000')])
+    measures = parse_measures(['nDCG@10', collection.recall])
     told = []
     for name in ('exact', 'ann'):
         searcher = RepBertSearcher(folder, ann=name == 'ann')

@@ -21,8 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from demo_cosine import with_lexical
-from demo_maker import package_command
+from demo_commands import package_command
 from demo_material import SEED, Material, Question, collect
 
 from pyserini_repbert.commands.command import Parser, run
@@ -30,8 +29,11 @@ from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
+from pyserini_repbert.rerank.base import ordered
 
 TEACHER = 'minilm'
+LEXICAL = 0.3  # weight of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
+BELOW = 0.9  # a candidate that BM25 has not found counts this share of the score of BM25's last hit
 EACH = 16  # hits of BM25, and as many of the cosine
 BLOCK = 512  # queries scored at once
 VALIDATED = {'x': 60, 'q': 60, 'M': 60, 'd': 40}  # held-back questions by the first letter of their qids
@@ -162,6 +164,15 @@ def _validation(folder: Path, made: Material) -> None:
     _write_questions(folder, 'validation', chosen)
     bm25 = read_run(folder / 'held.bm25.txt', VALIDATION_DEPTH)
     write_run(folder / 'validation.run.txt', {one.qid: bm25[one.qid] for one in chosen if one.qid in bm25}, tag='bm25')
+
+
+def with_lexical(cosines: Ranking, bm25: Ranking) -> Ranking:
+    """Candidates scored by the cosine plus `LEXICAL` times BM25's score over BM25's best score for the query."""
+    if not bm25:
+        return cosines
+    known, last = dict(zip(bm25.docids, bm25.scores, strict=True)), bm25.scores[-1]
+    lexical = np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
+    return ordered(cosines, np.asarray(cosines.scores) + LEXICAL * lexical)
 
 
 def query_vectors(questions: Sequence[Question], precision: str) -> np.ndarray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from demo_maker import package_command
+from demo_commands import package_command
 
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.names.topics import load_qrels

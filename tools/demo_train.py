@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo_candidates import VALIDATION_DEPTH, write_material
-from demo_maker import package_command
+from demo_commands import package_command
 from demo_pairs import rerank, write_pairs
-from demo_runs import chosen
 
 from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError
@@ -69,7 +68,10 @@ def main(arguments: list[str]) -> int | None:
         if absent := [name for name in names if not (data / folder / name).is_file()]:
             raise InputError(f'--data {options.data}: {", ".join(absent)} not found in its folder {folder}')
     known = {training.name: training for training in TRAININGS}
-    wanted = [known[name] for name in chosen(options.only, list(known), 'checkpoint')]
+    names = options.only.split(',') if options.only else list(known)
+    if bad := [name for name in names if name not in known]:
+        raise InputError(f"checkpoint '{bad[0]}' is unknown: expected {', '.join(known)}")
+    wanted = [known[name] for name in names]
     for training in wanted:
         first = known.get(training.needs)
         if first and first not in wanted and not any((work / own.name).is_dir() for own in (first, training)):

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from pyserini_repbert import catalog
+from pyserini_repbert.commands.command import run
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.convert.epic import _HEADS, convert_epic
-from tools import conversion
+from tools import convert_checkpoint
 
 RANKING = {'system': 'epic', 'variant': 'official'}
 
@@ -66,7 +67,7 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     folder, source = published
     monkeypatch.setattr('pyserini_repbert.models.convert.legacy._HEAD_SIZE', 8)
     given = [str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')]
-    assert conversion.run('epic', 'the file', None, given) == 0
+    assert run(convert_checkpoint.main, ['epic', *given]) == 0
     made, expected = (EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder))
     assert made.as_dict() == expected.as_dict()
     entry = catalog.get('rerankers', 'epic')

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rehearsal.tensor_bundle import write_bundle
 
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 from pyserini_repbert.models.convert.tensorflow import convert_tensorflow, hub_name
-from tools.rehearsal.tensor_bundle import write_bundle
+from tools import convert_checkpoint
 
 WRITTEN = Path(__file__).parent / 'tf_checkpoint'
 PREFIX = WRITTEN / 'model.ckpt-7'
@@ -149,11 +150,8 @@ def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
 
 
 def test_the_script(tmp_path, capsys):
-    import runpy
-
-    main = runpy.run_path(str(Path(__file__).parents[2] / 'tools' / 'convert_bert_tf_checkpoint.py'))['main']
     vocabulary = tmp_path / 'vocab.txt'
     vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
-    main([str(PREFIX), str(tmp_path / 'made'), '--system', 'monobert', '--vocabulary', str(vocabulary)])
+    convert_checkpoint.main(['monobert', str(PREFIX), str(tmp_path / 'made'), '--vocabulary', str(vocabulary)])
     assert Checkpoint.open(tmp_path / 'made').system('monobert')['max_query_length'] == 64
     assert 'monobert' in capsys.readouterr().out

@@ -13,7 +13,7 @@ from pyserini_repbert.ranking import Ranking
 
 @pytest.fixture
 def tool(imported):
-    return imported('demo_maker', 'demo_pairs')
+    return imported('demo_commands', 'demo_pairs')
 
 
 @pytest.fixture

@@ -17,15 +17,7 @@ TOOLS = Path(__file__).parents[2] / 'tools'
 @pytest.fixture
 def tool(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
-    for name in (
-        'demo_runs',
-        'demo_cosine',
-        'demo_maker',
-        'demo_material',
-        'demo_candidates',
-        'demo_pairs',
-        'demo_train',
-    ):
+    for name in ('demo_commands', 'demo_material', 'demo_candidates', 'demo_pairs', 'demo_train'):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module('demo_train')
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.regression.fetching.needs import Need
 from pyserini_repbert.regression.schema import Origin
-from tools.rehearsal import corpora, weights
-from tools.rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
+from rehearsal import corpora, weights
+from rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
 
 WEB_YEARS = ((151, 200), (201, 250), (251, 300))
 FOLDS = 5

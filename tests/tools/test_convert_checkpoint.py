@@ -10,8 +10,12 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
 
-TOOL = 'convert_cedr_checkpoint'
+TOOL = 'convert_checkpoint'
 CANDIDATES = [Candidate('a', text='the cat sat'), Candidate('b', text='a dog ran')]
+
+
+def cedr(weights, base, output):
+    return ['cedr', str(weights), str(output), '--base', str(base)]
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def published(tmp_path, tiny_cedr, tiny_checkpoint):
 def test_weights_become_a_checkpoint(architecture, settings, said, main, published, tmp_path, capsys):
     folder, weights, base = published(architecture, **settings)
     output = tmp_path / 'converted'
-    assert run(main, [str(weights), '--base', str(base), '--output', str(output)]) == 0
+    assert run(main, cedr(weights, base, output)) == 0
     assert said in capsys.readouterr().out
     ranking = json.loads((output / 'config.json').read_text())['ranking']
     assert ranking['system'] == 'cedr' and ranking['architecture'] == architecture
@@ -64,7 +68,7 @@ def test_weights_become_a_checkpoint(architecture, settings, said, main, publish
 def test_frozen_parts_come_from_the_base(main, published, tmp_path, capsys):
     folder, weights, base = published('knrm', frozen=('bert.embeddings.', 'kernels.'))
     output = tmp_path / 'converted'
-    assert run(main, [str(weights), '--base', str(base), '--output', str(output)]) == 0
+    assert run(main, cedr(weights, base, output)) == 0
     assert '27 frozen tensors' in capsys.readouterr().out  # 5 embedding tensors and 22 kernel values
     name = 'bert.embeddings.word_embeddings.weight'
     converted = load_file(output / 'model.safetensors')
@@ -94,7 +98,7 @@ def test_anything_else_is_refused(change_state, message, main, published, tmp_pa
     _, weights, base = published('knrm')
     change(weights, change_state)
     output = tmp_path / 'converted'
-    assert run(main, [str(weights), '--base', str(base), '--output', str(output)]) == 2
+    assert run(main, cedr(weights, base, output)) == 2
     assert message in capsys.readouterr().err
     assert not output.exists()
 
@@ -102,17 +106,17 @@ def test_anything_else_is_refused(change_state, message, main, published, tmp_pa
 def test_a_base_of_another_size_is_refused(main, published, tmp_path, capsys, tiny_checkpoint):
     _, weights, _ = published('pacrr')
     other = tiny_checkpoint('other', hidden_size=24)
-    assert run(main, [str(weights), '--base', str(other), '--output', str(tmp_path / 'converted')]) == 2
+    assert run(main, cedr(weights, other, tmp_path / 'converted')) == 2
     assert 'is the base the BERT that was trained?' in capsys.readouterr().err
 
 
 def test_files_that_run_code_or_are_not_there(main, published, tmp_path, capsys):
     _, weights, base = published('vanilla')
-    output = str(tmp_path / 'converted')
+    output = tmp_path / 'converted'
     weights.write_bytes(pickle.dumps({'cls.weight': print}, protocol=2))
-    assert run(main, [str(weights), '--base', str(base), '--output', output]) == 2
+    assert run(main, cedr(weights, base, output)) == 2
     assert 'is not a file of PyTorch weights' in capsys.readouterr().err
-    assert run(main, ['none.p', '--base', str(base), '--output', output]) == 2
+    assert run(main, cedr('none.p', base, output)) == 2
     assert 'none.p does not exist' in capsys.readouterr().err
-    assert run(main, [str(weights), '--base', str(base), '--output', str(base)]) == 2
+    assert run(main, cedr(weights, base, base)) == 2
     assert 'exists: remove it' in capsys.readouterr().err

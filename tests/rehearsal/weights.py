@@ -24,7 +24,7 @@ from pyserini_repbert.models.convert.legacy import uncased_vocabulary
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.repbert import RepBert
-from tools.rehearsal.tensor_bundle import write_bundle
+from rehearsal.tensor_bundle import write_bundle
 
 WORDPIECES = 30522  # of bert-base-uncased and bert-large-uncased
 CONFIG: dict[str, Any] = {

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ['HF_HOME'] = str(folder / 'hf')
     for name in ('PYSERINI_REPBERT_OFFLINE', 'HF_HUB_OFFLINE', 'http_proxy', 'HTTP_PROXY'):
         os.environ.pop(name, None)
-    from tools.rehearsal.running import rehearse
+    from rehearsal.running import rehearse
 
     files = options.files or sorted(str(path) for path in (ROOT / 'regressions').glob('*.yaml'))
     start = time.monotonic()

@@ -9,7 +9,7 @@ from pyserini_repbert.ranking import NO_HITS, Ranking
 
 @pytest.fixture
 def tool(imported):
-    return imported('demo_runs', 'demo_cosine')
+    return imported('demo_commands', 'demo_docstrings', 'demo_material', 'demo_candidates')
 
 
 def test_bm25_counts_in_units_of_its_best_hit(tool):

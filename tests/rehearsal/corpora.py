@@ -15,7 +15,7 @@ import ncompress
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tools.rehearsal.texts import World
+from rehearsal.texts import World
 
 PARTS, SAMPLES = 18, 80  # of docTTTTTquery's predictions: a file for each part of each sample
 LONG = 1200  # words of one document, so that CEDR splits it

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.rehearsal.running import Rehearsal, rehearse
+from rehearsal.running import Rehearsal, rehearse
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get('PYSERINI_REPBERT_DATA', ROOT.parent / 'shared' / 'data'))

@@ -20,8 +20,8 @@ from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.runner import Outcome, run_all
 from pyserini_repbert.regression.schema import Regression
 from pyserini_repbert.regression.workspace import LAST_LINES, CommandFailedError, Workspace
-from tools.rehearsal.server import serving
-from tools.rehearsal.stand_ins import stand_ins
+from rehearsal.server import serving
+from rehearsal.stand_ins import stand_ins
 
 VERSION = 'rehearsal'
 

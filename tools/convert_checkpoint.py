@@ -1,0 +1,68 @@
+"""Convert published weights to a checkpoint folder with safetensors.
+
+    python tools/convert_checkpoint.py repbert repbert.ckpt-350000.zip FOLDER
+    python tools/convert_checkpoint.py epic epic.p FOLDER
+    python tools/convert_checkpoint.py duobert ARCHIVE.zip FOLDER [--checkpoint model.ckpt-100000]
+    python tools/convert_checkpoint.py cedr weights.p FOLDER --base BERT
+
+RepBERT: the archive (386 MB, MD5 b59a574f53c92de6a4ddd4b3fbef784a) or its unpacked folder. EPIC: the file `epic.p`
+(510 MB, MD5 df756649ba3c449cf0f462083ef6082d). monoBERT and duoBERT: a TensorFlow 1 archive, its unpacked folder, or
+the path of one checkpoint; TensorFlow is not needed. The catalog names `repbert`, `epic` and `duobert-large` convert
+on first use. CEDR: the file as its authors' code saves it, which has the trained weights only; the base is the BERT
+that training began with. Nothing in a PyTorch file is run: weights are read with weights_only=True.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pyserini_repbert import catalog
+from pyserini_repbert.commands.command import Parser, run, usage
+
+_QUERY_LIMITS = {'monobert': 64, 'duobert': 62}  # wordpieces of a query
+
+
+def main(arguments: list[str]) -> None:
+    """Run the conversion."""
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('system', choices=('repbert', 'epic', 'monobert', 'duobert', 'cedr'))
+    parser.add_argument('source', type=Path, help='what was published')
+    parser.add_argument('output', type=Path, help='the folder to make')
+    parser.add_argument('--vocabulary', type=Path, help="a vocab.txt; default: the source's, or bert-base-uncased's")
+    parser.add_argument('--checkpoint', help='monobert, duobert: which one, where there are several')
+    parser.add_argument('--base', help='cedr: the BERT that training began with, a catalog name or a folder')
+    options = parser.parse_args(arguments)
+    system, source, output = options.system, options.source, options.output
+    if (system == 'cedr') != bool(options.base):
+        raise usage('--base goes with cedr, and cedr needs it')
+    if system in ('repbert', 'epic'):
+        from pyserini_repbert.models.convert.epic import convert_epic
+        from pyserini_repbert.models.convert.repbert import convert_repbert
+
+        convert = convert_repbert if system == 'repbert' else convert_epic
+        ranking = catalog.get(str(catalog.checkpoint_kind(system)), system).values['ranking']
+        convert(source, output, ranking, options.vocabulary)
+        print(f'{output}: {system}')
+    elif system == 'cedr':
+        from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+        from pyserini_repbert.models.convert.cedr import convert_cedr
+
+        converted = convert_cedr(source, open_checkpoint(options.base), output)
+        settings = converted.settings
+        k_max = f', k_max {settings.k_max}' if settings.architecture == 'pacrr' else ''
+        print(
+            f'{output}: {settings.architecture}{k_max}; {len(converted.frozen)} frozen tensors from the base, '
+            f'{converted.dropped} unused ones dropped'
+        )
+    else:
+        from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
+
+        ranking = {'system': system, 'max_query_length': _QUERY_LIMITS[system], 'max_length': 512}
+        convert_tensorflow(source, output, ranking, options.checkpoint, options.vocabulary)
+        print(f'{output}: {system}')
+
+
+if __name__ == '__main__':
+    sys.exit(run(main))
