@@ -134,7 +134,7 @@ def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):
 
 
 @pytest.mark.parametrize('native', ANSWERS)
-def test_evaluate_computes_in_float32(native, native_bfloat16: Force, files, tiny_epic, tiny_cedr, capsys):
+def test_evaluate_computes_in_float32(native, native_bfloat16: Force, files, tiny_epic, capsys):
     native_bfloat16(native)
     judged = ['--topics', files / 'topics.tsv', '--qrels', files / 'qrels', '--corpus', files / 'corpus.jsonl']
     judged += ['--run', files / 'first']
@@ -142,8 +142,7 @@ def test_evaluate_computes_in_float32(native, native_bfloat16: Force, files, tin
     words = ['epic-pruning', '--model', tiny_epic(), *judged, '--prune', '0', '--weights', 'fp16', '--folder', folder]
     assert run('evaluate', *words) == 0
     assert EpicBundle(folder / 'candidates-0').settings.precision == 'float32'
-    assert run('evaluate', 'layers', '--models', tiny_cedr('knrm'), *judged, '--layers', '1') == 0
-    assert capsys.readouterr().out.count('Computed in float32.') == 2
+    assert 'Computed in float32.' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(('native', 'used'), [(True, 'bfloat16'), (False, 'float32')])

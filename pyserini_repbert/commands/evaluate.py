@@ -14,7 +14,6 @@ SUBCOMMANDS = {  # the first word -> the module and the function of its command
     'epic-pruning': ('evaluate_epic_pruning', 'main'),
     'rerank-depth': ('evaluate_depths', 'rerank_depth_main'),
     'tradeoff': ('evaluate_tradeoff', 'main'),
-    'layers': ('evaluate_layers', 'main'),
     'ties': ('evaluate_ties', 'main'),
     'split-folds': ('evaluate_folds', 'split_main'),
     'join-folds': ('evaluate_folds', 'join_main'),

@@ -15,7 +15,7 @@ from pyserini_repbert.figures import figure_format
 # Options of commands: input files, and (below) output files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
 _LONGEST = 215  # bytes of a name; file systems take 255, and files written beside an output have longer names
-_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'csv_lengths', 'plot_lengths', 'html')
+_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'html')
 
 
 def add_value_files(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
     """The options. Raises what `check_files` raises, and MissingDependencyError for a plot without matplotlib."""
     options = parser.parse_args(arguments)
     check_files(options)
-    if getattr(options, 'plot', None) or getattr(options, 'plot_lengths', None):
+    if getattr(options, 'plot', None):
         from pyserini_repbert.figures import require_matplotlib
 
         require_matplotlib()
@@ -78,7 +78,7 @@ def check_files(options: argparse.Namespace) -> None:
             check_name(path)
             if path.is_dir():
                 raise InputError(f'output {path} is a folder, a file name was expected')
-            if name.startswith('plot'):
+            if name == 'plot':
                 figure_format(path)
             if path.exists() and not path.is_file():
                 continue

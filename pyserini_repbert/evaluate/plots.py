@@ -11,13 +11,14 @@ from pyserini_repbert.files import StrPath
 Series = Mapping[str, Mapping[int, float]]
 
 
-def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logarithmic: bool = True) -> None:
+def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str) -> None:
     """A panel of lines for each label of a y axis; the point with the greatest y of each line is named by its x and y.
+
+    The x axis is logarithmic, and still has 0, at its left end.
 
     Parameters
     ----------
     panels : label of the y axis -> name of a line -> x -> y
-    logarithmic : of the x axis, which then still has 0, at its left end
     """
     figure, axes = _figure(len(panels))
     for axis, (label, series) in zip(axes, panels.items(), strict=True):
@@ -26,8 +27,7 @@ def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str, logari
             if points:
                 best = max(points, key=lambda x: points[x])
                 _name(axis, f'{best}: {points[best]:.3f}', best, points[best], line.get_color())
-        if logarithmic:
-            axis.set_xscale('symlog', linthresh=1)
+        axis.set_xscale('symlog', linthresh=1)
         ticks = sorted({x for points in series.values() for x in points})
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()

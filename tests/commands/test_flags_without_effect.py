@@ -13,8 +13,6 @@ REFUSED = f"""
 search --index demo --query x --rerank monobert-demo@2 --cost c.json: --cost is for --topics
 search --index demo --query x --rerank monobert-demo@2 --pairs p.npz: --pairs is for --topics
 rerank {RERANK} --samples=3 --k0 1: --k0 is for --from-pairs
-evaluate layers --models cedr-knrm-demo --lengths 8 --csv a.csv: --csv is for --run
-evaluate layers --models cedr-knrm-demo --run a.txt --plot-lengths a.png: --plot-lengths is for --lengths
 serve --config c.yaml --ann: --ann is for --index
 serve --config c.yaml --encoder repbert-demo: --encoder is for --index
 explain --model epic-demo --query x --passage y --corpus demo: --corpus is for --docid

@@ -52,12 +52,6 @@ def test_lines(saved):
     assert [text.get_text() for text in left.get_legend().get_texts()] == ['a', 'b']
 
 
-def test_lines_on_an_even_axis(saved):
-    (axis,) = saved(plot_lines, {'nDCG': {'m': {1: 0.25, 12: 0.5}}}, 'layers', logarithmic=False)
-    assert axis.get_xscale() == 'linear' and ticks(axis) == ['1', '12']
-    assert lines(axis) == {'m': [[1, 0.25], [12, 0.5]]}
-
-
 def test_points_and_their_front(saved):
     series = {'sum': [(10, 0.2), (100, 0.3)], 'min': [(50, 0.1)]}
     (axis,) = saved(

@@ -1,1 +1,1 @@
-"""The papers' analyses: fusion, consistency, depths, trade-offs, EPIC's values and pruning, layers."""
+"""The papers' analyses: fusion, consistency, depths, trade-offs, EPIC's values and pruning."""
