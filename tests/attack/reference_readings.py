@@ -160,11 +160,12 @@ def topics_tsv(data: bytes) -> list[tuple[str, str]]:
 
 
 def json_object(number: int, line: str) -> dict[str, object]:
+    seen: list[list[tuple[str, object]]] = []
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=lambda pairs: seen.append(pairs) or dict(pairs))
     except (ValueError, RecursionError) as error:
         raise Refused(number) from error
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or any(len(dict(pairs)) < len(pairs) for pairs in seen):
         raise Refused(number)
     return found
 

@@ -277,3 +277,17 @@ def test_no_score_is_written_that_evaluators_read_as_infinite(tmp_path, score):
         write_run(tmp_path / 'run', {'q': Ranking(['a', 'b'], [-score, score])})
     write_run(tmp_path / 'run', {'q': Ranking(['a', 'b', 'c'], [9e37, -9e37, -9e37])})
     assert read_run(tmp_path / 'run')['q'].docids == ('a', 'b', 'c')
+
+
+@pytest.mark.parametrize(
+    ('read', 'content', 'line'),
+    [
+        (passages, '{"id": "1", "contents": "a"}\n{"id": "2", "contents": "b", "contents": "c"}\n', ':2'),
+        (read_topics, '{"id": "1", "text": "a"}\n{"id": "2", "id": "3", "text": "b"}\n', ':2'),
+        (lambda path: list(weighted_texts(path, lambda: ['1'])), '{"id": "1", "contents": {"a": 1, "a": 2}}\n', ''),
+        (lambda path: read_folds([path]), '{"a": [{"train": [], "train": []}]}', ''),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused(read, content, line, written):
+    with pytest.raises(InputError, match=rf"file{line}\b.*'\w+' is there twice"):
+        read(written(content))
