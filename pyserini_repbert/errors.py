@@ -28,7 +28,7 @@ class PyseriniRepbertError(Exception):
     Parameters
     ----------
     message : what was given, what was expected, what to do
-    parameters : names of the parameters that would help ('resume', 'overwrite'); a command shows them as its flags
+    parameters : the parameters that would help ('resume', 'on_error=skip'); a command shows them as its flags
     """
 
     def __init__(self, message: str = '', *, parameters: Sequence[str] = ()) -> None:
@@ -90,6 +90,11 @@ class MissingDependencyError(PyseriniRepbertError):
         return cls(f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}")
 
 
+def install_extra(extra: str) -> str:
+    """What pip has to be given for an extra of this package, which no registry has."""
+    return f"'.[{extra}]' (in the checkout)"
+
+
 @contextmanager
 def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
     """A context for imports: where one fails, MissingDependencyError says to install `package`, or our `extra`.
@@ -99,9 +104,8 @@ def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None
     try:
         yield
     except ImportError as error:
-        install = f"'pyserini-repbert[{extra}]'" if extra else None
         why = '' if isinstance(error, ModuleNotFoundError) else (str(error).splitlines() or [''])[0]
-        raise MissingDependencyError.of(package, purpose, install, why) from error
+        raise MissingDependencyError.of(package, purpose, extra and install_extra(extra), why) from error
 
 
 def exhausted(

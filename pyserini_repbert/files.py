@@ -95,20 +95,29 @@ def link_or_copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
+def descriptor(path: StrPath) -> int | None:
+    """The open file that /dev/stdout, /dev/fd/3 or their like name; None for any other path."""
+    match = re.fullmatch('/(?:dev|proc/self)/fd/([0-9]{1,6})', os.fspath(path))
+    standard = {'/dev/stdin': 0, '/dev/stdout': 1, '/dev/stderr': 2}
+    return int(match[1]) if match else standard.get(os.fspath(path))
+
+
 @contextmanager
 def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Iterator[IO[Any]]:
     """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
-    gives the same bytes). Of a symbolic link, the target is replaced. A device or a pipe (/dev/stdout) is written to
-    directly. Temporary files that killed processes left are removed. With `in_place`, `path` itself is written where
-    the file system cannot rename. Raises InputError for a folder.
+    gives the same bytes). Of a symbolic link, the target is replaced. A device, a pipe and an open file (/dev/stdout)
+    are written to directly. Temporary files that killed processes left are removed. With `in_place`, `path` itself is
+    written where the file system cannot rename. Raises InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
         raise InputError(f'output {target} is a folder, a file name was expected')
-    if target.exists() and not target.is_file():
-        with within_limits(target), open(target, mode, encoding=None if 'b' in mode else 'utf-8') as device:
+    opened = descriptor(path)
+    if opened is not None or (target.exists() and not target.is_file()):
+        place = target if opened is None else os.dup(opened)
+        with within_limits(target), open(place, mode, encoding=None if 'b' in mode else 'utf-8') as device:
             yield device
         return
     target = Path(os.path.realpath(target))

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert import __version__, catalog
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.files import StrPath, atomic_file, remembered_digest
+from pyserini_repbert.files import StrPath, atomic_file, descriptor, remembered_digest
 
 SUFFIX = '.record.json'
 FORMAT_VERSION = 1
@@ -153,8 +153,13 @@ def _adapter() -> TypeAdapter[Record]:
 
 
 def checksum(place: StrPath) -> str | None:
-    """SHA-256 of a file, or of the file that stands for a folder (`Input.sha256`); None where there is no such file."""
+    """SHA-256 of a file, or of the file that stands for a folder (`Input.sha256`); None where there is no such file.
+
+    What an open file such as /dev/stdout leads to is not a file of that name.
+    """
     path = Path(place)
+    if descriptor(path) is not None:
+        return None
     if path.is_dir():
         path = next((found for name in _SUMMARIES for found in sorted(path.glob(name))), path)
     return remembered_digest(path, catalog.cache_folder()) if path.is_file() else None

@@ -14,7 +14,7 @@ def test_a_package_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, 'absent', None)
     with pytest.raises(MissingDependencyError) as caught, needs('absent', 'a plot', 'plots'):
         import absent  # noqa: F401
-    assert str(caught.value) == "a plot needs the package 'absent': pip install 'pyserini-repbert[plots]'"
+    assert str(caught.value) == "a plot needs the package 'absent': pip install '.[plots]' (in the checkout)"
 
 
 def test_a_package_of_another_version_is_not_called_missing(monkeypatch):

@@ -82,8 +82,8 @@ def _message(error: Exception) -> str:
 
 
 def _as_flags(parameters: Sequence[str]) -> str:
-    """The flags of parameters: ('replay_k0',) -> ' (--replay-k0)'."""
-    flags = ', '.join('--' + name.replace('_', '-') for name in parameters)
+    """The flags of parameters: ('replay_k0', 'on_error=skip') -> ' (--replay-k0, --on-error skip)'."""
+    flags = ', '.join('--' + name.replace('_', '-').replace('=', ' ') for name in parameters)
     return f' ({flags})' if flags else ''
 
 

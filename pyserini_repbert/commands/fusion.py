@@ -104,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files; the first one leads')
     made.add_argument(
         '--method',
+        '--fusion',
         default='interleave',
         choices=['interleave', 'rrf', 'interpolation'],
         help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',

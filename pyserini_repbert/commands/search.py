@@ -67,7 +67,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--k1', type=command.finite_number, help="BM25's, if not that of the technique or index")
     parser.add_argument('--b', type=command.finite_number, help="BM25's, likewise")
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')
-    parser.add_argument('--fusion', choices=('interleave', 'rrf', 'interpolation'), help='default interleave')
+    parser.add_argument(
+        '--fusion', '--method', choices=('interleave', 'rrf', 'interpolation'), help='default interleave'
+    )
     parser.add_argument('--sparse-first', action='store_true', help='fuse with the sparse rankings first')
     add_formula_arguments(parser)
     parser.add_argument(

@@ -90,7 +90,7 @@ class Corpus(ABC):
     """
 
     advice = 'mend the corpus, or skip what cannot be used'
-    parameters: tuple[str, ...] = ('on_error',)
+    parameters: tuple[str, ...] = ('on_error=skip',)
 
     def __init__(self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False) -> None:
         self.name = name

@@ -162,7 +162,7 @@ class PartOfCorpus(Corpus):
     """
 
     advice = 'mend the corpus and plan again, or plan without what cannot be used'
-    parameters = ('plan', 'on_error')
+    parameters = ('plan', 'on_error=skip')
 
     def __init__(self, corpus: LinesCorpus, spans: Iterable[Span]) -> None:
         super().__init__(corpus.name, OnError.REFUSE, corpus.keep_empty)

@@ -201,7 +201,7 @@ def finish_plan(output: StrPath, plan: Plan[Any]) -> Manifest[Any]:
             raise InputError(
                 f"docid '{docid}' is used in shard {one} and again in shard {other}: mend the corpus and plan again, "
                 'or plan without what cannot be used',
-                parameters=('plan', 'on_error'),
+                parameters=('plan', 'on_error=skip'),
             )
         manifest = Manifest(plan.settings, plan.count, tuple(records), plan.kind)
         write_json(folder / SETTINGS, plan.settings)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.catalog import cache_folder
-from pyserini_repbert.errors import MissingDependencyError, needs
+from pyserini_repbert.errors import MissingDependencyError, install_extra, needs
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
@@ -71,8 +71,9 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as error:
-        extra = "'pyserini-repbert[onnx]'"
-        raise MissingDependencyError.of(error.name or 'onnx', 'exporting a model to ONNX', extra) from error
+        raise MissingDependencyError.of(
+            error.name or 'onnx', 'exporting a model to ONNX', install_extra('onnx')
+        ) from error
     n, length = torch.export.Dim('n'), torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
     ids = torch.ones(2, 8, dtype=torch.long)
     shapes = {name: {0: n, 1: length} for name in ('input_ids', 'token_type_ids', 'attention_mask')}

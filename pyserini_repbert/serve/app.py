@@ -20,6 +20,7 @@ from pyserini_repbert.errors import (
     MissingResourceError,
     PyseriniRepbertError,
     UnknownNameError,
+    install_extra,
 )
 from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, OverloadedError, TooLateError
 
@@ -29,7 +30,7 @@ try:
     from starlette.exceptions import HTTPException
     from starlette.responses import HTMLResponse, Response
 except ModuleNotFoundError as error:
-    raise MissingDependencyError.of(error.name or 'fastapi', __name__, "'pyserini-repbert[serve]'") from error
+    raise MissingDependencyError.of(error.name or 'fastapi', __name__, install_extra('serve')) from error
 
 from pyserini_repbert.pages import page
 from pyserini_repbert.serve.access import Gate

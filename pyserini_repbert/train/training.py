@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError
+from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError, install_extra
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train import saving
@@ -160,9 +160,9 @@ def check_machine(recipe: Recipe, device: str, tensorboard: bool) -> None:
     """
     for package in ('transformers', 'accelerate'):
         if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError.of(package, 'training', "'pyserini-repbert[train]'")
+            raise MissingDependencyError.of(package, 'training', install_extra('train'))
     if tensorboard and importlib.util.find_spec('tensorboard') is None:
-        raise MissingDependencyError.of('tensorboard', "TensorBoard's log", "'pyserini-repbert[train]'")
+        raise MissingDependencyError.of('tensorboard', "TensorBoard's log", install_extra('train'))
     import torch
 
     if device not in ('auto', 'cpu'):

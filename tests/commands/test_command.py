@@ -56,3 +56,20 @@ def test_threads_are_said_alike(words, capsys):
     with pytest.raises(SystemExit):
         dispatch([*words, '--help'])
     assert 'CPU threads at most; by default as OMP_NUM_THREADS says' in ' '.join(capsys.readouterr().out.split())
+
+
+def test_search_and_fusion_take_each_others_name_of_the_method(tmp_path, capsys):
+    assert run(dispatch, ['search', '--index', 'demo', '--query', 'x', '--method', 'rrf']) == 2
+    assert '--fusion needs two rankings' in capsys.readouterr().err
+    (tmp_path / 'a.txt').write_text('q Q0 d 1 1.0 t\n')
+    words = [
+        'fusion',
+        '--runs',
+        str(tmp_path / 'a.txt'),
+        '--fusion',
+        'rrf',
+        '--output',
+        str(tmp_path / 'b.txt'),
+        '--quiet',
+    ]
+    assert run(dispatch, words) == 0

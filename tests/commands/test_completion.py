@@ -56,4 +56,4 @@ def test_the_script(capsys):
 def test_without_argcomplete_the_extra_is_named(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, 'argcomplete', None)
     assert main(['--completion', 'bash']) == 2
-    assert "pip install 'pyserini-repbert[terminal]'" in capsys.readouterr().err
+    assert "pip install '.[terminal]'" in capsys.readouterr().err

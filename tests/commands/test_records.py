@@ -149,20 +149,21 @@ def test_a_damaged_record_is_named(made, content, capsys):
         read_record('first.txt')
 
 
-def test_standard_output_has_no_record(made):
-    words = [
-        sys.executable,
-        '-m',
-        'pyserini_repbert.fusion',
-        '--runs',
-        'first.txt',
-        '--output',
-        '/dev/stdout',
-        '--quiet',
-    ]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert len(done.stdout.splitlines()) == 18
-    assert not record_path('/dev/stdout').exists()
+@pytest.mark.parametrize('output', ['/dev/stdout', '/dev/fd/1'])
+def test_standard_output_has_no_record(output, made):
+    """Neither a pipe nor, with `>> FILE`, a file; what was in that file before stays in it."""
+    words = [sys.executable, '-m', *'pyserini_repbert.fusion --runs first.txt --quiet --output'.split(), output]
+    try:
+        piped = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        (made / 'out.txt').write_text('before\n')
+        with open(made / 'out.txt', 'a') as stream:
+            subprocess.run(words, stdout=stream, check=True)
+        assert not record_path(output).exists()
+    finally:
+        record_path('/dev/stdout').unlink(missing_ok=True)
+    assert len(piped.splitlines()) == 18
+    assert (made / 'out.txt').read_text() == f'before\n{piped}'
+    assert not list(made.glob('out.txt.*'))
 
 
 def test_an_export_has_a_record_too(made):

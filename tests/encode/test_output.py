@@ -65,7 +65,7 @@ def test_a_refused_encoding_leaves_nothing_and_its_advice_works(tiny_checkpoint,
     output = tmp_path / 'index'
     arguments = ['--corpus', str(corpus), '--encoder', str(tiny_checkpoint()), '--output', str(output), '--quiet']
     assert command.run(main, arguments) == 2
-    assert 'or skip what cannot be used (--on-error)\n' in capsys.readouterr().err
+    assert 'or skip what cannot be used (--on-error skip)\n' in capsys.readouterr().err
     assert not output.exists()
     assert command.run(main, [*arguments, '--on-error', 'skip']) == 0
     assert len(DenseBundle(output)) == 2

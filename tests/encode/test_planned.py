@@ -83,7 +83,7 @@ def test_unusable_lines_and_docids_used_twice(tiny_checkpoint, call, tmp_path):
     assert call(*made)[0] == 0
     assert call('--output', folder, '--plan-shard', '0')[0] == 0
     status, _, error = call('--output', folder, '--plan-shard', '1')
-    assert status == 2 and 'corpus.tsv:3: expected' in error and error.endswith('(--plan, --on-error)\n')
+    assert status == 2 and 'corpus.tsv:3: expected' in error and error.endswith('(--plan, --on-error skip)\n')
     assert sorted(path.name for path in folder.iterdir()) == ['plan.json', 'shard-00000']
     corpus.write_text('1\tthe cat\n2\tdog\n3\ttab\n1\tagain\n')
     assert call(*made, '--overwrite')[0] == 0

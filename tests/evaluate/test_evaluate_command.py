@@ -151,7 +151,7 @@ def test_rerank_depth(capsys, figures):
 def test_plot_without_matplotlib(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, 'matplotlib', None)
     assert evaluate('consistency --runs a.run --reference b.tsv --plot c.png') == 2
-    assert "pip install 'pyserini-repbert[plots]'" in capsys.readouterr().err
+    assert "pip install '.[plots]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('word', ['', 'fusion-table', 'consistency', 'recall-depth', 'rerank-depth'])

@@ -139,4 +139,4 @@ def test_errors(flags, message, tiny_cedr, tmp_path, monkeypatch, capsys):
 def test_png_without_matplotlib(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'matplotlib', None)
     assert explain(['--model', 'x', '--query', 'a', '--passage', 'b', '--output', 'map.png']) == 2
-    assert "pip install 'pyserini-repbert[plots]'" in capsys.readouterr().err
+    assert "pip install '.[plots]'" in capsys.readouterr().err

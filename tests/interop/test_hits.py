@@ -47,7 +47,7 @@ def test_a_missing_package_is_one_line_with_its_extra(module, monkeypatch):
     with pytest.raises(MissingDependencyError) as caught:
         __import__(name)
     extra = module.replace('_', '-')
-    assert str(caught.value) == f"{name} needs the package '{package}': pip install 'pyserini-repbert[{extra}]'"
+    assert str(caught.value) == f"{name} needs the package '{package}': pip install '.[{extra}]' (in the checkout)"
 
 
 def test_importing_the_package_imports_none_of_them():

@@ -37,7 +37,7 @@ def test_a_missing_package_names_the_extra():
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith('MissingDependencyError ')
-    assert "pip install 'pyserini-repbert[pyterrier]'" in done.stdout
+    assert "pip install '.[pyterrier]'" in done.stdout
     assert done.stdout.count('\n') == 1
 
 

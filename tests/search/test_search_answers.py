@@ -149,4 +149,4 @@ def test_a_prompt_answers_until_it_ends(bundle, monkeypatch):
 def test_without_prompt_toolkit_the_extra_is_named(bundle, monkeypatch, capsys):
     monkeypatch.setitem(__import__('sys').modules, 'prompt_toolkit', None)
     assert run(main, ['--index', str(bundle), '--interactive', '--quiet']) == 2
-    assert "pip install 'pyserini-repbert[terminal]'" in capsys.readouterr().err
+    assert "pip install '.[terminal]'" in capsys.readouterr().err
