@@ -50,9 +50,14 @@ class _SeenDocids:
         self._used = 0
 
     def add(self, docid: str) -> bool:
-        slots = self._slots
-        key = (hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1
-        mask = len(slots) - 1
+        if self._used * 3 > len(self._slots) * 2:
+            before, self._slots, self._used = self._slots, array('Q', bytes(16 * len(self._slots))), 0
+            for key in filter(None, before):
+                self._insert(key)
+        return self._insert((hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1)
+
+    def _insert(self, key: int) -> bool:
+        slots, mask = self._slots, len(self._slots) - 1
         position = key & mask
         while slots[position]:
             if slots[position] == key:
@@ -60,20 +65,7 @@ class _SeenDocids:
             position = (position + 1) & mask
         slots[position] = key
         self._used += 1
-        if self._used * 3 > len(slots) * 2:
-            self._grow()
         return False
-
-    def _grow(self) -> None:
-        old = self._slots
-        self._slots = array('Q', bytes(16 * len(old)))
-        mask = len(self._slots) - 1
-        for key in old:
-            if key:
-                position = key & mask
-                while self._slots[position]:
-                    position = (position + 1) & mask
-                self._slots[position] = key
 
 
 class Corpus(ABC):

@@ -1,4 +1,4 @@
-"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, TREC text, HTML, ir_datasets."""
+"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, HTML, ir_datasets."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes, open_binary
 
+QUERY, DOCUMENT = 'query', 'doc'  # kinds of lines in CEDR's data files
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
 
 
@@ -85,6 +86,32 @@ class TsvCorpus(LinesCorpus):
         if not tab:
             raise BadPassage(f"expected 'docid<TAB>text', found {line[:60]!r}")
         return Passage(docid, text)
+
+
+def is_data_line(line: str) -> bool:
+    """Whether a line is one of CEDR's data files."""
+    kind, *rest = line.split('\t', 2)
+    return kind in (QUERY, DOCUMENT) and len(rest) == 2
+
+
+def parse_data_line(line: str) -> tuple[str, str, str]:
+    """Kind ('query' or 'doc'), identifier and text of a line of CEDR. Raises BadPassage for a line of another form."""
+    if not is_data_line(line):
+        raise BadPassage(f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}")
+    kind, name, text = line.split('\t', 2)
+    return kind, name.strip(), text.strip()
+
+
+class CedrCorpus(FilesCorpus):
+    """CEDR's data files: lines `doc<TAB>docid<TAB>text`; those of `query<TAB>qid<TAB>text` are passed over."""
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        return parsed_files(self.paths, self.parse)
+
+    def parse(self, line: str) -> Passage | None:
+        """A line's passage; None for a query."""
+        kind, name, text = parse_data_line(line)
+        return Passage(name, text) if kind == DOCUMENT else None
 
 
 class TrecCorpus(FilesCorpus):

@@ -8,9 +8,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, TypedDict, Unpack
 
-from pyserini_repbert.data.cedr_data import CedrCorpus
 from pyserini_repbert.data.corpus import BadPassage, Corpus, FilesCorpus, OnError, Passage
-from pyserini_repbert.data.corpus_formats import HtmlCorpus, IrDatasetsCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
+from pyserini_repbert.data.corpus_formats import (
+    CedrCorpus,
+    HtmlCorpus,
+    IrDatasetsCorpus,
+    JsonlCorpus,
+    TrecCorpus,
+    TsvCorpus,
+)
 from pyserini_repbert.data.deliveries import ClueWebCorpus, TrecDisksCorpus, disk_files, is_documentation, warc_files
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary

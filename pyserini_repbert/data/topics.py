@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.choices import Choice
-from pyserini_repbert.data.cedr_data import QUERY, is_data_line, parse_data_line
+from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.data.identifiers import columns, has_surrogates, identifier_problem
 from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.data.passages import BadPassage

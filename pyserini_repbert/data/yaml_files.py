@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -11,9 +10,9 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file, open_binary
 
 MAX_BYTES = 16 * 2**20
-MAX_DEPTH = 32  # of nested lists and mappings, aliases included
-MAX_REPEATED = 10_000  # values that aliases repeat
-_MAX_DIGITS = 4300  # Python's own limit for int(text), which YAML's sexagesimal '1:30:00' would evade
+MAX_DEPTH = 32  # of nested values, aliases included
+MAX_VALUES = 500_000  # aliases included
+_MAX_BITS = 64  # of a whole number; YAML's sexagesimal '1:30:00' evades Python's own limit
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
     ------
     InputError
         with file and line, for text that is not YAML, has a key twice or an unknown tag, or exceeds the limits of this
-        module on bytes, nesting and repetition by aliases
+        module on bytes, nesting and values
     """
     node = read_nodes(path, what)
     return YamlFile(str(path), _value(node, str(path)), node)
@@ -111,16 +110,41 @@ def _nodes(text: str, where: str) -> Any:
     import yaml
 
     try:
-        return _loader()(text, where).get_single_node()
+        root = _loader()(text).get_single_node()
     except yaml.YAMLError as error:
         raise _input_error(error, text, where) from error
+    except RecursionError as error:
+        raise InputError.at(where, 1, f'more than {MAX_DEPTH} values inside each other') from error
+    if root is not None:
+        _check(root, where)
+    return root
+
+
+def _check(root: Any, where: str) -> None:
+    """Raise InputError for a key that occurs twice, and for more or deeper values than the limits allow."""
+    count, waiting = 0, [(root, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        count += 1
+        if depth > MAX_DEPTH or count > MAX_VALUES:
+            limit = f'{MAX_DEPTH} values inside each other' if depth > MAX_DEPTH else f'{MAX_VALUES:,} values'
+            raise InputError.at(where, node.start_mark.line + 1, f'more than {limit}, what aliases repeat included')
+        if node.id == 'mapping':
+            seen = set()
+            for key, _ in node.value:
+                if key.id == 'scalar' and (key.tag, key.value) in seen:
+                    raise InputError.at(where, key.start_mark.line + 1, f"'{key.value}' is there twice: remove one")
+                seen.add((key.tag, str(key.value)))
+            waiting += [(part, depth + 1) for pair in node.value for part in pair]
+        elif node.id == 'sequence':
+            waiting += [(part, depth + 1) for part in node.value]
 
 
 def _value(node: Any, where: str) -> Any:
     import yaml
 
     try:
-        return None if node is None else _loader()('', where).construct_document(node)
+        return None if node is None else _loader()('').construct_document(node)
     except yaml.YAMLError as error:
         raise _input_error(error, '', where) from error
 
@@ -142,62 +166,17 @@ def _loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """PyYAML's safe loader within limits; a node's size and depth count what its aliases repeat."""
-
-        peek_event: Callable[[], Any]  # not annotated in PyYAML
-
-        def __init__(self, text: str, where: str) -> None:
-            super().__init__(text)
-            self.where, self.open, self.repeated = where, 0, 0
-            self.measured: dict[int, tuple[int, int]] = {}  # node's id -> its size, its depth
-
-        def refused(self, mark: Any, message: str) -> InputError:
-            return InputError.at(self.where, mark.line + 1, message)
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            """A node, composed after its children: an alias names a measured node, or one that contains the alias."""
-            mark = self.peek_event().start_mark
-            alias = self.check_event(yaml.AliasEvent)
-            self.open += 1
-            if self.open > MAX_DEPTH:
-                raise self.refused(mark, f'more than {MAX_DEPTH} lists and mappings inside each other')
-            node = super().compose_node(parent, index)
-            if alias and id(node) not in self.measured:
-                raise self.refused(mark, 'an alias stands inside what it repeats')
-            if not alias:
-                self.measured[id(node)] = self.measure(node)
-            size, depth = self.measured[id(node)]
-            self.repeated += size if alias else 0
-            if self.repeated > MAX_REPEATED:
-                raise self.refused(mark, f'aliases repeat more than {MAX_REPEATED} values')
-            if self.open + depth - 1 > MAX_DEPTH:
-                raise self.refused(mark, f'more than {MAX_DEPTH} lists and mappings inside each other')
-            self.open -= 1
-            return node
-
-        def measure(self, node: Any) -> tuple[int, int]:
-            """Size and depth of a composed node; raises InputError for a key that occurs twice."""
-            children = []
-            if node.id == 'sequence':
-                children = node.value
-            elif node.id == 'mapping':
-                children = [part for pair in node.value for part in pair]
-                seen: set[tuple[str, Hashable]] = set()
-                for key, _ in node.value:
-                    if key.id == 'scalar' and (key.tag, key.value) in seen:
-                        raise self.refused(key.start_mark, f"'{key.value}' is there twice: remove one")
-                    seen.add((key.tag, key.value if key.id == 'scalar' else id(key)))
-            sizes = [self.measured[id(child)] for child in children]
-            return 1 + sum(size for size, _ in sizes), 1 + max((depth for _, depth in sizes), default=0)
+        """PyYAML's safe loader; a value that its tag does not allow is an error with its place."""
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
-            """A node's value; raises InputError, with its line, for a text that its tag does not allow."""
-            if node.id == 'scalar' and len(node.value) > _MAX_DIGITS and node.tag.endswith((':int', ':float')):
-                raise self.refused(node.start_mark, f'a number of {len(node.value)} characters')
             try:
-                return super().construct_object(node, deep)
+                value = super().construct_object(node, deep)
+                if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+                    raise ValueError
             except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
                 given = repr(node.value[:40]) if node.id == 'scalar' else f'a {node.id}'
-                raise self.refused(node.start_mark, f'{given} is no {node.tag.rpartition(":")[2]}') from error
+                problem = f'{given} is no {node.tag.rpartition(":")[2]}'
+                raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
+            return value
 
     return Loader

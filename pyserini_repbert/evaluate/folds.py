@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_repbert.data.cedr_data import is_data_line, parse_data_line
+from pyserini_repbert.data.corpus_formats import is_data_line, parse_data_line
 from pyserini_repbert.data.identifiers import columns, identifier_problem
 from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError, MismatchError
@@ -54,7 +54,7 @@ def _first_columns(path: StrPath) -> list[str]:
     qids: dict[str, None] = {}
     for number, line in numbered_lines(path, 'fold file'):
         try:
-            qid = parse_data_line(line).name if is_data_line(line) else next(iter(columns(line)), None)
+            qid = parse_data_line(line)[1] if is_data_line(line) else next(iter(columns(line)), None)
             if qid is None:
                 continue
             if problem := identifier_problem(qid):
