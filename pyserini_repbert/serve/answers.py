@@ -12,7 +12,7 @@ from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
 from pyserini_repbert.pipeline.specs import StageSpec
-from pyserini_repbert.pipeline.stages import Stage, apply_stage, check_depths, with_texts
+from pyserini_repbert.pipeline.stages import Stage, apply_stage, check_depths
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.search.first_stage import fused_depth
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -21,6 +21,7 @@ from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
 
 MAX_K1 = 1e6
+PROVENANCE_DEPTH = 100  # ranks that provenance and the measures of a judged topic know at least
 
 Tell = Callable[[str, int, int], object]  # stage, inputs done, inputs in all
 
@@ -41,6 +42,7 @@ class Ask:
     fusion, alpha, rrf_k : as `method`, `alpha` and `rrf_k` of `fusion.fuse`; None: its default
     stages : rerankers, applied in this order
     weights : BM25's k1 and b; None: the index's
+    deep : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     """
 
     query: str
@@ -51,6 +53,22 @@ class Ask:
     rrf_k: float | None = None
     stages: tuple[StageSpec, ...] = ()
     weights: tuple[float, float] | None = None
+    deep: bool = False
+
+
+class Part(NamedTuple):
+    """A ranking on the way to an answer.
+
+    Attributes
+    ----------
+    name : a system, a fusion method or a stage
+    ranking : its hits
+    below : its length, if there may be further hits below; None if these are all
+    """
+
+    name: str
+    ranking: Ranking
+    below: int | None = None
 
 
 class Step(NamedTuple):
@@ -84,13 +102,15 @@ class Answer:
     ----------
     ask : as `checked` returns it
     ranking : the hits
-    rankings : (name, ranking) of each system, of their fusion if there are several, and of each stage
+    whole : the final ranking, as deep as it was made
+    parts : the rankings of each system, of their fusion if there are several, and of each stage
     steps : what each step took
     """
 
     ask: Ask
     ranking: Ranking
-    rankings: tuple[tuple[str, Ranking], ...]
+    whole: Part
+    parts: tuple[Part, ...]
     steps: tuple[Step, ...]
 
 
@@ -153,24 +173,29 @@ class Answerer:
         tell : called in the rerank lane's thread with (stage, inputs done, inputs in all)
         """
         steps: list[Step] = []
-        depth = max(ask.hits, *(stage.k for stage in ask.stages[:1]), 0)
+        depth = max(ask.hits, *(stage.k for stage in ask.stages[:1]), PROVENANCE_DEPTH if ask.deep else 0)
         single = len(ask.systems) == 1
         wanted = depth if single else fused_depth(FusionMethod(ask.fusion), depth)
         found = await asyncio.gather(*(self._first(ask, index, name, wanted, steps) for name in ask.systems))
-        rankings = list(zip(ask.systems, found, strict=True))
+
+        def part(name: str, ranking: Ranking, asked: int) -> Part:
+            return Part(name, ranking, len(ranking) if asked <= len(ranking) < index.passages else None)
+
+        parts = [part(name, ranking, wanted) for name, ranking in zip(ask.systems, found, strict=True)]
         ranking = found[0]
         if not single:
             start = time.perf_counter()
             combine = combiner(len(found), ask.fusion, depth, _or(ask.alpha, ALPHA), _or(ask.rrf_k, RRF_K))
             ranking = combine(found)
             self._note(steps, Step(str(ask.fusion), _ms(start), candidates=len(ranking)))
-            rankings.append((str(ask.fusion), ranking))
+            parts.append(part(str(ask.fusion), ranking, depth))
+        below = parts[-1].below
         if ask.stages and ranking:
             docids = ranking.docids[: ask.stages[0].k]
             texts = await index.texts(docids)
-            ranking = with_texts([ranking.with_texts(dict(zip(docids, texts, strict=True)))], None, depth)[0]
-            ranking = await self.reranked(ask, ranking, rankings, steps, tell)
-        return Answer(ask, ranking[: ask.hits], tuple(rankings), tuple(steps))
+            ranking = ranking.with_texts(dict(zip(docids, texts, strict=True)))
+            ranking = await self.reranked(ask, ranking, parts, steps, tell)
+        return Answer(ask, ranking[: ask.hits], Part('', ranking, below), tuple(parts), tuple(steps))
 
     async def _first(self, ask: Ask, index: ServedIndex, system: str, k: int, steps: list[Step]) -> Ranking:
         start = time.perf_counter()
@@ -179,9 +204,9 @@ class Answerer:
         return found
 
     async def reranked(
-        self, ask: Ask, ranking: Ranking, rankings: list[tuple[str, Ranking]], steps: list[Step], tell: Tell | None
+        self, ask: Ask, ranking: Ranking, parts: list[Part], steps: list[Step], tell: Tell | None
     ) -> Ranking:
-        """Rerank a ranking with texts by the stages of an ask; each stage adds to `rankings` and `steps`."""
+        """Rerank a ranking with texts by the stages of an ask; each stage adds to `parts` and `steps`."""
         gone = [False]
         for spec in ask.stages:
             start = time.perf_counter()
@@ -191,7 +216,7 @@ class Answerer:
                 gone[0] = True
                 raise
             self._note(steps, step)
-            rankings.append((str(spec), ranking[: spec.k]))
+            parts.append(Part(str(spec), ranking[: spec.k]))
         return ranking
 
     def _apply(

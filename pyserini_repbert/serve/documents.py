@@ -9,14 +9,17 @@ from typing import Any
 _IDENTIFIERS = frozenset({'id', '_id', 'docid'})
 _CUT = frozenset({'body', 'content', 'contents', 'text'})
 
-# Undo tokenisation, such as that of the demo's passages; applied in this order.
+SHOWN_CHARACTERS = 20_000  # of a passage that is mended and marked; a pattern's call holds all threads up
+
+# Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in proportion to the
+# text: a run of spaces is read once, from its first.
 _MENDED = (
-    (re.compile(r"``\s*|\s*''(?=\W|$)"), '"'),
+    (re.compile(r"``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),
     (re.compile(r'-LRB-\s*'), '('),
-    (re.compile(r'\s*-RRB-'), ')'),
-    (re.compile(r'\s+([,.;:?!%)\]}])(?=\s|$|["\')\]},.;:])'), r'\1'),
+    (re.compile(r'(?<!\s)\s*+-RRB-'), ')'),
+    (re.compile(r'(?<!\s)\s++([,.;:?!%)\]}])(?=\s|$|["\')\]},.;:])'), r'\1'),
     (re.compile(r'([(\[{])\s+'), r'\1'),
-    (re.compile(r"\b(\w+) (n't|'s|'re|'ve|'ll|'d|'m)\b"), r'\1\2'),
+    (re.compile(r"\b(\w++) (n't|'s|'re|'ve|'ll|'d|'m)\b"), r'\1\2'),
     (re.compile(r"(s) '(?=\s|$)"), r"\1'"),
     (re.compile(r'(?<=[^\W\d_]) - (?=[^\W\d_])'), '-'),
     (re.compile(r'(?<=\S) --(?= \S)'), ' –'),
@@ -41,6 +44,8 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
         return raw
     try:
         value = json.loads(raw)
+        if isinstance(value, (list, dict, float)):
+            json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         value = raw
     if isinstance(value, dict):
@@ -86,6 +91,13 @@ def marked(query: str, text: str) -> list[tuple[str, bool]]:
     if done < len(text) or not parts:
         parts.append((text[done:], False))
     return parts
+
+
+def shown_parts(query: str, text: str | None) -> list[dict[str, Any]]:
+    """A passage mended for reading, in parts, the query's words marked; at most `SHOWN_CHARACTERS` of it."""
+    whole = text or ''
+    parts = [{'text': part, 'match': match} for part, match in marked(query, mended(whole[:SHOWN_CHARACTERS]))]
+    return parts if len(whole) <= SHOWN_CHARACTERS else [*parts, {'text': ' …', 'match': False}]
 
 
 def _stem(word: str) -> str:

@@ -19,7 +19,7 @@ from pyserini_repbert.ranking import by_score
 from pyserini_repbert.serve.answers import Ask, bm25_weights
 from pyserini_repbert.serve.documents import document
 from pyserini_repbert.serve.index_types import TYPES
-from pyserini_repbert.serve.payloads import Shown, index_payload, search_payload
+from pyserini_repbert.serve.payloads import Shown, index_payload, passages, search_payload
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -67,10 +67,12 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
         stages = tuple(parse_stage(stage) for stage in rerank or ())
-        ask = Ask(text, hits, tuple(system or ()), fusion, stages=stages, weights=bm25_weights(k1, b))
+        ask = Ask(text, hits, tuple(system or ()), fusion, stages=stages, weights=bm25_weights(k1, b), deep=provenance)
         alias = index or next(iter(service.served))
         answer = await service.search(alias, ask)
-        return await search_payload(service.index(alias), answer, Shown(parse, provenance=provenance))
+        own, shown = service.index(alias), Shown(parse, provenance=provenance)
+        texts = await passages(own, answer.ranking.docids, display=False)
+        return await service.lanes.files.call(search_payload, own, answer, texts, shown)
 
     @tool
     async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
@@ -116,7 +118,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         metric: Annotated[str, Field(description=f'one of {", ".join(METRICS)}')],
         query_id: str,
         hits: _Scores,
-        cutoff: Annotated[int, Field(ge=1)] = 10,
+        cutoff: Annotated[int, Field(ge=1, le=1000)] = 10,
     ) -> float:
         """The value of a metric for the hits of a judged topic."""
         if metric not in METRICS:
@@ -125,7 +127,8 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         grades = service.index(index_name).grades(query_id)
         measures = parse_measures([METRICS[metric].format(cutoff)])
         run = {query_id: by_score(list(hits), list(hits.values()))}
-        (value,) = evaluate(run, {query_id: grades}, measures).means.values()
+        evaluated = await service.lanes.files.call(evaluate, run, {query_id: grades}, measures)
+        (value,) = evaluated.means.values()
         return value
 
     @tool

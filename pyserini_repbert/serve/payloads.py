@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.answers import Answer
-from pyserini_repbert.serve.documents import document, marked, mended
+from pyserini_repbert.serve.documents import document, shown_parts
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.service import Service
 
@@ -36,86 +36,102 @@ class Shown(NamedTuple):
     display: bool = False
 
 
-async def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> dict[str, Any]:
-    """The body of the answer to a search. Raises OverloadedError where too many jobs wait."""
-    docids = answer.ranking.docids
-    raws = await index.raws(docids)
-    candidates: list[dict[str, Any]] = []
-    for rank, (docid, score, raw) in enumerate(zip(docids, answer.ranking.scores, raws, strict=True), 1):
-        own = document(raw, shown.parse, shown.most)
-        candidates.append({'docid': docid, 'score': round(float(score), _SCORE_DIGITS), 'rank': rank, 'doc': own})
-    if shown.display:
-        texts = await index.texts(docids)
-        for candidate, text in zip(candidates, texts, strict=True):
-            candidate['display'] = display_payload(answer.ask.query, text)
-    payload: dict[str, Any] = {'api': API, 'index': index.alias, 'query': {'text': answer.ask.query}}
-    payload['candidates'] = candidates
-    payload['system'] = list(answer.ask.systems)
-    payload['fusion'] = str(answer.ask.fusion) if len(answer.ask.systems) > 1 else None
-    payload['rerank'] = [str(stage) for stage in answer.ask.stages]
-    payload['steps'] = [step._asdict() for step in answer.steps]
+class Passages(NamedTuple):
+    """The passages of an answer's hits, as they are stored, and their texts where they are displayed."""
+
+    raws: list[str | None]
+    texts: Sequence[str | None]
+
+
+async def passages(index: ServedIndex, docids: Sequence[str], display: bool) -> Passages:
+    """The passages of an answer. Raises OverloadedError where too many jobs wait."""
+    return Passages(await index.raws(docids), await index.texts(docids) if display else [None] * len(docids))
+
+
+def search_payload(index: ServedIndex, answer: Answer, passages: Passages, shown: Shown) -> dict[str, Any]:
+    """The body of the answer to a search."""
+    payload: dict[str, Any] = {
+        'api': API,
+        'index': index.alias,
+        'query': {'text': answer.ask.query},
+        'candidates': [
+            _candidate(answer.ask.query, rank, hit, raw, text, shown)
+            for rank, (hit, raw, text) in enumerate(zip(answer.ranking, *passages, strict=True), 1)
+        ],
+        'system': list(answer.ask.systems),
+        'fusion': str(answer.ask.fusion) if len(answer.ask.systems) > 1 else None,
+        'rerank': [str(stage) for stage in answer.ask.stages],
+        'steps': [step._asdict() for step in answer.steps],
+    }
     if shown.provenance:
         _add_provenance(index, answer, payload)
     return payload
 
 
-def display_payload(query: str, text: str | None) -> list[dict[str, Any]]:
-    """A passage mended for reading, in parts, the query's words marked."""
-    return [{'text': part, 'match': match} for part, match in marked(query, mended(text or ''))]
+def _candidate(
+    query: str, rank: int, hit: Candidate, raw: str | None, text: str | None, shown: Shown
+) -> dict[str, Any]:
+    score = round(float(hit.score), _SCORE_DIGITS)
+    candidate = {'docid': hit.docid, 'score': score, 'rank': rank, 'doc': document(raw, shown.parse, shown.most)}
+    return candidate | ({'display': shown_parts(query, text)} if shown.display else {})
 
 
 def _add_provenance(index: ServedIndex, answer: Answer, payload: dict[str, Any]) -> None:
-    places = [
-        (name, {docid: place for place, docid in enumerate(own.docids)}, own.scores) for name, own in answer.rankings
-    ]
-    payload['rankings'] = [name for name, _ in answer.rankings]
+    payload['rankings'] = [part.name for part in answer.parts]
     qid = index.judged(answer.ask.query)
     grades = index.qrels.get(qid, {}) if qid else {}
-    payload['judged'] = None if qid is None else judged_payload(index, qid, {'': answer.ranking})
+    payload['judged'] = None if qid is None else _judged(index, qid, measures_of(index, qid, answer))
+    ranks = [_ranks(part.ranking) for part in answer.parts]
     for candidate in payload['candidates']:
         docid = candidate['docid']
         candidate['provenance'] = [
             {
-                'ranking': name,
-                'rank': own[docid] + 1 if docid in own else None,
-                'score': round(float(scores[own[docid]]), _SCORE_DIGITS) if docid in own else None,
+                'ranking': part.name,
+                'rank': own.get(docid),
+                'score': round(float(part.ranking.scores[own[docid] - 1]), _SCORE_DIGITS) if docid in own else None,
+                'below': None if docid in own else part.below,
             }
-            for name, own, scores in places
+            for part, own in zip(answer.parts, ranks, strict=True)
         ]
         candidate['grade'] = grades.get(docid)
 
 
-def judged_payload(index: ServedIndex, qid: str, rankings: Mapping[str, Ranking]) -> dict[str, Any]:
-    """A judged topic and its measures for each ranking, by the ranking's name; the name '' is for a single ranking."""
-    grades = index.qrels[qid]
-    measures = parse_measures(MEASURES)
-    means = {name: evaluate({qid: own}, {qid: grades}, measures).means for name, own in rankings.items()}
-    return {
-        'qid': qid,
-        'relevant': {docid: grade for docid, grade in grades.items() if grade > 0},
-        'measures': means[''] if set(means) == {''} else means,
-    }
+def _ranks(ranking: Ranking) -> dict[str, int]:
+    return {docid: rank for rank, docid in enumerate(ranking.docids, 1)}
 
 
-async def comparison_payload(index: ServedIndex, first: Answer, second: Answer, shown: Shown) -> dict[str, Any]:
-    """The body of the answer to a comparison: two answers to one question. Raises as `search_payload`."""
-    own, other = first.ranking.docids, second.ranking.docids
-    depth = max(len(own), len(other), 1)
-    ranks = [{docid: place for place, docid in enumerate(docids, 1)} for docids in (own, other)]
-    qid = index.judged(first.ask.query)
+def measures_of(index: ServedIndex, qid: str, answer: Answer) -> dict[str, float]:
+    """The measures of a judged topic, on the whole ranking: their cut-offs do not depend on the hits that are shown."""
+    return evaluate({qid: answer.whole.ranking}, {qid: index.qrels[qid]}, parse_measures(MEASURES)).means
+
+
+def _judged(index: ServedIndex, qid: str, measures: dict[str, Any]) -> dict[str, Any]:
+    relevant = {docid: grade for docid, grade in index.qrels[qid].items() if grade > 0}
+    return {'qid': qid, 'relevant': relevant, 'measures': measures}
+
+
+def comparison_payload(
+    index: ServedIndex, answers: Mapping[str, Answer], passages: Mapping[str, Passages], shown: Shown
+) -> dict[str, Any]:
+    """The body of the answer to a comparison: two answers, 'a' and 'b', to one question."""
+    a, b = (answers[side].ranking.docids for side in 'ab')
+    query = answers['a'].ask.query
+    ranks = {side: _ranks(own.whole.ranking) for side, own in answers.items()}
+    qid = index.judged(query)
+    measures = {} if qid is None else {side: measures_of(index, qid, own) for side, own in answers.items()}
     return {
         'api': API,
         'index': index.alias,
-        'query': {'text': first.ask.query},
-        'a': await search_payload(index, first, shown),
-        'b': await search_payload(index, second, shown),
-        'overlap': overlap(own, other, depth),
-        'rbo': rank_biased_overlap(own, other),
+        'query': {'text': query},
+        **{side: search_payload(index, own, passages[side], shown) for side, own in answers.items()},
+        'overlap': overlap(a, b, max(len(a), len(b), 1)),
+        'rbo': rank_biased_overlap(a, b),
         'moves': [
-            {'docid': docid, 'a': ranks[0].get(docid), 'b': ranks[1].get(docid)}
-            for docid in dict.fromkeys((*own, *other))
+            {'docid': docid, **{side: own.get(docid) for side, own in ranks.items()}}
+            for docid in dict.fromkeys((*a, *b))
         ],
-        'judged': None if qid is None else judged_payload(index, qid, {'a': first.ranking, 'b': second.ranking}),
+        'depths': {side: own.whole.below for side, own in answers.items()},
+        'judged': None if qid is None else _judged(index, qid, measures),
     }
 
 

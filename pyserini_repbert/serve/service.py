@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +20,8 @@ from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
 from pyserini_repbert.serve.settings import ServeSettings
+
+_TRIMMED_EVERY = 10.0  # seconds
 
 
 class Service:
@@ -52,6 +55,7 @@ class Service:
         self.rerankers = Rerankers(settings)
         self.indexes: dict[str, ServedIndex] = {}
         self.failure: str | None = None
+        self._trimming: asyncio.Task[None] | None = None
         self._answerer = Answerer(self.lanes, self.rerankers, on_step)
 
     async def open(self) -> None:
@@ -67,6 +71,7 @@ class Service:
         """
         for lane in self.lanes.all:
             lane.start()
+        self._trimming = asyncio.create_task(_trimmed())
         try:
             self.indexes = await _opened(self.settings, self.lanes)
         except PyseriniRepbertError as error:
@@ -75,6 +80,8 @@ class Service:
 
     async def close(self) -> None:
         """Finish the waiting jobs, then stop the lanes and close the indexes."""
+        if self._trimming is not None:
+            self._trimming.cancel()
         await asyncio.gather(*(lane.stop() for lane in self.lanes.all))
         for index in self.indexes.values():
             index.close()
@@ -195,6 +202,17 @@ class Service:
             ) from error
         except GoneError as error:
             raise TooLateError('the request was given up') from error
+
+
+async def _trimmed() -> None:
+    """Return freed memory to the system now and then.
+
+    Models read inputs of many shapes, and glibc keeps what each has freed: more than the models themselves take.
+    """
+    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)  # other C libraries have none
+    while trim is not None:
+        await asyncio.sleep(_TRIMMED_EVERY)
+        await asyncio.to_thread(trim, 0)
 
 
 async def _opened(settings: ServeSettings, lanes: Lanes) -> dict[str, ServedIndex]:

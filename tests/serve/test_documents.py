@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from pyserini_repbert.serve.documents import document, marked, mended
+from pyserini_repbert.serve.documents import SHOWN_CHARACTERS, document, marked, mended, shown_parts
 
 WRITTEN = [
     ("`` Time flies , '' he said .", '"Time flies," he said.'),
@@ -53,3 +55,32 @@ def test_stored_documents_as_pyserinis_server_gives_them():
     assert document('[1, 2]') == [1, 2]
     assert document('{"id": "1", "n": 3, "more": {"x": 1}}') == {'n': '3', 'more': {'x': 1}}
     assert document('[' * 100_000) == '[' * 100_000
+
+
+WORST = [
+    'a' + ' ' * 100_000 + 'b',
+    "a '" * 50_000,
+    '`' * 100_000,
+    '-LRB- ' * 20_000,
+    'a' * 100_000 + " n't",
+    '( ' * 50_000,
+]
+
+
+@pytest.mark.parametrize('text', WORST, ids=[text[:6] for text in WORST])
+def test_mending_takes_time_in_proportion_to_the_length(text):
+    start = time.perf_counter()
+    mended(text)
+    marked('cat', text)
+    assert time.perf_counter() - start < 2
+
+
+def test_a_long_passage_is_shown_as_far_as_it_is_read():
+    parts = shown_parts('cat', 'cat ' * SHOWN_CHARACTERS)
+    assert parts[0] == {'text': 'cat', 'match': True} and parts[-1] == {'text': ' …', 'match': False}
+    assert sum(len(part['text']) for part in parts) <= SHOWN_CHARACTERS + 2
+
+
+@pytest.mark.parametrize('stored', ['NaN', '[1e999]', '{"id": "1", "a": [-Infinity], "b": "c"}'])
+def test_numbers_that_json_lacks_stay_as_they_are_stored(stored):
+    assert document(stored) == stored

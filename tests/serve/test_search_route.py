@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pyserini_repbert.fusion import provenance
@@ -59,7 +61,7 @@ def test_stages_and_provenance(client, bundle, rerankers):
     assert got[mono[0].docid]['monobert@4']['score'] == pytest.approx(mono[0].score, abs=1e-5)
     outside = next(docid for docid in got if docid not in {hit.docid for hit in mono[:2]})
     assert got[outside]['duobert@2:method=binary'] == {
-        'ranking': 'duobert@2:method=binary', 'rank': None, 'score': None
+        'ranking': 'duobert@2:method=binary', 'rank': None, 'score': None, 'below': None
     }  # fmt: skip
     assert found['judged']['qid'] == 'q1' and found['judged']['relevant'] == {'d1': 1}
     assert {hit['docid']: hit['grade'] for hit in found['candidates']}.items() <= {
@@ -130,3 +132,46 @@ def test_what_an_index_offers(client):
         {'qid': 'q2', 'text': 'red fish in the sea', 'judged': True}
     ]
     assert client.get('/v1/tiny/qrels/q1').json()['grades'] == {'d1': 1, 'd2': 0}
+
+
+DEPTH_QRELS = ''.join(f'q1 0 d{number} 1\n' for number in range(12))
+
+
+def test_measures_of_a_judged_topic_do_not_depend_on_the_hits_shown(index_settings, serving):
+    Path(index_settings.qrels).write_text(DEPTH_QRELS, encoding='utf-8')
+    client = serving()
+    for hits in (1, 12):
+        found = client.get('/v1/tiny/search', params={'query': QUERY, 'hits': hits, 'provenance': 'true'}).json()
+        assert len(found['candidates']) == hits
+        assert found['judged']['measures'] == {'nDCG@10': 1.0, 'MRR@10': 1.0, 'R@100': 1.0}
+    both = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 1}).json()
+    assert both['judged']['measures']['a'] == both['judged']['measures']['b'] == found['judged']['measures']
+
+
+def test_provenance_has_ranks_below_the_hits_shown(client):
+    asked = {'query': QUERY, 'hits': 2, 'rerank': 'monobert@2', 'provenance': 'true'}
+    shown = client.get('/v1/tiny/search', params=asked).json()
+    deep = client.get('/v1/tiny/search', params={'query': QUERY, 'hits': 12}).json()
+    ranks = {hit['docid']: hit['rank'] for hit in deep['candidates']}
+    for hit in shown['candidates']:
+        assert hit['provenance'][0]['rank'] == ranks[hit['docid']]
+    sides = {'a': {}, 'b': {'rerank': ['monobert@12']}}
+    moves = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 2, **sides}).json()['moves']
+    assert {move['docid']: move['a'] for move in moves} == {move['docid']: ranks[move['docid']] for move in moves}
+
+
+def test_a_rank_below_the_depth_is_told_apart_from_an_absent_hit(client, monkeypatch):
+    monkeypatch.setattr('pyserini_repbert.serve.answers.PROVENANCE_DEPTH', 3)
+    sides = {'a': {}, 'b': {'rerank': ['monobert@12']}}
+    found = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 3, **sides}).json()
+    assert found['depths'] == {'a': 3, 'b': None}  # b has ranked all 12 passages
+    assert any(move['a'] is None for move in found['moves']) and all(move['b'] for move in found['moves'])
+    asked = {'query': QUERY, 'hits': 3, 'rerank': 'monobert@2', 'provenance': 'true'}
+    (last,) = client.get('/v1/tiny/search', params=asked).json()['candidates'][2:]
+    assert last['provenance'][1] == {'ranking': 'monobert@2', 'rank': None, 'score': None, 'below': None}  # not read
+
+
+def test_a_query_id_is_given_once(client):
+    for queries in ([{'text': 'a', 'qid': 'x'}, {'text': 'b', 'qid': 'x'}], [{'text': 'a'}, {'text': 'b', 'qid': '0'}]):
+        answer = client.post('/v1/tiny/batch', json={'queries': queries})
+        assert answer.status_code == 400 and 'qid' in answer.json()['error'] and 'twice' in answer.json()['error']

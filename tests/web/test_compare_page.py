@@ -57,3 +57,16 @@ def test_from_a_search_to_a_comparison(opened):
     page.locator('.picker').nth(1).get_by_role('button', name='Add a reranker').click()
     page.wait_for_selector('.pair-heads h2:has-text("B: bm25 → monobert-demo@20")')
     assert 'b.rerank=monobert-demo%4020' in page.url
+
+
+def test_a_hit_below_those_shown_has_its_rank(opened, served):
+    pair = {'a': {'system': ['dense']}, 'b': {'system': ['dense'], 'rerank': ['cedr-knrm-demo@9']}}
+    found = compared(served, query='apple tree in wet weather', hits=2, **pair)
+    page = opened().open(
+        '?view=compare&q=apple+tree+in+wet+weather&system=dense&b.system=dense&b.rerank=cedr-knrm-demo%409&hits=2',
+        '.pair',
+    )
+    marks = page.locator('.pair-list').nth(1).locator('.move').all_text_contents()
+    ranks = {move['docid']: move['a'] for move in found['moves']}
+    far = [f'A: {ranks[hit["docid"]]}' for hit in found['b']['candidates'] if ranks[hit['docid']] > 2]
+    assert far and [mark for mark in marks if mark.startswith('A: ')] == far

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.documents import document
-from pyserini_repbert.serve.payloads import API, display_payload, index_payload, topics_payload
+from pyserini_repbert.serve.documents import document, shown_parts
+from pyserini_repbert.serve.payloads import API, index_payload, topics_payload
 from pyserini_repbert.serve.refusals import NotFoundError
-from pyserini_repbert.serve.requests import Progress, json_response, known_parameters
+from pyserini_repbert.serve.requests import Progress, StrictRoute, json_response, known_parameters
 from pyserini_repbert.serve.routes.searching import add_searching
 from pyserini_repbert.serve.schemas.common import RESPONSES, gives
 from pyserini_repbert.serve.schemas.searching import ProgressResponse
@@ -26,7 +28,11 @@ from pyserini_repbert.serve.service import Service
 def make_router(service: Service) -> APIRouter:
     """The routes of a service."""
     router = APIRouter(
-        prefix='/v1', responses=RESPONSES, dependencies=[Depends(known_parameters)], redirect_slashes=False
+        prefix='/v1',
+        responses=RESPONSES,
+        dependencies=[Depends(known_parameters)],
+        redirect_slashes=False,
+        route_class=StrictRoute,
     )
     progress: Progress = {}
 
@@ -70,11 +76,13 @@ def _add_stored(router: APIRouter, service: Service) -> None:
         if max_doc_length is not None and not parse:
             raise InputError("'max_doc_length' requires parse=true")
         raw = await service.raw(index, docid)
-        payload = {'api': API, 'index': index, 'docid': docid, 'doc': document(raw, parse, max_doc_length)}
-        if display:
-            (text,) = await service.index(index).texts([docid])
-            payload['display'] = display_payload(query, text)
-        return json_response(payload)
+        (text,) = await service.index(index).texts([docid]) if display else [None]
+
+        def payload() -> dict[str, Any]:
+            shown = {'display': shown_parts(query, text)} if display else {}
+            return {'api': API, 'index': index, 'docid': docid, 'doc': document(raw, parse, max_doc_length), **shown}
+
+        return await service.lanes.files.call(lambda: json_response(payload()))
 
     @router.get('/{index}/topics', summary='Questions on an index', responses=gives(TopicsResponse))
     async def topics(

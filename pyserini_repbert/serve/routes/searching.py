@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
@@ -10,9 +11,9 @@ from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.specs import parse_stage
-from pyserini_repbert.serve.answers import Ask, bm25_weights
+from pyserini_repbert.serve.answers import Answer, Ask, bm25_weights
 from pyserini_repbert.serve.explanations import SAMPLES, layers
-from pyserini_repbert.serve.payloads import API, Shown, comparison_payload, search_payload
+from pyserini_repbert.serve.payloads import API, Passages, Shown, comparison_payload, passages, search_payload
 from pyserini_repbert.serve.requests import Progress, hits_of, json_response, teller, while_there
 from pyserini_repbert.serve.schemas.common import Fusion, gives
 from pyserini_repbert.serve.schemas.searching import (
@@ -27,10 +28,12 @@ from pyserini_repbert.serve.schemas.searching import (
 from pyserini_repbert.serve.service import Service
 
 
-def _ask(query: str, hits: int, pipeline: Pipeline, k1: float | None = None, b: float | None = None) -> Ask:
+def _ask(
+    query: str, hits: int, pipeline: Pipeline, k1: float | None = None, b: float | None = None, deep: bool = False
+) -> Ask:
     stages = tuple(parse_stage(stage) for stage in pipeline.rerank)
     constants = (pipeline.fusion, pipeline.alpha, pipeline.rrf_k)
-    return Ask(query, hits, tuple(pipeline.system), *constants, stages, bm25_weights(k1, b))
+    return Ask(query, hits, tuple(pipeline.system), *constants, stages, bm25_weights(k1, b), deep)
 
 
 def _listed(values: list[str]) -> list[str]:
@@ -47,6 +50,10 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         [], description="systems of the index, several to be fused: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
     )
     rerank_of = Query([], max_length=4, description='NAME@K, or NAME@K:METHOD for duoBERT; repeatable')
+
+    async def responded(payload: Callable[[], Any]) -> Response:
+        """A payload as a response, made in a thread: the work grows with the passages."""
+        return await service.lanes.files.call(lambda: json_response(payload()))
 
     @router.get('/{index}/search', summary='Search an index', responses=gives(SearchResponse))
     async def search(
@@ -73,42 +80,51 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         pipeline = Pipeline.model_construct(
             system=_listed(system), fusion=fusion, alpha=alpha, rrf_k=rrf_k, rerank=rerank
         )
-        ask = _ask(query, hits, pipeline, k1, b)
+        ask = _ask(query, hits, pipeline, k1, b, provenance)
         own = service.index(index)
         tell = teller(progress, request) if ask.stages else None
         answering = service.search(index, ask, tell)
         answer = await (while_there(request, answering, progress) if ask.stages else answering)
-        payload = await search_payload(own, answer, Shown(parse, max_doc_length, provenance, display))
-        if explain:
-            docids = answer.ranking.docids[:explain_hits]
-            payload['explanations'] = [
-                await service.explain(index, model, query, docids, {}) for model in _listed(explain) if docids
-            ]
-        return json_response(payload)
+        texts = await passages(own, answer.ranking.docids, display)
+        docids = answer.ranking.docids[:explain_hits]
+        explained = [await service.explain(index, model, query, docids, {}) for model in _listed(explain) if docids]
+        more = {'explanations': explained} if explain else {}
+        shown = Shown(parse, max_doc_length, provenance, display)
+        return await responded(lambda: search_payload(own, answer, texts, shown) | more)
 
     @router.post('/{index}/batch', summary='Search for several queries', responses=gives(BatchResponse))
     async def batch(request: Request, index: str = index_of, body: BatchRequest = Body()) -> Response:
         if len(body.queries) > limits.batch_queries:
             raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
         own = service.index(index)
-        asks = [_ask(one.text, hits_of(body, limits), body) for one in body.queries]
+        asks = [_ask(one.text, hits_of(body, limits), body, deep=body.provenance) for one in body.queries]
+        qids = [str(place) if one.qid is None else one.qid for place, one in enumerate(body.queries)]
+        if len(set(qids)) < len(qids):
+            twice = next(qid for qid in qids if qids.count(qid) > 1)
+            raise InputError(f"qid '{twice[:60]}' was given twice (a query without one has its place, from 0)")
         shown = Shown(body.parse, None, body.provenance, body.display)
 
-        async def one(place: int) -> dict[str, Any]:
-            answer = await service.search(index, asks[place])
-            qid = body.queries[place].qid
-            return {'qid': str(place) if qid is None else qid, **await search_payload(own, answer, shown)}
+        async def one(ask: Ask) -> tuple[Answer, Passages]:
+            answer = await service.search(index, ask)
+            return answer, await passages(own, answer.ranking.docids, body.display)
 
-        async def all_of_them() -> list[dict[str, Any]]:
+        async def all_of_them() -> list[tuple[Answer, Passages]]:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(place)) for place in range(len(asks))]
+                tasks = [group.create_task(one(ask)) for ask in asks]
             return [task.result() for task in tasks]
 
         try:
-            results = await while_there(request, all_of_them(), progress)
+            answers = await while_there(request, all_of_them(), progress)
         except* Exception as errors:
             raise errors.exceptions[0] from None
-        return json_response({'api': API, 'index': index, 'results': results})
+
+        def payload() -> dict[str, Any]:
+            results = [
+                {'qid': qid, **search_payload(own, *answer, shown)} for qid, answer in zip(qids, answers, strict=True)
+            ]
+            return {'api': API, 'index': index, 'results': results}
+
+        return await responded(payload)
 
     @router.get('/{index}/explain', summary='Why passages are where they are', responses=gives(ExplainResponse))
     async def explain(
@@ -125,18 +141,22 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
         options = {'top': top, 'samples': samples, 'seed': seed, 'layers': layers(layer) if layer else None}
         tell = teller(progress, request)
         found = await while_there(request, service.explain(index, model, query, docid, options, tell), progress)
-        return json_response({'api': API, 'index': index, **found})
+        return await responded(lambda: {'api': API, 'index': index, **found})
 
     @router.post('/{index}/compare', summary='Two answers side by side', responses=gives(CompareResponse))
     async def compare(request: Request, index: str = index_of, body: CompareRequest = Body()) -> Response:
         own = service.index(index)
-        asks = [_ask(body.query, hits_of(body, limits), side) for side in (body.a, body.b)]
+        asks = {
+            side: _ask(body.query, hits_of(body, limits), pipeline, deep=True)
+            for side, pipeline in (('a', body.a), ('b', body.b))
+        }
 
         tell = teller(progress, request)
 
-        async def both() -> list[Any]:
-            return [await service.search(index, ask, tell) for ask in asks]
+        async def both() -> dict[str, Answer]:
+            return {side: await service.search(index, ask, tell) for side, ask in asks.items()}
 
-        first, second = await while_there(request, both(), progress)
+        answers = await while_there(request, both(), progress)
+        texts = {side: await passages(own, one.ranking.docids, body.display) for side, one in answers.items()}
         shown = Shown(provenance=True, display=body.display)
-        return json_response(await comparison_payload(own, first, second, shown))
+        return await responded(lambda: comparison_payload(own, answers, texts, shown))

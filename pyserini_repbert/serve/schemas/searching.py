@@ -32,15 +32,16 @@ class Step(BaseModel):
 
 
 class Place(BaseModel):
-    """A hit's rank and score in a ranking; null if the ranking lacks the hit."""
+    """A hit's rank and score in a ranking; null if the ranking lacks the hit, or has it below rank `below`."""
 
     ranking: str
     rank: int | None
     score: float | None
+    below: int | None = Field(description='ranks known, if the hit is below them; null: the ranking lacks the hit')
 
 
 class Part(BaseModel):
-    """A part of a passage; the parts, joined, are its text."""
+    """A part of a passage, of which the first 20,000 characters are shown."""
 
     text: str
     match: bool
@@ -126,7 +127,7 @@ class CompareRequest(Sent):
 
 
 class Move(BaseModel):
-    """A hit's rank on both sides, null where it is absent."""
+    """A hit's rank on both sides; null where it is absent, or below the side's `depths`."""
 
     docid: str
     a: int | None
@@ -142,6 +143,7 @@ class CompareResponse(OfIndex):
     overlap: float = Field(description='share of common hits')
     rbo: float = Field(description='rank-biased overlap, p=0.9')
     moves: list[Move]
+    depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
     judged: Judged | None
 
 

@@ -9,9 +9,13 @@ import { measure, percent, pipelineName, score, signed } from './words.js';
 const ROW = 92; // px, as in compare.css
 const WIDE = 72;
 
-/** The mark of a hit: its move from A to B, or that the other side lacks it; null for a hit of A that B has. */
-function moveMark(rank, other, side) {
-  if (other === undefined) return { text: `only in ${'AB'[side]}`, kind: 'alone' };
+/**
+ * The mark of a hit: its move from A to B, or where the other side has it; null for a hit of A that B shows.
+ *
+ * other: its rank among the hits that the other side shows; far: in words, its rank below them.
+ */
+function moveMark(rank, other, side, far) {
+  if (other === undefined) return { text: far ? `${'BA'[side]}: ${far}` : `only in ${'AB'[side]}`, kind: 'alone' };
   if (!side) return null;
   if (rank === other) return { text: '=', kind: 'same' };
   return rank < other ? { text: `▲ ${other - rank}`, kind: 'up' } : { text: `▼ ${rank - other}`, kind: 'down' };
@@ -35,11 +39,16 @@ function extract(parts) {
   return [short, ...parts.slice(first).map((own) => (own.match ? h('mark', null, own.text) : own.text))];
 }
 
-/** Two rankings as lists with lines between them; hits are {docid, display or doc, grade, provenance}. */
-export function sideBySide(left, right, names, onopen) {
+/**
+ * Two rankings as lists with lines between them; hits are {docid, display or doc, grade, provenance}.
+ *
+ * moves: the hits' ranks on both sides {docid, a, b}; depths: how many ranks of each side {a, b} are known, null for all.
+ */
+function sideBySide(left, right, { moves, depths }, names, onopen) {
+  const far = new Map(moves.map((own) => [own.docid, ['b', 'a'].map((side) => own[side] ?? (depths[side] && `>${depths[side]}`))]));
   const ranks = [left, right].map((hits) => new Map(hits.map((own, place) => [own.docid, place + 1])));
   const lists = [left, right].map((hits, side) => h('ol', { class: 'pair-list', 'aria-label': names[side] }, hits.length
-    ? hits.map((hit, place) => row(hit, place + 1, moveMark(place + 1, ranks[1 - side].get(hit.docid), side), 'ab'[side], onopen))
+    ? hits.map((hit, place) => row(hit, place + 1, moveMark(place + 1, ranks[1 - side].get(hit.docid), side, far.get(hit.docid)[side]), 'ab'[side], onopen))
     : h('li', { class: 'note' }, 'No hits')));
   const height = ROW * Math.max(left.length, right.length, 1);
   const y = (rank) => (rank - 0.5) * ROW;
@@ -68,7 +77,7 @@ export function sideBySide(left, right, names, onopen) {
 }
 
 /** Show a hit's whole passage in the dialog; places: [label, hit] of each side, without a hit where it lacks it. */
-export function openPassage(dialog, hit, places, fusions) {
+function openPassage(dialog, hit, places, fusions) {
   const origins = places.filter(([, own]) => own?.provenance).flatMap(([label, own]) => [h('h3', null, label),
     h('div', { class: 'journey-place' }, journey(own.provenance, fusions,
       Math.max(...own.provenance.map((place) => place.rank ?? 1))))]);
@@ -99,5 +108,5 @@ export function comparison({ about, found, dialog }) {
   return [figures(found),
     h('div', { class: 'pair-heads' }, sides.map((own, place) => h('div', null, h('h2', null, names[place]), stepsStrip(own, about.fusions)))),
     h('p', { class: 'note' }, 'Arrows lead from A to B: green where B ranks a passage higher, orange where lower.'),
-    sideBySide(sides[0].candidates, sides[1].candidates, names, open)];
+    sideBySide(sides[0].candidates, sides[1].candidates, found, names, open)];
 }

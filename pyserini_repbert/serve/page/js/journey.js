@@ -30,15 +30,15 @@ function edges(kinds) {
   return joined;
 }
 
-/** The ranks in words: 'dense 3, bm25 1, interleave 2, monobert-demo@20 1'. */
+/** The ranks in words: 'dense 3, bm25 below 100, interleave 2, monobert-demo@20 not in it'. */
 export function inWords(places) {
-  return places.map((own) => `${own.ranking} ${own.rank ?? 'not in it'}`).join(', ');
+  return places.map((own) => `${own.ranking} ${own.rank ?? (own.below ? `below ${own.below}` : 'not in it')}`).join(', ');
 }
 
 /**
  * The slope chart of a hit.
  *
- * places: [{ranking, rank, score}] in the order of the rankings; fusions: names of fusion methods; deepest: the greatest
+ * places: [{ranking, rank, score, below}] in the order of the rankings; fusions: names of fusion methods; deepest: the greatest
  * rank that any hit has, so that the lines of all hits have one scale.
  */
 export function journey(places, fusions, deepest) {
@@ -58,10 +58,10 @@ export function journey(places, fusions, deepest) {
     return svg('path', { class: `slope ${kinds[from]}${missing ? ' missing' : ''}`, d: `M ${x(from)} ${y(start)} ${path}` });
   });
   const dots = places.map((own, place) => svg('g', { class: `dot ${kinds[place]}${own.rank === null ? ' missing' : ''}` },
-    svg('title', null, own.rank === null ? `${own.ranking}: not among its hits`
+    svg('title', null, own.rank === null ? `${own.ranking}: ${own.below ? `below rank ${own.below}` : 'not among its hits'}`
       : `${own.ranking}: rank ${own.rank}, score ${own.score}`),
     svg('circle', { cx: x(place), cy: y(own.rank), r: DOT }),
-    svg('text', { class: 'rank', x: x(place), y: y(own.rank), dy: '0.36em' }, own.rank === null ? '–' : String(own.rank)),
+    svg('text', { class: 'rank', x: x(place), y: y(own.rank), dy: '0.36em' }, String(own.rank ?? (own.below ? `>${own.below}` : '–'))),
     svg('text', { class: 'label', x: x(place), y: height - 5 }, shortName(own.ranking, LABEL[size]))));
   return svg('svg', { class: 'journey', role: 'img', 'aria-label': `Ranks: ${inWords(places)}`, width, height,
     viewBox: `0 0 ${width} ${height}` }, lines, dots);
