@@ -6,29 +6,35 @@ Each prints its results, and writes a CSV file and a plot on request.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
-from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
+from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels, add_runs, named_paths, read_named
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
 from pyserini_repbert.commands.output_files import add_value_files, parsed, write_values
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
+from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
 from pyserini_repbert.names.topics import load_qrels
+
+if TYPE_CHECKING:
+    from pyserini_repbert.ranking import Run
 
 
 def fusion_table_main(arguments: Sequence[str]) -> None:
     """Print the measures of each pair of runs, fused (RepBERT Tables 3 and 4)."""
     made = _parser('fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.')
-    _add_runs(made, qrels=True, measures=True)
+    add_runs(made)
+    add_qrels(made)
+    add_measures(made)
     methods = ['interleave', 'rrf', 'interpolation']
     made.add_argument('--method', default=methods[0], choices=methods, help='how pairs are fused')
     add_formula_arguments(made)
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     options = parsed(made, arguments)
-    from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.plots import plot_matrices
     from pyserini_repbert.evaluate.studies.fusion_tables import fusion_table
-    from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
 
     measures = parse_measures(options.measures)
     alpha, rrf_k = formula(options.method, options)
@@ -38,10 +44,7 @@ def fusion_table_main(arguments: Sequence[str]) -> None:
     runs = dict(read_named(paths, options.quiet, options.depth))
     table = fusion_table(runs, qrels, measures, options.method, options.hits or None, alpha, rrf_k)
     for measure, rows in table.items():
-        cells = []
-        for row, values in rows.items():
-            texts = [f'{v:.3f}' + (f' ({percent(v, values[row])})' if c != row else '') for c, v in values.items()]
-            cells.append([row, *_bold_best(texts, values.values())])
+        cells = [[name, *_cells([*row.values()], place)] for place, (name, row) in enumerate(rows.items())]
         print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
     if options.csv:
         flat = [
@@ -58,7 +61,7 @@ def fusion_table_main(arguments: Sequence[str]) -> None:
 def consistency_main(arguments: Sequence[str]) -> None:
     """Print consistency factors by depth (RepBERT eq. 5 and Figure 2)."""
     made = _parser('consistency', "The share of each run's hits that are among the candidates of a reference run.")
-    _add_runs(made)
+    add_runs(made)
     made.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
     made.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
     made.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
@@ -67,59 +70,62 @@ def consistency_main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.studies.consistency import consistency_factors
 
     reference = read_run(options.reference, options.reference_depth)
-    runs = read_named(named_paths(options.runs), options.quiet)
-    found = {name: consistency_factors(run, reference, options.depths, None) for name, run in runs}
-    _show_by_depth(options, 'consistency factor', found)
+    _show_by_depth(options, 'consistency factor', lambda run: consistency_factors(run, reference, options.depths, None))
 
 
 def recall_depth_main(arguments: Sequence[str]) -> None:
     """Print recall by depth (RepBERT Figure 1a)."""
     made = _parser('recall-depth', 'Recall of each run at growing depths.')
-    _add_runs(made, qrels=True)
+    add_runs(made)
+    add_qrels(made)
     made.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
     made.add_argument('--rel', type=positive_int, default=1, help='least grade of a relevant document')
     options = parsed(made, arguments)
     from pyserini_repbert.evaluate.studies.depths import recall_at_depths
 
     qrels = load_qrels(options.qrels)
-    runs = read_named(named_paths(options.runs), options.quiet)
-    found = {name: recall_at_depths(run, qrels, options.depths, options.rel) for name, run in runs}
-    _show_by_depth(options, 'recall', found)
+    _show_by_depth(options, 'recall', lambda run: recall_at_depths(run, qrels, options.depths, options.rel))
+
+
+def _show_by_depth(options: argparse.Namespace, what: str, measured: Callable[[Run], dict[int, float]]) -> None:
+    """Print the values that `measured` gives by depth for each of the runs, and write their files."""
+    values = {name: measured(run) for name, run in read_named(named_paths(options.runs), options.quiet)}
+    depths = next(iter(values.values()))
+    rows = [[name, *(f'{value:.3f}' for value in own.values())] for name, own in values.items()]
+    print(markdown([what, *(f'@{depth}' for depth in depths)], rows))
+    write_values(options.csv, ['run', 'depth', what.replace(' ', '_')], values)
+    if options.plot:
+        plot_lines(options.plot, {what: values}, 'depth')
 
 
 def rerank_depth_main(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
     made = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
-    _add_runs(made, qrels=True, measures=True)
+    add_runs(made)
+    add_qrels(made)
+    add_measures(made)
     made.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]
     made.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
     options = parsed(made, arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.depths import rerank_at_depths, unscored
-    from pyserini_repbert.evaluate.tables import markdown, percent
 
     if len(options.reranked) != len(options.runs):
         given = f'{len(options.runs)} runs and {len(options.reranked)} reranked ones'
         raise InputError(f'{given} were given: name the reranked run of each first stage, in the same order')
     measures = parse_measures(options.measures)
     qrels = load_qrels(options.qrels)
-    found: dict[str, dict[int, dict[str, float]]] = {}
+    values: dict[str, dict[int, dict[str, float]]] = {}
     notes = []
     for (name, run), path in zip(read_named(named_paths(options.runs), options.quiet), options.reranked, strict=True):
         reranked = read_run(path)
-        found[name] = rerank_at_depths(run, reranked, qrels, measures, options.depths)
+        values[name] = rerank_at_depths(run, reranked, qrels, measures, options.depths)
         if count := unscored(run, reranked, qrels, max(options.depths)):
             notes.append(f'{count} hits of {name} have no score in {path}: they stay below those that have one.')
-    panels = {m.name: {n: {d: own[d][m.name] for d in own} for n, own in found.items()} for m in measures}
+    panels = {m.name: {n: {d: own[d][m.name] for d in own} for n, own in values.items()} for m in measures}
     for measure, runs in panels.items():
-        cells = []
-        for depth in options.depths:
-            values = [own[depth] for own in runs.values()]
-            texts = [f'{v:.3f}' + (f' ({percent(v, values[0])})' if j else '') for j, v in enumerate(values)]
-            cells.append([str(depth), *_bold_best(texts, values)])
+        cells = [[str(depth), *_cells([own[depth] for own in runs.values()], 0)] for depth in options.depths]
         print(markdown([f'{measure} at depth', *runs], cells), end='\n\n')
     for note in notes:
         print(note)
@@ -133,14 +139,12 @@ def tune_cutoff_main(arguments: Sequence[str]) -> None:
     made = _parser('tune-cutoff', 'How many hits of a first stage to rerank: the best on validation topics.')
     made.add_argument('--run', required=True, help="the first stage's run file")
     made.add_argument('--reranked', required=True, help='its hits with the scores of the reranker')
-    made.add_argument('--qrels', required=True, help='judgments of the validation topics: a file or a name')
+    add_qrels(made)
     made.add_argument('--measure', default='MRR@10', help="in ir_measures' form")
     made.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
     made.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
     options = parsed(made, arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.plots import plot_lines
     from pyserini_repbert.evaluate.studies.depths import tune_cutoff
 
     (measure,) = parse_measures([options.measure])
@@ -148,27 +152,18 @@ def tune_cutoff_main(arguments: Sequence[str]) -> None:
     first, reranked = read_run(options.run), read_run(options.reranked)
     deepest = max(len(ranking.docids) for ranking in first.values())
     cutoffs = options.cutoffs or range(min(options.max, deepest) + 1)
-    found = tune_cutoff(first, reranked, qrels, measure, cutoffs)
-    print(f'best cut-off {found.best}: {measure.name} {found.values[found.best]:.4f}', end='')
-    print(f' (without reranking {found.values[0]:.4f})' if 0 in found.values else '')
-    write_values(options.csv, ['cutoff', measure.name], found.values)
+    best, values = tune_cutoff(first, reranked, qrels, measure, cutoffs)
+    without = f' (without reranking {values[0]:.4f})' if 0 in values else ''
+    print(f'best cut-off {best}: {measure.name} {values[best]:.4f}{without}')
+    write_values(options.csv, ['cutoff', measure.name], values)
     if options.plot:
-        plot_lines(options.plot, {measure.name: {'reranked': found.values}}, 'reranked hits')
+        plot_lines(options.plot, {measure.name: {'reranked': values}}, 'reranked hits')
 
 
-def _show_by_depth(options: argparse.Namespace, what: str, found: Mapping[str, Mapping[int, float]]) -> None:
-    from pyserini_repbert.evaluate.plots import plot_lines
-    from pyserini_repbert.evaluate.tables import markdown
-
-    depths = [str(depth) for depth in next(iter(found.values()))]
-    rows = [[name, *(f'{value:.3f}' for value in values.values())] for name, values in found.items()]
-    print(markdown([what, *(f'@{depth}' for depth in depths)], rows))
-    write_values(options.csv, ['run', 'depth', what.replace(' ', '_')], found)
-    if options.plot:
-        plot_lines(options.plot, {what: found}, 'depth')
-
-
-def _bold_best(texts: Sequence[str], values: Collection[float]) -> list[str]:
+def _cells(values: Sequence[float], base: int) -> list[str]:
+    """The cells of a row: each value with its change from the one at place `base`; the best ones bold."""
+    changes = ['' if place == base else f' ({percent(value, values[base])})' for place, value in enumerate(values)]
+    texts = [f'{value:.3f}{change}' for value, change in zip(values, changes, strict=True)]
     return [f'**{text}**' if value == max(values) else text for text, value in zip(texts, values, strict=True)]
 
 
@@ -176,11 +171,3 @@ def _parser(word: str, description: str) -> argparse.ArgumentParser:
     made = parser(f'evaluate {word}', description)
     add_value_files(made)
     return made
-
-
-def _add_runs(made: argparse.ArgumentParser, qrels: bool = False, measures: bool = False) -> None:
-    made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files, each as FILE or NAME=FILE')
-    if qrels:
-        made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
-    if measures:
-        made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form")

@@ -6,20 +6,18 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import parser, progress
+from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.evaluate import SUBCOMMANDS
+from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels, named_paths, read_named
 from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.measures import Evaluation
     from pyserini_repbert.evaluate.significance import Comparison
-    from pyserini_repbert.ranking import Run
-
-DEFAULT_MEASURES = ['nDCG@10', 'MRR@10', 'R@1000']
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -38,105 +36,71 @@ def main(arguments: Sequence[str]) -> None:
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
-    found: dict[str, Evaluation] = {}
+    evaluations: dict[str, Evaluation] = {}
     for name, run in read_named(paths, options.quiet):
-        found[name] = evaluate(judged_only(run, qrels) if options.judged_only else run, qrels, measures)
-    baseline, *others = found
-    tests = {name: compare(found[baseline], found[name]) for name in others} if options.compare else {}
+        evaluations[name] = evaluate(judged_only(run, qrels) if options.judged_only else run, qrels, measures)
+    baseline, *others = evaluations
+    tests = [
+        (name, test) for name in others if options.compare for test in compare(evaluations[baseline], evaluations[name])
+    ]
     if options.per_query:
-        _write_values(options.per_query, found)
+        _write_values(options.per_query, evaluations)
     if options.json:
-        print(json.dumps(_as_json(found, paths, tests, len(qrels)), ensure_ascii=False, indent=2))
+        runs = [
+            {'run': name, 'path': paths[name], 'topics_without_hits': len(own.without_hits), 'measures': own.means}
+            for name, own in evaluations.items()
+        ]
+        comparisons = [{'run': name, **test._asdict()} for name, test in tests]
+        compared = {'baseline': baseline, 'comparisons': comparisons} if tests else {}
+        print(json.dumps({'judged_topics': len(qrels), 'runs': runs, **compared}, ensure_ascii=False, indent=2))
     elif options.per_query != '-':
-        _print_tables(found, tests, len(qrels), baseline)
+        _print_tables(evaluations, tests, len(qrels))
 
 
-def named_paths(texts: Sequence[str]) -> dict[str, str]:
-    """name -> run file: 'BM25=runs/bm25.txt' names the run, else its name is the file's without suffixes.
-
-    Raises InputError for two runs with one name.
-    """
-    from pathlib import Path
-
-    from pyserini_repbert.data.runs import default_tag
-
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, path = text.partition('=')
-        if not equals or Path(text).exists():
-            name, path = default_tag(text), text
-        if not name or name in found:
-            raise InputError(f"two runs have the name '{name}': tell them apart as NAME={path}")
-        found[name] = path
-    return found
-
-
-def read_named(paths: dict[str, str], quiet: bool, depth: int | None = None) -> Iterator[tuple[str, Run]]:
-    """(name, run) of each run file, with a progress bar; of each query the best `depth` hits, None: all."""
-    from pyserini_repbert.data.runs import read_run
-
-    with progress(len(paths), 'runs', 'run', quiet) as bar:
-        for name, path in paths.items():
-            yield name, read_run(path, depth)
-            bar.update()
-
-
-def _write_values(path: str, found: dict[str, Evaluation]) -> None:
+def _write_values(path: str, evaluations: Mapping[str, Evaluation]) -> None:
     from pyserini_repbert.files import atomic_file
 
     with contextlib.nullcontext(sys.stdout) if path == '-' else atomic_file(path) as stream:
         stream.write('run\tqid\tmeasure\tvalue\n')
-        for name, evaluation in found.items():
+        for name, evaluation in evaluations.items():
             for measure, values in evaluation.values.items():
                 stream.writelines(f'{name}\t{qid}\t{measure}\t{value:.6f}\n' for qid, value in values.items())
 
 
 def _print_tables(
-    found: dict[str, Evaluation], tests: dict[str, list[Comparison]], n_judged: int, baseline: str
+    evaluations: Mapping[str, Evaluation], tests: Sequence[tuple[str, Comparison]], n_judged: int
 ) -> None:
     from pyserini_repbert.evaluate.tables import markdown
 
-    measures = list(found[baseline].means)
-    rows = [[name, *(f'{value:.4f}' for value in evaluation.means.values())] for name, evaluation in found.items()]
-    print(markdown(['run', *measures], rows))
-    missing = {name: len(evaluation.without_hits) for name, evaluation in found.items() if evaluation.without_hits}
-    notes = [f'{name} has no hits for {count} of them, which count 0.' for name, count in missing.items()]
+    baseline = next(iter(evaluations))
+    rows = [[name, *(f'{value:.4f}' for value in own.means.values())] for name, own in evaluations.items()]
+    print(markdown(['run', *evaluations[baseline].means], rows))
+    notes = [
+        f'{name} has no hits for {len(own.without_hits)} of them, which count 0.'
+        for name, own in evaluations.items()
+        if own.without_hits
+    ]
     print(f'\nOver {n_judged} judged topics.', *notes)
     if tests:
-        header = ['run', 'measure', 'difference', 't', 'p', 'better', 'equal', 'worse']
         rows = [
             [name, test.measure, f'{test.difference:+.4f}', f'{test.t:.3f}', f'{test.p:.4g}']
             + [str(count) for count in (test.wins, test.ties, test.losses)]
-            for name, own in tests.items()
-            for test in own
+            for name, test in tests
         ]
         print(f'\nAgainst {baseline} (paired t-test, two-sided, p not corrected for several comparisons):\n')
-        print(markdown(header, rows))
-
-
-def _as_json(
-    found: dict[str, Evaluation], paths: dict[str, str], tests: dict[str, list[Comparison]], n_judged: int
-) -> dict[str, Any]:
-    runs = [
-        {'run': name, 'path': paths[name], 'topics_without_hits': len(own.without_hits), 'measures': own.means}
-        for name, own in found.items()
-    ]
-    result: dict[str, Any] = {'judged_topics': n_judged, 'runs': runs}
-    if tests:
-        result['baseline'] = next(iter(found))
-        result['comparisons'] = [{'run': name, **test._asdict()} for name, own in tests.items() for test in own]
-    return result
+        print(markdown(['run', 'measure', 'difference', 't', 'p', 'better', 'equal', 'worse'], rows))
 
 
 def _parser() -> argparse.ArgumentParser:
+    analyses = ', '.join(word for word in SUBCOMMANDS if word != 'measures')
     made = parser(
         'evaluate',
         'Evaluate run files with ir_measures. With a word in front, an analysis instead: '
-        f'{", ".join(word for word in SUBCOMMANDS if word != "measures")} (each has its own --help).',
+        f'{analyses} (each has its own --help).',
     )
-    made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
+    add_qrels(made)
     made.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
-    made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form: AP(rel=2)@1000")
+    add_measures(made)
     made.add_argument('--judged-only', action='store_true', help='without documents that nobody judged for the topic')
     made.add_argument('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
     made.add_argument('--compare', action='store_true', help='paired t-tests of the other runs against the first')

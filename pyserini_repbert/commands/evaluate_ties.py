@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.evaluate_measures import DEFAULT_MEASURES, named_paths, read_named
+from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels, named_paths, read_named
 from pyserini_repbert.names.topics import load_qrels
 
 
@@ -14,9 +14,9 @@ def main(arguments: Sequence[str]) -> None:
     made = parser(
         'evaluate ties', 'Measures of runs with ties broken for the worst, as the run has them, for the best.'
     )
-    made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
+    add_qrels(made)
     made.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
-    made.add_argument('--measures', nargs='+', default=DEFAULT_MEASURES, help="in ir_measures' form")
+    add_measures(made)
     made.add_argument(
         '--written-here',
         action='store_true',

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser, positive_int, progress, whole_number, zero_or_more
+from pyserini_repbert.commands.evaluate_flags import add_qrels, add_runs, named_paths, read_named
 from pyserini_repbert.commands.output_files import parsed
 
 _METHODS = ('interleave', 'rrf', 'interpolation')
@@ -19,8 +20,8 @@ def main(arguments: Sequence[str]) -> None:
         'judged topics is reported under what the other folds choose, with t-tests against the runs alone and untuned '
         'fusion.',
     )
-    made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files, each as FILE or NAME=FILE')
-    made.add_argument('--qrels', required=True, help='judgments: a file, or a name in the catalog or in Pyserini')
+    add_runs(made)
+    add_qrels(made)
     made.add_argument('--measure', default='nDCG@10', help="in ir_measures' form")
     made.add_argument('--folds', type=positive_int, default=5, help='of the judged topics')
     made.add_argument('--seed', type=whole_number, default=0, help='by which topics are put into folds')
@@ -28,7 +29,6 @@ def main(arguments: Sequence[str]) -> None:
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     made.add_argument('--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice")
     options = parsed(made, arguments)
-    from pyserini_repbert.commands.evaluate_measures import named_paths, read_named
     from pyserini_repbert.commands.fusion_flags import check_scores
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.evaluate.measures import parse_measures

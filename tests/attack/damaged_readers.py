@@ -22,7 +22,6 @@ from sample_files import (
     CATALOG,
     CEDR,
     CORPUS_JSONL,
-    COSTS,
     DOCUMENTS,
     FOLD,
     FOLDS,
@@ -45,7 +44,6 @@ from sample_files import (
 )
 
 from pyserini_repbert import catalog
-from pyserini_repbert.commands.evaluate_tradeoff import _read_costs
 from pyserini_repbert.commands.regression_report import read_report
 from pyserini_repbert.data.runs import iter_run, read_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
@@ -243,7 +241,6 @@ READERS = [
     Reader('list of qids', encoded(FOLD), lambda path: first_columns(str(path))),
     Reader('folds as lists', encoded(FOLD), lambda path: read_folds([path] * 3)),
     Reader('folds as JSON', encoded(FOLDS), lambda path: read_folds([path])),
-    Reader('cost report', encoded(COSTS), lambda path: _read_costs(str(path))),
     Reader('report of regressions', encoded(REPORT), report),
     Reader('regression', encoded(REGRESSION), read_regression, file='file.yaml'),
     Reader('recipe', encoded(RECIPE), read_recipe, file='recipe.yaml'),

@@ -64,9 +64,6 @@ FOLD = 'q1 Q0 d 1 2.0 t\nquery\tq2\ttext\nq3\n'
 FOLDS = '[["1", 2], ["3"], ["4", "5"]]'
 
 
-COSTS = '{"stages": [{"inferences_per_query": 4.0, "seconds_per_query": 2.25, "stage": "mono@4"}]}'
-
-
 REPORT = (
     '{"environment": {"torch": "2"}, "files": [{"file": "a.yaml", "title": "A", "conditions": [{"name": "c", '
     '"status": "FAIL", "why": "", "missing": [{"name": "r", "what": "runs", "size": "", "get": "ask"}], '

@@ -7,7 +7,7 @@ import pytest
 
 from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.evaluate.studies.tradeoff import Replay, Setting
+from pyserini_repbert.evaluate.studies.tradeoff import Setting, replayed_order
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import parse_stage, run_stages
 from pyserini_repbert.pipeline.query_batches import cut_batches
@@ -186,7 +186,7 @@ def test_replayed_ties_keep_the_order_of_the_stage_before():
     saved = replace(saved_scores(), members=np.array([3, 1, 2]), differences=differences)
     for k1, expected in ((0, 'acbd'), (2, 'acbd'), (3, 'acbd')):
         assert ''.join(item.docid for item in replay(saved, 4, k1, 'binary')) == expected
-        order = Replay(saved).order(Setting(4, k1, 'binary'))
+        order = replayed_order(saved, Setting(4, k1, 'binary'))
         assert ''.join(saved.docids[position] for position in order) == expected
 
 

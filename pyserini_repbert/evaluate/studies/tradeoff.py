@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,10 @@ from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Ranking, Run
 from pyserini_repbert.rerank.aggregation import aggregate_differences
 from pyserini_repbert.rerank.duobert import sample_seed
 from pyserini_repbert.rerank.saved_scores import SavedScores, submatrix
-
-Order = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,22 +38,16 @@ class Setting:
     method: str = 'sum'
     samples: int | None = None
 
-    @property
-    def inferences(self) -> int:
-        """Model inputs a query: k0 + k1(k1 - 1) (Multi-Stage Figure 4), k0 + k1 m with 'sample'.
+    def inferences(self, n: int | None = None) -> tuple[int, int]:
+        """Model inputs of monoBERT and of duoBERT for a query with `n` candidates; by default with k0.
 
-        The paper's Figure 3 counts k1(m - 1) for 'sample', but eq. 7 draws m competitors, each of which is an input.
+        Together k0 + k1(k1 - 1) (Multi-Stage Figure 4), and k0 + k1 m with 'sample'. The paper's Figure 3 counts
+        k1(m - 1) there, but eq. 7 draws m competitors, each of which is an input.
         """
-        return self.inferences_of(self.k0)
-
-    def inferences_of(self, n: int) -> int:
-        """Model inputs for a query with `n` candidates."""
-        return min(self.k0, n) + self.compared(n)
-
-    def compared(self, n: int) -> int:
-        """duoBERT's inputs for a query with `n` candidates."""
+        n = self.k0 if n is None else min(n, self.k0)
         head = min(self.k1, n)
-        return head * max(0, head - 1 if self.samples is None else min(self.samples, head - 1))
+        competitors = max(head - 1, 0)
+        return n, head * (competitors if self.samples is None else min(self.samples, competitors))
 
     @property
     def series(self) -> str:
@@ -68,8 +60,7 @@ class Setting:
         return f'k0={self.k0}' + (f' k1={self.k1} {self.series}' if self.k1 else '')
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A setting with its cost and its quality.
 
     Attributes
@@ -84,53 +75,43 @@ class Point:
     seconds: float | None
     values: Mapping[str, float]
 
-    def cost(self, unit: str) -> float:
-        """Its 'inferences' or 'seconds', whichever `unit` names. Raises InputError if the seconds are unknown."""
-        found = self.inferences if unit == 'inferences' else self.seconds
-        if found is None:
-            raise InputError('how long an inference takes was not saved: give the budget in inferences')
-        return found
-
 
 def settings(
     k0s: Iterable[int], k1s: Iterable[int], methods: Sequence[str], samples: Sequence[int] = ()
 ) -> list[Setting]:
     """All settings with k1 = 0, or k1 from 2 to k0 and each method; 'sample' with every m below k1 - 1."""
-    found = []
+    chosen = []
     depths = sorted(set(k1s))
     for k0 in sorted(set(k0s)):
         for k1 in depths:
             if k1 == 0:
-                found.append(Setting(k0))
+                chosen.append(Setting(k0))
             elif 1 < k1 <= k0:
-                found += [Setting(k0, k1, method) for method in methods if method != 'sample']
-                found += [Setting(k0, k1, 'sample', m) for m in samples if 'sample' in methods and m < k1 - 1]
-    return found
+                chosen += [Setting(k0, k1, method) for method in methods if method != 'sample']
+                chosen += [Setting(k0, k1, 'sample', m) for m in samples if 'sample' in methods and m < k1 - 1]
+    return chosen
 
 
-class Replay:
-    """Replays settings for one query; as `rerank.saved_scores.replay`, but in arrays."""
+def replayed_order(saved: SavedScores, setting: Setting, seed: int = 0) -> NDArray[np.int64] | None:
+    """Positions of a query's candidates, int64 (n,), best first; None if a score or pair that it needs was not saved.
 
-    def __init__(self, saved: SavedScores) -> None:
-        self.saved = saved
-
-    def order(self, setting: Setting, seed: int = 0) -> Order | None:
-        """Positions of the candidates, int64 (n,), best first; None if a score or pair that it needs was not saved."""
-        saved, n = self.saved, len(self.saved.docids)
-        if min(setting.k0, n) > len(saved.scores):
-            return None
-        scores = saved.scores[: setting.k0]
-        order = np.concatenate([np.argsort(-scores, kind='stable'), np.arange(len(scores), n)])
-        head = order[: setting.k1]
-        if len(head) < 2:
-            return order
-        if not np.isin(head, saved.members).all():
-            return None
-        differences = submatrix(saved, head)
-        if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any():
-            return None
-        new = aggregate_differences(differences, setting.method, setting.samples, sample_seed(seed, saved.query))
-        return np.concatenate([head[np.argsort(-new, kind='stable')], order[setting.k1 :]])
+    As `rerank.saved_scores.replay`, but in arrays.
+    """
+    n = len(saved.docids)
+    if min(setting.k0, n) > len(saved.scores):
+        return None
+    scores = saved.scores[: setting.k0]
+    order = np.concatenate([np.argsort(-scores, kind='stable'), np.arange(len(scores), n)])
+    head = order[: setting.k1]
+    if len(head) < 2:
+        return order
+    if not np.isin(head, saved.members).all():
+        return None
+    differences = submatrix(saved, head)
+    if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any():
+        return None
+    new = aggregate_differences(differences, setting.method, setting.samples, sample_seed(seed, saved.query))
+    return np.concatenate([head[np.argsort(-new, kind='stable')], order[setting.k1 :]])
 
 
 def trade_off(
@@ -153,36 +134,33 @@ def trade_off(
     hits : how many hits of each query are evaluated
     on_progress : called with 1 after each setting
     """
-    queries = [Replay(own) for own in saved]
     points, missing = [], []
     for setting in chosen:
-        values: list[Mapping[str, float]] = []
+        values = []
         for seed in range(trials if setting.samples is not None else 1):
-            orders = [query.order(setting, seed) for query in queries]
-            run: dict[str, Ranking] = {}
-            for query, order in zip(queries, orders, strict=True):
-                if order is None:
-                    break
-                docids = [query.saved.docids[position] for position in order[:hits].tolist()]
-                run[query.saved.qid] = Ranking(docids, reciprocal_scores(len(docids)))
-            if len(run) < len(queries):
-                missing.append(setting)
-                break
-            values.append(evaluate(run, qrels, measures).means)
+            if (run := _replayed_run(saved, setting, seed, hits)) is not None:
+                values.append(evaluate(run, qrels, measures).means)
+        if values:
+            means = {named.name: float(np.mean([own[named.name] for own in values])) for named in measures}
+            mono, duo = np.mean([setting.inferences(len(own.docids)) for own in saved], axis=0).tolist()
+            known = rates and (not duo or len(rates) > 1)
+            points.append(Point(setting, mono + duo, mono * rates[0] + duo * rates[-1] if known else None, means))
         else:
-            means = {named.name: float(np.mean([value[named.name] for value in values])) for named in measures}
-            points.append(_point(setting, [len(own.docids) for own in saved], means, rates))
+            missing.append(setting)
         if on_progress is not None:
             on_progress(1)
     return points, missing
 
 
-def _point(setting: Setting, lengths: Sequence[int], values: Mapping[str, float], rates: Sequence[float]) -> Point:
-    inferences = float(np.mean([setting.inferences_of(n) for n in lengths]))
-    compared = float(np.mean([setting.compared(n) for n in lengths]))
-    if not rates or (compared and len(rates) < 2):
-        return Point(setting, inferences, None, values)
-    return Point(setting, inferences, (inferences - compared) * rates[0] + compared * rates[-1], values)
+def _replayed_run(saved: Sequence[SavedScores], setting: Setting, seed: int, hits: int) -> Run | None:
+    run: Run = {}
+    for own in saved:
+        order = replayed_order(own, setting, seed)
+        if order is None:
+            return None
+        docids = [own.docids[position] for position in order[:hits].tolist()]
+        run[own.qid] = Ranking(docids, reciprocal_scores(len(docids)))
+    return run
 
 
 def seconds_an_inference(about: Mapping[str, Any]) -> list[float]:
@@ -190,19 +168,26 @@ def seconds_an_inference(about: Mapping[str, Any]) -> list[float]:
     return [cost['seconds'] / cost['inferences'] for cost in about.get('costs', []) if cost['inferences']]
 
 
-def pareto_front(points: Sequence[Point], measure: str, unit: str = 'inferences') -> list[Point]:
-    """The points that are better than all that cost as much or less, cheapest first."""
+def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
+    """The points that are better than all that take as many inferences or fewer, cheapest first."""
     front: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.cost(unit), -point.values[measure])):
+    for point in sorted(points, key=lambda point: (point.inferences, -point.values[measure])):
         if not front or point.values[measure] > front[-1].values[measure]:
             front.append(point)
     return front
 
 
 def best_within(points: Sequence[Point], measure: str, budget: float, unit: str = 'inferences') -> Point:
-    """The best point that costs at most `budget`. Raises InputError where there is none."""
-    affordable = [point for point in pareto_front(points, measure, unit) if point.cost(unit) <= budget]
+    """The best point, the cheapest of equal ones, that costs at most `budget` 'inferences' or 'seconds' a query.
+
+    Raises InputError where there is none, or the seconds are unknown.
+    """
+    costs = [cost for one in points if (cost := one.seconds if unit == 'seconds' else one.inferences) is not None]
+    if len(costs) < len(points):
+        raise InputError('how long an inference takes was not saved: give the budget in inferences')
+    affordable = [(one, cost) for one, cost in zip(points, costs, strict=True) if cost <= budget]
     if not affordable:
-        least = min(point.cost(unit) for point in points)
-        raise InputError(f'a budget of {budget:g} {unit} a query was given, the cheapest setting takes {least:.3g}')
-    return affordable[-1]
+        raise InputError(
+            f'a budget of {budget:g} {unit} a query was given, the cheapest setting takes {min(costs):.3g}'
+        )
+    return max(affordable, key=lambda pair: (pair[0].values[measure], -pair[1]))[0]
