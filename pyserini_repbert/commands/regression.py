@@ -75,7 +75,7 @@ def _dry_run(work: Work) -> None:
             for name in workspace.needed(condition.needs):
                 absent = resources.missing(workspace.regression.resources[name], workspace.places)
                 if absent is not None:
-                    print(f'# missing: {absent.what}{f" ({absent.size})" if absent.size else ""}: {absent.get}')
+                    print(f'# missing: {absent.text}')
             print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
 
 
@@ -104,7 +104,7 @@ def _show(workspace: Workspace, outcome: Outcome) -> None:
     lines = [f'{outcome.status} {workspace.regression.name} {outcome.condition.name}']
     lines[0] += f': {outcome.why}' if outcome.why else ''
     lines[0] += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})' if outcome.seconds else ''
-    lines += [f'  missing: {one.what}{f" ({one.size})" if one.size else ""}: {one.get}' for one in outcome.missing]
+    lines += [f'  missing: {one.text}' for one in outcome.missing]
     for score in outcome.scores:
         if score.measured is not None or outcome.status is Status.FAIL:
             measured = 'nothing' if score.measured is None else f'{score.measured:.4f}'

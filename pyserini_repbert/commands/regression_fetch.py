@@ -10,8 +10,7 @@ from pyserini_repbert.commands.command import argument_type, parser, progress
 from pyserini_repbert.commands.regression_work import add_choice, add_folders, all_files, chosen_work, read_work
 
 if TYPE_CHECKING:
-    from pyserini_repbert.regression.fetching.fetcher import Fetched
-    from pyserini_repbert.regression.fetching.needs import Need
+    from pyserini_repbert.regression.resources import Missing
 
 EXIT_INCOMPLETE = 1
 
@@ -20,13 +19,13 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
     options = _parser().parse_args(arguments)
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.regression.fetching.needs import cheapest_first, is_out_of_reach, needs_of
+    from pyserini_repbert.regression.needs import cheapest_first, is_out_of_reach, missing_of
 
     work = chosen_work(options)
-    everything = {need.key: need for pair in work if pair[0].expected for need in needs_of(*pair)}
+    everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
     reached = cheapest_first(work, options.budget)
     wanted = {need.key: need for _, needs in reached for need in needs}
-    beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(needs_of(*pair))]
+    beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(missing_of(*pair))]
     fetched = [need for need in wanted.values() if need.is_fetched]
     _list(fetched, [need for need in everything.values() if not need.is_fetched], options.budget)
     conditions = f'{len(reached)} condition{"" if len(reached) == 1 else "s"}'
@@ -47,7 +46,7 @@ def quick_main(arguments: Sequence[str]) -> int:
     from pyserini_repbert.commands.regression import run_work
     from pyserini_repbert.commands.regression_report import check_name
     from pyserini_repbert.regression.environment import cache_version, fingerprint
-    from pyserini_repbert.regression.fetching.needs import cheapest_first, is_of_published_runs
+    from pyserini_repbert.regression.needs import cheapest_first, is_of_published_runs
 
     if options.report:
         check_name(options.report)
@@ -64,43 +63,35 @@ def quick_main(arguments: Sequence[str]) -> int:
     return run_work(work, options, environment) or int(failed > 0)
 
 
-def fetch_listed(needs: Sequence[Need], quiet: bool) -> int:
+def fetch_listed(absent: Sequence[Missing], quiet: bool) -> int:
     """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
-    from pyserini_repbert.regression.fetching.fetcher import fetch_all
+    from pyserini_repbert.regression.fetching import fetched
 
-    bars = []
-
-    def start(need: Need) -> object:
-        bars.append(progress(need.size, need.resource.name, 'B', quiet))
-        return bars[-1].update
-
-    def end(outcome: Fetched) -> None:
-        bars.pop().close()
-        print(f'{"FAILED" if outcome.problem else "fetched"} {outcome.need.resource.name}', flush=True)
-
-    outcomes = fetch_all(needs, start, end)  # type: ignore[arg-type]  # tqdm has no annotations
-    failed = [outcome for outcome in outcomes if outcome.problem]
-    for outcome in failed:
-        resource = outcome.need.resource
-        print(f'{resource.name} ({resource.what}): {" ".join(outcome.problem.split())}')
-    print(f'{len(outcomes) - len(failed)} of {len(outcomes)} resources are here now')
-    return len(failed)
+    problems = {}
+    for one in absent:
+        name = one.resource.name
+        with progress(one.n_bytes, name, 'B', quiet) as bar:
+            problem = fetched(one, bar.update)
+        if problem:
+            problems[name] = f'{name} ({one.resource.what}): {" ".join(problem.split())}'
+        print(f'{"FAILED" if problem else "fetched"} {name}', flush=True)
+    print(*problems.values(), sep='\n', end='\n' * bool(problems))
+    print(f'{len(absent) - len(problems)} of {len(absent)} resources are here now')
+    return len(problems)
 
 
-def _list(fetched: Sequence[Need], others: Sequence[Need], budget: int | None) -> None:
+def _list(absent: Sequence[Missing], others: Sequence[Missing], budget: int | None) -> None:
     from pyserini_repbert.files import human_size
-    from pyserini_repbert.regression.fetching.needs import licence_of
-    from pyserini_repbert.regression.schema import Origin
+    from pyserini_repbert.regression.layout import Origin
 
-    total = sum(need.size or 0 for need in fetched)
-    unknown = sum(need.size is None for need in fetched)
+    total = sum(one.n_bytes or 0 for one in absent)
+    unknown = sum(one.n_bytes is None for one in absent)
     more = f' and {unknown} of unknown size' if unknown else ''
     within = f', within {human_size(budget)}' if budget is not None else ''
-    print(f'to fetch: {len(fetched)}, {human_size(total)}{more}{within}')
-    for need in fetched:
-        source = ' and '.join(need.resource.addresses) or need.resource.catalog
-        print(f'  {need.resource.name}: {need.resource.what}; {need.size_text or "size unknown"}; {source}', end='')
-        print(f'; licence: {licence_of(need)}')
+    print(f'to fetch: {len(absent)}, {human_size(total)}{more}{within}')
+    for one in absent:
+        source, licence = one.resource.source.replace('\n', ' and '), one.licence or 'not stated'
+        print(f'  {one.resource.name}: {one.resource.what}; {one.size or "size unknown"}; {source}; licence: {licence}')
     headings = {
         Origin.PAGE: 'to be fetched by hand',
         Origin.AGREEMENT: 'to be asked for',
@@ -109,16 +100,16 @@ def _list(fetched: Sequence[Need], others: Sequence[Need], budget: int | None) -
         Origin.UNPUBLISHED: 'not published',
     }
     for origin, heading in headings.items():
-        own = [need for need in others if need.resource.origin is origin]
-        if own:
-            print(f'{heading}: {len(own)}')
-        for need in own:
-            print(f'  {need.resource.name}: {need.resource.what}: {need.get}')
+        listed = [one for one in others if one.resource.origin is origin]
+        if listed:
+            print(f'{heading}: {len(listed)}')
+        for one in listed:
+            print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
 
 
 @argument_type
 def _size(text: str) -> int:
-    from pyserini_repbert.regression.fetching.needs import size_in_bytes
+    from pyserini_repbert.regression.resources import size_in_bytes
 
     return size_in_bytes(text)
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from pyserini_repbert.pages import page
+from pyserini_repbert.regression.layout import Origin
 from pyserini_repbert.regression.runner import Status
-from pyserini_repbert.regression.schema import Origin
 
 
 class Known(StrEnum):

@@ -1,54 +1,55 @@
-"""The layout of a regression file: which keys it has where, and what kind of value each has.
-
-Values are checked as they are written: numbers stay texts, and `{names}` in texts are replaced afterwards.
-"""
+"""The layout of a regression file, checked as it is written: numbers stay texts, `{names}` are replaced later."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from typing import Annotated, Any, Self, TypeVar
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
+from pyserini_repbert import catalog
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.data.identifiers import has_surrogates
-from pyserini_repbert.data.yaml_files import Place, YamlFile, read_nodes
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath
 from pyserini_repbert.numerals import decimal
-from pyserini_repbert.regression.schema import replaced
 
-# What `unpack` may begin with -> whether a pattern of members follows; `fetching.unpacking` does the work.
+FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')  # names in braces that stand for folders
+# What `unpack` may begin with -> whether a pattern of members follows; `unpacking` does the work.
 UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
-# pydantic's name of an error -> message for a value of another type.
-_EXPECTED = {
-    'string_type': 'expected a text',
-    'list_type': 'expected a list',
-    'dict_type': 'expected a mapping',
-}
+_PLACE = re.compile(r'\{([^{}]+)\}')
 
 
-def checked_number(given: str) -> str:
+def places(text: str) -> list[str]:
+    """The names in braces in a text, in order, once each."""
+    return list(dict.fromkeys(_PLACE.findall(text)))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """`text` with each `{name}` that has a value replaced by it."""
+    return _PLACE.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def unknown_place(text: str, known: Iterable[str]) -> str:
+    """What is wrong with the names in braces in a text; '' if all are known."""
+    wrong = next((name for name in places(text) if name not in known), None)
+    if wrong is None:
+        return ''
+    return f"'{{{wrong}}}' is neither a resource, a build nor an axis{did_you_mean(wrong, known)}"
+
+
+def checked_number(given: object) -> str:
     """`given`, a text that is a number of at least 0. Raises ValueError for another."""
     with contextlib.suppress(ValueError):
-        if decimal(given) >= 0:
+        if isinstance(given, str) and decimal(given) >= 0:
             return given
-    raise PydanticCustomError('number', f"'{given[:40]}' is not a number of at least 0")
+    raise PydanticCustomError('number', f"'{str(given)[:40]}' is not a number of at least 0")
 
 
-def _choice(given: str) -> str:
-    if given not in ('equal', 'different'):
-        raise PydanticCustomError('choice', f"'{given[:40]}': expected equal or different")
+def _below_folders(given: str) -> str:
+    if wrong := unknown_place(given, FOLDERS):
+        raise PydanticCustomError('place', wrong)
     return given
 
 
@@ -62,18 +63,18 @@ def _unpacking(given: str) -> str:
 
 def _labels(given: object) -> object:
     """An axis of a grid as texts by label; a list of labels gets none."""
-    if isinstance(given, list) and all(isinstance(own, str) for own in given):
-        return {own: {} for own in given}
+    if isinstance(given, list) and all(isinstance(label, str) for label in given):
+        return {label: {} for label in given}
     return given
 
 
-Axis = Annotated[dict[str, dict[str, str]], BeforeValidator(_labels)]
-Grid = dict[str, Axis]
-Only = Annotated[str, AfterValidator(_choice)]
+Text = Annotated[str, AfterValidator(_below_folders)]
+Grid = dict[str, Annotated[dict[str, dict[str, str]], BeforeValidator(_labels)]]
+Only = Literal['', 'equal', 'different']
 
 
 class Entry(BaseModel):
-    """A mapping whose keys all have to be fields of the class."""
+    """A mapping whose keys all have to be fields of the class. A `name` with a default is its key in the file."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -81,13 +82,14 @@ class Entry(BaseModel):
     @classmethod
     def _keys(cls, given: Any) -> Any:
         required = [name for name, field in cls.model_fields.items() if field.is_required()]
+        known = [name for name in cls.model_fields if name != 'name' or name in required]
         if not isinstance(given, dict):
             wanted = f'a mapping with {", ".join(required)}' if required else 'a mapping'
             raise PydanticCustomError('mapping', f'expected {wanted}')
         for key in given:
-            if key not in cls.model_fields:
-                near, known = did_you_mean(key, cls.model_fields), ', '.join(cls.model_fields)
-                raise PydanticCustomError('key', f"'{key}' is no field here{near}: expected {known}", {'key': key})
+            if key not in known:
+                message = f"'{key}' is no field here{did_you_mean(key, known)}: expected {', '.join(known)}"
+                raise PydanticCustomError('entry', message, {'key': key})
         if missing := [name for name in required if name not in given]:
             raise PydanticCustomError('missing', f'{", ".join(missing)} is missing here')
         return given
@@ -99,20 +101,33 @@ class Entry(BaseModel):
 
 def _at(value: Any, axes: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
-        return {replaced(key, axes): _at(own, axes) for key, own in value.items()}
+        return {filled(key, axes): _at(below, axes) for key, below in value.items()}
     if isinstance(value, list):
-        return [_at(own, axes) for own in value]
-    return replaced(value, axes) if isinstance(value, str) else value
+        return [_at(item, axes) for item in value]
+    return filled(value, axes) if isinstance(value, str) else value
 
 
-class ResourceEntry(Entry):
-    """Something that no command makes."""
+class Origin(StrEnum):
+    """How a resource is obtained, named after the field that says so."""
 
+    CATALOG = 'catalog'
+    ADDRESS = 'address'
+    PAGE = 'page'
+    AGREEMENT = 'agreement'
+    RECIPE = 'recipe'
+    UNPUBLISHED = 'unpublished'
+    GET = 'get'
+
+
+class Resource(Entry):
+    """Something that conditions need and no command makes; docs/formats/regressions.md says what its fields mean."""
+
+    name: str = ''
     what: str
-    path: str = ''
+    path: Text = ''
     catalog: str = ''
     size: str = ''
-    get: str = ''
+    get: Text = ''
     address: Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = []
     file: str = ''
     unpack: Annotated[str, AfterValidator(_unpacking)] = ''
@@ -124,10 +139,35 @@ class ResourceEntry(Entry):
     md5: Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{32}\z')] = ''
     sha256: Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')] = ''
 
+    @model_validator(mode='after')
+    def _one_origin(self) -> Self:
+        if sum(origin in self.model_fields_set for origin in Origin) != 1:
+            raise PydanticCustomError('origin', f'expected one of {", ".join(Origin)}: how is it come by?')
+        if self.catalog and self.path:
+            raise PydanticCustomError('path', 'path and catalog: expected one of them')
+        kind, _, known = self.catalog.partition('/')
+        if self.origin is Origin.CATALOG and (kind not in catalog.KINDS or catalog.find(kind, known) is None):
+            message = f"'{self.catalog}' is not in the catalog: expected KIND/NAME"
+            raise PydanticCustomError('entry', message, {'key': 'catalog'})
+        if self.address and not self.path:
+            raise PydanticCustomError('path', 'path is missing here: where is it expected?')
+        return self
 
-class BuildEntry(Entry):
-    """Something that commands make."""
+    @property
+    def origin(self) -> Origin:
+        """How it is obtained."""
+        return next(origin for origin in Origin if origin in self.model_fields_set)
 
+    @property
+    def source(self) -> str:
+        """What the field of its origin says; of addresses, one a line."""
+        return '\n'.join(self.address) if self.address else str(getattr(self, self.origin))
+
+
+class Build(Entry):
+    """A file or folder that commands make, shared by conditions."""
+
+    name: str = ''
     path: str
     commands: list[str]
     needs: list[str] = []
@@ -135,19 +175,26 @@ class BuildEntry(Entry):
     only: Only = ''
 
 
-class SourceEntry(Entry):
-    """Where scores come from."""
+class Source(Entry):
+    """Where scores come from: `cells` is a path in the list of published figures, `commit` one of this project."""
 
     text: str
     cells: str = ''
     commit: str = ''
     hardware: str = ''
 
+    @model_validator(mode='after')
+    def _of_one_kind(self) -> Self:
+        if ('cells' in self.model_fields_set) == ('commit' in self.model_fields_set):
+            wanted = 'expected cells, the path in the list of published figures, or a commit'
+            raise PydanticCustomError('source', wanted)
+        return self
 
-class ToleranceEntry(Entry):
-    """By how much scores may differ."""
 
-    value: Annotated[str, AfterValidator(checked_number)]
+class Tolerance(Entry):
+    """By how much scores may differ from the expected ones, and why."""
+
+    value: Annotated[float, BeforeValidator(lambda given: decimal(checked_number(given)))]
     reason: str
 
 
@@ -167,18 +214,6 @@ class ScoreEntry(Entry):
     cell: str = ''
 
 
-class ExpectedEntry(ScoreEntry):
-    """A score that is compared."""
-
-    tolerance: str
-
-
-class RecordedEntry(ScoreEntry):
-    """A figure that is compared with nothing."""
-
-    unit: str
-
-
 class ConditionEntry(Entry):
     """A condition, or several by a grid."""
 
@@ -191,17 +226,17 @@ class ConditionEntry(Entry):
     qrels: str = ''
     table: str = ''
     heavy: str = ''
-    expected: list[ExpectedEntry] = []
-    recorded: list[RecordedEntry] = []
+    expected: list[ScoreEntry] = []
+    recorded: list[ScoreEntry] = []
 
 
 class SharedFile(Entry):
     """What several regressions name."""
 
-    resources: dict[str, ResourceEntry] = {}
-    builds: dict[str, BuildEntry] = {}
-    sources: dict[str, SourceEntry] = {}
-    tolerances: dict[str, ToleranceEntry] = {}
+    resources: dict[str, Resource] = {}
+    builds: dict[str, Build] = {}
+    sources: dict[str, Source] = {}
+    tolerances: dict[str, Tolerance] = {}
 
 
 class RegressionFile(SharedFile):
@@ -211,40 +246,3 @@ class RegressionFile(SharedFile):
     title: str
     conditions: list[ConditionEntry]
     shared: str = ''
-
-
-_File = TypeVar('_File', bound=SharedFile)
-
-
-def read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
-    """A file's root and its content. Raises InputError with file and line where it is not laid out as `kind`."""
-    node = read_nodes(path, 'regression file')
-    if node is None:
-        raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
-    file = YamlFile(str(path), None, node)
-    try:
-        return Place(file), kind.model_validate(_plain(file, node))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = [key for key in first['loc'] if key != '[key]']
-        place += [first['ctx']['key']] if first['type'] == 'key' else []
-        message = _EXPECTED.get(first['type'], first['msg'])
-        if first['type'] == 'string_pattern_mismatch':
-            message = f'expected {32 if place[-1] == "md5" else 64} hexadecimal digits'
-        raise file.error(message, *place) from error
-
-
-def _plain(file: YamlFile, node: Any) -> Any:
-    """A node as dicts, lists, None, and texts as they are written, but on one line."""
-    if node.id == 'mapping':
-        plain = {}
-        for key, value in node.value:
-            if key.id != 'scalar':
-                raise InputError.at(file.path, key.start_mark.line + 1, 'expected a text')
-            plain[key.value] = _plain(file, value)
-        return plain
-    if node.id == 'sequence':
-        return [_plain(file, item) for item in node.value]
-    if has_surrogates(node.value):
-        raise InputError.at(file.path, node.start_mark.line + 1, 'expected a text')
-    return None if node.tag.endswith(':null') else node.value.replace('\n', ' ')

@@ -8,38 +8,42 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from pyserini_repbert import catalog
+from pydantic import ValidationError
+
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.data.yaml_files import Place
+from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.yaml_files import Place, YamlFile, read_nodes
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.regression.layout import (
-    BuildEntry,
+    FOLDERS,
+    Build,
     ConditionEntry,
-    RecordedEntry,
     RegressionFile,
-    ResourceEntry,
+    Resource,
     ScoreEntry,
     SharedFile,
-    checked_number,
-    read_layout,
-)
-from pyserini_repbert.regression.schema import (
-    Build,
-    Condition,
-    Expected,
-    Origin,
-    Regression,
-    Resource,
     Source,
     Tolerance,
+    checked_number,
+    filled,
     places,
-    replaced,
+    unknown_place,
 )
+from pyserini_repbert.regression.schema import Condition, Expected, Regression
 
-FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')
 _Declared = TypeVar('_Declared')
-_Repeated = TypeVar('_Repeated', BuildEntry, ConditionEntry)
-Axes = Mapping[str, str]  # 'axis' -> its label in a cell; 'axis.key' -> that label's text
+_File = TypeVar('_File', bound=SharedFile)
+_Repeated = TypeVar('_Repeated', Build, ConditionEntry)
+Axes = Mapping[str, str]  # of a cell: 'axis' -> its label; 'axis.key' -> that label's text
+# pydantic's name of an error -> message for a value of another type
+_EXPECTED = {
+    'string_type': 'expected a text',
+    'list_type': 'expected a list',
+    'dict_type': 'expected a mapping',
+    'literal_error': 'expected equal or different',
+    'string_pattern_mismatch': 'expected hexadecimal digits, 32 of an MD5 and 64 of a SHA-256',
+}
 
 
 class Names(NamedTuple):
@@ -50,38 +54,26 @@ class Names(NamedTuple):
 
 
 def read_regression(path: StrPath) -> Regression:
-    """The regression file `path`.
-
-    Raises
-    ------
-    InputError
-        for the first fault, with file and line
-    """
-    root, top = read_layout(path, RegressionFile)
+    """The regression file `path`. Raises InputError for the first fault, with file and line."""
+    root, top = _read_layout(path, RegressionFile)
     if top.name != Path(path).name.removesuffix('.yaml'):
         raise root.error(f"'{top.name}' is not the name of the file: one and the same was expected", 'name')
     parts: list[tuple[Place, SharedFile]] = [(root, top)]
-    if 'shared' in top.model_fields_set:  # resources, builds, sources and tolerances that several regressions name
-        parts.insert(0, read_layout(Path(path).parent / top.shared, SharedFile))
+    if top.shared:
+        parts.insert(0, _read_layout(Path(path).parent / top.shared, SharedFile))
     names = Names({}, {})
     resources: dict[str, Resource] = {}
-    for place, part in parts:  # the file's own come last and replace shared ones
-        for name, source in part.sources.items():
-            if ('cells' in source.model_fields_set) == ('commit' in source.model_fields_set):
-                wanted = 'expected cells, the path in the list of published figures, or a commit'
-                raise place.error(wanted, 'sources', name)
-            names.sources[name] = Source(**source.model_dump())
-        for name, tolerance in part.tolerances.items():
-            names.tolerances[name] = Tolerance(float(tolerance.value), tolerance.reason)
-        for name, resource in part.resources.items():
-            resources[name] = _resource(name, resource, place.below('resources', name))
+    for _, part in parts:  # the file's own come last and replace shared ones
+        names.sources.update(part.sources)
+        names.tolerances.update(part.tolerances)
+        resources |= {name: own.model_copy(update={'name': name}) for name, own in part.resources.items()}
     builds: dict[str, Build] = {}
     known = {*resources, *FOLDERS}
     for place, part in parts:
         for name, entry in part.builds.items():
             here = place.below('builds', name)
             for axes, cell in _cells(entry, here):
-                build = _build(replaced(name, axes), cell, known, here)
+                build = _build(filled(name, axes), cell, known, here)
                 if build.name in known:
                     raise here.error(f"'{build.name}' is there twice: give it another name")
                 builds[build.name] = build
@@ -90,36 +82,43 @@ def read_regression(path: StrPath) -> Regression:
     for number, repeated in enumerate(top.conditions):
         here = root.below('conditions', number)
         for axes, own in _cells(repeated, here):
-            condition = _condition(own, axes, names, known, here)
-            if condition.name in conditions:
-                raise here.error(f"condition '{condition.name}' is there twice: give it another name")
-            conditions[condition.name] = condition
+            if own.name in conditions:
+                raise here.error(f"condition '{own.name}' is there twice: give it another name")
+            conditions[own.name] = _condition(own, axes, names, known, here)
     if not conditions:
         raise root.error('no conditions: expected at least one', 'conditions')
     return Regression(str(path), top.name, top.title, resources, builds, list(conditions.values()))
 
 
-def _resource(name: str, entry: ResourceEntry, place: Place) -> Resource:
-    given = [origin for origin in Origin if origin.value in entry.model_fields_set]
-    if len(given) != 1:
-        raise place.error(f'expected one of {", ".join(Origin)}: how is it come by?')
-    origin = given[0]
-    get = '\n'.join(entry.address) if origin is Origin.ADDRESS else str(getattr(entry, origin))
-    if origin is Origin.CATALOG:
-        if entry.path:
-            raise place.error('path and catalog: expected one of them')
-        kind, _, known = get.partition('/')
-        if kind not in catalog.KINDS or catalog.find(kind, known) is None:
-            raise place.error(f"'{get}' is not in the catalog: expected KIND/NAME", 'catalog')
-    elif origin is Origin.ADDRESS and not entry.path:
-        raise place.error('path is missing here: where is it expected?')
-    _check_places(entry.path, FOLDERS, place, 'path')
-    _check_places(entry.get, FOLDERS, place, 'get')
-    checksums = [(kind, str(getattr(entry, kind))) for kind in ('sha256', 'md5') if getattr(entry, kind)]
-    return Resource(
-        name, entry.what, origin, get, entry.path, entry.file, entry.unpack, entry.size, entry.licence,
-        checksum=checksums[0] if checksums else None,
-    )  # fmt: skip
+def _read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
+    """A file's root and its content. Raises InputError with file and line where it is not laid out as `kind`."""
+    node = read_nodes(path, 'regression file')
+    if node is None:
+        raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
+    file = YamlFile(str(path), None, node)
+    try:
+        return Place(file), kind.model_validate(_plain(file, node))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = [key for key in first['loc'] if key != '[key]']
+        place += [first['ctx']['key']] if first['type'] == 'entry' else []
+        raise file.error(_EXPECTED.get(first['type'], first['msg']), *place) from error
+
+
+def _plain(file: YamlFile, node: Any) -> Any:
+    """A node as dicts, lists, None, and texts as they are written, but on one line."""
+    if node.id == 'mapping':
+        plain = {}
+        for key, value in node.value:
+            if key.id != 'scalar':
+                raise InputError.at(file.path, key.start_mark.line + 1, 'expected a text')
+            plain[key.value] = _plain(file, value)
+        return plain
+    if node.id == 'sequence':
+        return [_plain(file, item) for item in node.value]
+    if has_surrogates(node.value):
+        raise InputError.at(file.path, node.start_mark.line + 1, 'expected a text')
+    return None if node.tag.endswith(':null') else node.value.replace('\n', ' ')
 
 
 def _cells(entry: _Repeated, place: Place) -> Iterator[tuple[Axes, _Repeated]]:
@@ -142,13 +141,11 @@ def _cells(entry: _Repeated, place: Place) -> Iterator[tuple[Axes, _Repeated]]:
 
 
 def _check_places(text: str, known: Collection[str], place: Place, *keys: str | int) -> None:
-    for name in places(text):
-        if name not in known:
-            near = did_you_mean(name, known)
-            raise place.error(f"'{{{name}}}' is neither a resource, a build nor an axis{near}", *keys)
+    if wrong := unknown_place(text, known):
+        raise place.error(wrong, *keys)
 
 
-def _needs(entry: BuildEntry | ConditionEntry, texts: Iterable[str], known: Collection[str], place: Place) -> list[str]:
+def _needs(entry: Build | ConditionEntry, texts: Iterable[str], known: Collection[str], place: Place) -> list[str]:
     """The names under `needs`, and in braces in texts and commands, without folders; commands are checked."""
     for number, command in enumerate(entry.commands):
         here = place.below('commands', number)
@@ -163,14 +160,14 @@ def _needs(entry: BuildEntry | ConditionEntry, texts: Iterable[str], known: Coll
         if name not in known:
             near = did_you_mean(name, known)
             raise place.error(f"'{name}' is neither a resource nor a build{near}", 'needs', number)
-    found = [*entry.needs, *(name for text in [*entry.commands, *texts] for name in places(text))]
-    return [name for name in dict.fromkeys(found) if name not in FOLDERS]
+    named = [*entry.needs, *(name for text in [*entry.commands, *texts] for name in places(text))]
+    return [name for name in dict.fromkeys(named) if name not in FOLDERS]
 
 
-def _build(name: str, entry: BuildEntry, others: set[str], place: Place) -> Build:
+def _build(name: str, entry: Build, others: set[str], place: Place) -> Build:
     _check_places(entry.path, FOLDERS, place, 'path')
     needs = _needs(entry, [entry.path], others | {name}, place)
-    return Build(name, entry.path, entry.commands, [need for need in needs if need != name])
+    return entry.model_copy(update={'name': name, 'needs': [need for need in needs if need != name]})
 
 
 def _condition(entry: ConditionEntry, axes: Axes, names: Names, known: Collection[str], place: Place) -> Condition:
@@ -179,8 +176,8 @@ def _condition(entry: ConditionEntry, axes: Axes, names: Names, known: Collectio
         _check_places(text, known, place, name)
     if bool(entry.run) != bool(entry.qrels) or (entry.run and entry.table):
         raise place.error('expected run and qrels, or table')
-    expected = _scores(entry.expected, axes, names, bool(entry.table), place.below('expected'))
-    recorded = _scores(entry.recorded, axes, names, False, place.below('recorded'))
+    expected = _scores(entry.expected, axes, names, bool(entry.table), False, place.below('expected'))
+    recorded = _scores(entry.recorded, axes, names, False, True, place.below('recorded'))
     if not expected and not recorded:
         raise place.error('expected scores are missing here: give expected or recorded')
     if expected and not (entry.run or entry.table):
@@ -191,33 +188,35 @@ def _condition(entry: ConditionEntry, axes: Axes, names: Names, known: Collectio
     )
 
 
-def _scores(entries: Sequence[ScoreEntry], axes: Axes, names: Names, from_table: bool, place: Place) -> list[Expected]:
-    found = (_score(own, axes, names, from_table, place.below(number)) for number, own in enumerate(entries))
-    return [score for score in found if score is not None]
-
-
-def _score(entry: ScoreEntry, axes: Axes, names: Names, from_table: bool, place: Place) -> Expected | None:
-    """The score of an entry, in a grid that of a cell; None where its value is `null`."""
-    if from_table and not entry.where:
-        raise place.error('where is missing here: which row of the table?')
-    if ('value' in entry.model_fields_set) == ('values' in entry.model_fields_set):
-        raise place.error('expected value, or values for a grid')
-    value, keys = (entry.value, ['value']) if 'value' in entry.model_fields_set else _cell(entry, axes, place)
-    if value is None:
-        return None
-    try:
-        checked_number(value)
-    except ValueError as error:
-        raise place.error(str(error), *keys) from error
-    is_recorded = isinstance(entry, RecordedEntry)
-    source = _named(names.sources, entry.source, 'source', place)
-    tolerance = None if is_recorded else _named(names.tolerances, entry.tolerance, 'tolerance', place)
-    parts = [text for text in (entry.row, entry.column, entry.cell) if text]
-    if source.cells and not parts:
-        raise place.error('row, column or cell is missing here: which cell of the source is it?')
-    cell = '/'.join([source.cells, *parts]) if source.cells else ''
-    where, unit = entry.where if from_table else {}, entry.unit if is_recorded else ''
-    return Expected(entry.measure, value, source, tolerance, cell, ', '.join(parts), where, unit)
+def _scores(
+    entries: Sequence[ScoreEntry], axes: Axes, names: Names, from_table: bool, is_recorded: bool, place: Place
+) -> list[Expected]:
+    """The scores of entries, in a grid those of a cell; entries whose value is `null` have none."""
+    scores = []
+    for number, entry in enumerate(entries):
+        here = place.below(number)
+        if from_table and not entry.where:
+            raise here.error('where is missing here: which row of the table?')
+        if ('value' in entry.model_fields_set) == ('values' in entry.model_fields_set):
+            raise here.error('expected value, or values for a grid')
+        value, keys = (entry.value, ['value']) if 'value' in entry.model_fields_set else _cell(entry, axes, here)
+        if value is None:
+            continue
+        try:
+            checked_number(value)
+        except ValueError as error:
+            raise here.error(str(error), *keys) from error
+        if is_recorded and not entry.unit:
+            raise here.error('unit is missing here')
+        source = _named(names.sources, entry.source, 'source', here)
+        tolerance = None if is_recorded else _named(names.tolerances, entry.tolerance, 'tolerance', here)
+        parts = [text for text in (entry.row, entry.column, entry.cell) if text]
+        if source.cells and not parts:
+            raise here.error('row, column or cell is missing here: which cell of the source is it?')
+        cell = '/'.join([source.cells, *parts]) if source.cells else ''
+        where, unit = entry.where if from_table else {}, entry.unit if is_recorded else ''
+        scores.append(Expected(entry.measure, value, source, tolerance, cell, ', '.join(parts), where, unit))
+    return scores
 
 
 def _cell(entry: ScoreEntry, axes: Axes, place: Place) -> tuple[Any, list[str]]:

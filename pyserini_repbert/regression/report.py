@@ -50,11 +50,11 @@ def as_data(
                 status = Status.REHEARSED
             missing = [
                 {
-                    'name': one.name,
-                    'what': one.what,
+                    'name': one.resource.name,
+                    'what': one.resource.what,
                     'size': one.size,
                     'get': plain(one.get),
-                    'origin': one.origin.value,
+                    'origin': one.resource.origin.value,
                 }
                 for one in outcome.missing
             ]

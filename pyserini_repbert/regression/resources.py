@@ -3,38 +3,73 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.regression.schema import Origin, Resource, filled
+from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
+from pyserini_repbert.regression.layout import Origin, Resource, filled
 
 PYSERINI_CACHE = Path('~/.cache/pyserini')  # unless $PYSERINI_CACHE says otherwise
+RECORD = '.sha256'  # suffix of the file beside a fetched one that has its checksum, where none was published
+FETCHED = (Origin.ADDRESS, Origin.CATALOG)  # the origins that `fetch` downloads from
 _BY_HAND = {
     Origin.RECIPE: 'not published; to be trained',
     Origin.AGREEMENT: 'by agreement',
     Origin.PAGE: 'by hand',
 }
-RECORD = '.sha256'  # suffix of the file beside a fetched one that has its checksum, where none was published
+_UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
+_SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A resource that is not here: what it is, its size, and the command, or the sentence, that gets it."""
+    """A resource that is not here.
 
-    name: str
-    what: str
+    Attributes
+    ----------
+    size : as the regression or the catalog states it
+    get : the command, or the sentence, that gets it
+    target : where it is put; None for a catalog resource, which goes into the cache, and for one without a path
+    """
+
+    resource: Resource
     size: str
     get: str
-    origin: Origin = Origin.GET
-    licence: str = ''
+    licence: str
+    target: Path | None = None
+
+    @property
+    def key(self) -> str:
+        """Identifies the resource, whatever name a regression gives it."""
+        return str(self.target or self.resource.source)
+
+    @property
+    def text(self) -> str:
+        """What it is, its size, and how to get it."""
+        return f'{self.resource.what}{f" ({self.size})" if self.size else ""}: {self.get}'
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether `fetch` can download it."""
+        return self.resource.origin in FETCHED
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Bytes to download, of '987 MB packed, 2.9 GB unpacked'; None where the size is unknown."""
+        size = _SIZE.search(self.size)
+        return round(float(size[1]) * _UNITS[size[2]]) if size else None
 
 
-class DamagedResourceError(PyseriniRepbertError):
-    """A resource is here, but is not the one that its checksum describes."""
+def size_in_bytes(text: str) -> int:
+    """'10GB' -> 10,000,000,000. Raises ValueError for a text that is not a size."""
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
+        raise ValueError(f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB")
+    return round(float(size[1]) * _UNITS[size[2]])
 
 
 def folders(data: str) -> dict[str, str]:
@@ -81,36 +116,30 @@ def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
     path = location(resource, places)
     if resource.path and Path(path).exists():
         return None
-    return Missing(
-        resource.name, resource.what, resource.size, _how(resource, path, places), resource.origin, resource.licence
-    )
+    place = target(resource, places) if resource.path else None
+    return Missing(resource, resource.size, _how(resource, path, places), resource.licence, place)
 
 
 def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
     """The command, or the sentence, that gets a resource."""
-    get = filled(resource.get, places) if resource.origin is Origin.GET else resource.get
+    source = filled(resource.source, places)
     if resource.origin is Origin.UNPUBLISHED:
-        return f'not published; {get}'
+        return f'not published; {source}'
     expected = f' (expected at {path})' if resource.path else ''
     if resource.origin in _BY_HAND:
-        return f'{_BY_HAND[resource.origin]}: {get}{expected}'
-    if get.startswith(('http://', 'https://')):
+        return f'{_BY_HAND[resource.origin]}: {source}{expected}'
+    if source.startswith(('http://', 'https://')):
         if not resource.unpack:
-            return curl(path, get)
-        return f'python -m pyserini_repbert.regression fetch; from {" and ".join(get.splitlines())}'
-    return f'{get}{expected}' if path not in get else get
+            return curl(path, source)
+        return f'python -m pyserini_repbert.regression fetch; from {" and ".join(resource.address)}'
+    return f'{source}{expected}' if path not in source else source
 
 
 def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
-    """A text that changes when the resource does.
+    """A text that changes when the resource does: of a catalog entry and its bases, all values; of a folder, the
+    newest modification time; of a file, its checksum.
 
-    It has a file's checksum, which is verified; the newest modification time in a folder; or all values of a catalog
-    entry and its bases.
-
-    Raises
-    ------
-    DamagedResourceError
-        where the file is not the one that the regression names, or that was fetched
+    Raises DamagedFileError where the file is not the one that the regression names, or that was fetched.
     """
     from pyserini_repbert.files import remembered_digest
 
@@ -124,7 +153,7 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     algorithm, expected = expected_checksum(resource, path)
     found = remembered_digest(path, catalog.cache_folder(), algorithm)
     if expected and found != expected:
-        raise DamagedResourceError(f'{path} has {algorithm} {found}, expected {expected}: get it again, {resource.get}')
+        raise DamagedFileError(f'{path} has {algorithm} {found}, expected {expected}: get it again, {resource.source}')
     return f'{resource.name} {algorithm} {found}'
 
 
@@ -138,12 +167,11 @@ def expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
     record = path.with_name(f'{path.name}{RECORD}')
     if record.is_file():
         return 'sha256', record.read_text(encoding='utf-8').partition(' ')[0]
-    if resource.checksum is None or (resource.unpack and not resource.path.startswith('{data}/')):
+    if resource.unpack and not resource.path.startswith('{data}/'):
         return 'sha256', ''
-    algorithm, checksum = resource.checksum
-    if algorithm == 'md5' and resource.addresses:
-        checksum = expected_md5(resource.addresses[0], checksum) or ''
-    return algorithm, checksum
+    if resource.sha256 or not resource.md5:
+        return 'sha256', resource.sha256
+    return 'md5', (expected_md5(resource.address[0], resource.md5) or '') if resource.address else resource.md5
 
 
 def curl(path: str, address: str) -> str:
@@ -161,30 +189,25 @@ def _missing_entry(resource: Resource, entry: catalog.Entry) -> Missing | None:
 
     if (base := catalog.base(entry)) is not None and (missing_base := _missing_entry(resource, base)) is not None:
         return missing_base
-    values = entry.values
+    values, licence = entry.values, str(entry.values.get('licence', ''))
     ready = catalog.cache_folder() / ('collections' if entry.kind == 'collections' else 'checkpoints') / entry.name
     if 'resource' in values or ready.is_dir():
         return None
-
-    def absent(size: str, get: str) -> Missing:
-        return Missing(resource.name, resource.what, size, get, Origin.CATALOG, str(values.get('licence', '')))
-
     if 'package' in values:
         try:
             catalog.package_folder(entry)
         except PyseriniRepbertError as error:
-            return absent(values['package']['size'], str(error))
-        return None
-    if 'download' in values:
+            return Missing(resource, values['package']['size'], str(error), licence)
+    elif 'download' in values:
         source = values['download']
         path = downloads_folder() / source['file']
-        return None if path.exists() else absent(source['size'], curl(str(path), source['address']))
-    if 'hub' in values:
+        if not path.exists():
+            return Missing(resource, source['size'], curl(str(path), source['address']), licence)
+    elif 'hub' in values:
         from huggingface_hub import try_to_load_from_cache
 
         hub = values['hub']
-        if isinstance(try_to_load_from_cache(hub['repository'], 'config.json', revision=hub.get('revision')), str):
-            return None
-        revision = f' --revision {hub["revision"]}' if 'revision' in hub else ''
-        return absent(hub['size'], f'hf download {hub["repository"]}{revision}')
+        if not isinstance(try_to_load_from_cache(hub['repository'], 'config.json', revision=hub.get('revision')), str):
+            revision = f' --revision {hub["revision"]}' if 'revision' in hub else ''
+            return Missing(resource, hub['size'], f'hf download {hub["repository"]}{revision}', licence)
     return None

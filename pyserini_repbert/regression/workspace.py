@@ -18,7 +18,8 @@ from typing import Any
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.regression import resources
-from pyserini_repbert.regression.schema import Build, Regression, filled
+from pyserini_repbert.regression.layout import Build, filled
+from pyserini_repbert.regression.schema import Regression
 
 LAST_LINES = 5  # of a failed command's output, in errors
 

@@ -17,7 +17,7 @@ from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.data.topics import read_qrels
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.numerals import decimal, integer
-from pyserini_repbert.regression.fetching.needs import size_in_bytes
+from pyserini_repbert.regression.resources import size_in_bytes
 
 LENGTH = 100_000
 STRETCHED = 20  # files for each reader

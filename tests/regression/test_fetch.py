@@ -242,7 +242,7 @@ def test_users_folder_counts_first(web: Web, tmp_path: Path, capsys: pytest.Capt
 
 def test_archives_of_tar(tmp_path: Path) -> None:
     from pyserini_repbert.errors import DamagedFileError
-    from pyserini_repbert.regression.fetching.unpacking import unpack
+    from pyserini_repbert.regression.unpacking import unpack
 
     def packed(name: str, content: bytes) -> Path:
         path = tmp_path / f'{name}.tar.gz'
@@ -288,7 +288,11 @@ def test_quick_fetches_and_checks_what_published_runs_tell(
 
 
 def test_sizes() -> None:
-    from pyserini_repbert.regression.fetching.needs import download_size, size_in_bytes
+    from pyserini_repbert.regression.layout import Resource
+    from pyserini_repbert.regression.resources import Missing, size_in_bytes
+
+    def download_size(text: str) -> int | None:
+        return Missing(Resource(what='runs', get='ask'), text, '', '').n_bytes
 
     assert download_size('987 MB packed, 2.9 GB unpacked') == 987_000_000
     assert download_size('2.9 GB unpacked, 987 MB packed') == 987_000_000

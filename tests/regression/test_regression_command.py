@@ -98,7 +98,7 @@ def test_list_and_dry_run_run_nothing(regression_file: Make, data: Path, capsys:
         ('qrels: {what: judgments, ', 'qrels: {', 6, 'what is missing here'),
         ("    qrels: '{qrels}'\n", '', 13, 'expected run and qrels, or table'),
         ('  b: {what', '  a: {what', 5, "'a' is there twice"),
-        ('only: different', 'only: often', 15, "'often': expected equal or different"),
+        ('only: different', 'only: often', 15, 'expected equal or different'),
         ('grid: {', 'grid: [', 14, 'not YAML'),
         ('second: [a, b]', 'second: []', 14, 'the grid has no cells'),
         ('second: [a, b]}\n    only: different', 'second: [c]}\n    only: equal', 14, 'the grid has no cells'),

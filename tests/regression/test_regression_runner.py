@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pyserini_repbert.regression.layout import Source, Tolerance
 from pyserini_repbert.regression.runner import Outcome, Status, judge, run_condition
-from pyserini_repbert.regression.schema import Expected, Source, Tolerance
+from pyserini_repbert.regression.schema import Expected
 from pyserini_repbert.regression.workspace import Workspace
 
 Make = Callable[..., Path]
@@ -21,7 +22,9 @@ def run(workspace: Workspace, number: int = 0, heavy_too: bool = False) -> Outco
 
 
 def expected(text: str, tolerance: float = 0.0) -> Expected:
-    return Expected('AP', text, Source('this project', commit='1'), Tolerance(tolerance, 'for the test'))
+    return Expected(
+        'AP', text, Source(text='this project', commit='1'), Tolerance(value=str(tolerance), reason='for the test')
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_what_is_missing_is_named_with_size_and_command(
     (data / 'a.txt').unlink()
     outcome = run(workspace(regression_file()))
     assert outcome.status is Status.NOT_RUN
-    assert [(one.name, one.size) for one in outcome.missing] == [('a', '60 B')]
+    assert [(one.resource.name, one.size) for one in outcome.missing] == [('a', '60 B')]
     assert outcome.missing[0].get == f"curl -L --create-dirs -o {data / 'a.txt'} 'https://example.org/a.txt'"
 
 

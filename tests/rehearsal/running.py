@@ -15,7 +15,7 @@ from pathlib import Path
 from pyserini_repbert import mirror
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main as regression_command
-from pyserini_repbert.regression.fetching.needs import Pair, is_out_of_reach, needs_of
+from pyserini_repbert.regression.needs import Pair, is_out_of_reach, missing_of
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.runner import Outcome, run_all
 from pyserini_repbert.regression.schema import Regression
@@ -59,10 +59,10 @@ def rehearse(
     absent: list[tuple[str, Pair]] = []
     for path, before in workspaces(Workspace, real).items():
         wanted = [own for own in regressions[path].conditions if own.expected and (not chosen or own.name in chosen)]
-        absent += [(path, (own, before)) for own in wanted if needs_of(own, before)]
+        absent += [(path, (own, before)) for own in wanted if missing_of(own, before)]
     regressions = {path: regressions[path] for path, _ in absent}
     bare = workspaces(Workspace, data)  # the user's folder has none of the real data: topics are fetched too
-    needs = [need for path, (own, before) in absent for pair in (before, bare[path]) for need in needs_of(own, pair)]
+    needs = [need for path, (own, before) in absent for pair in (before, bare[path]) for need in missing_of(own, pair)]
     site = stand_ins(needs, real, folder / 'site', data)
     found = Rehearsal()
     with serving(site.files, site.checksums, site.hub) as address:
@@ -77,7 +77,7 @@ def rehearse(
         pairs = [(own, ready[path]) for path, (own, _) in absent]
         outcomes = run_all(pairs, jobs if processes else 1, True, _show)
         for (condition, workspace), outcome in zip(pairs, outcomes, strict=True):
-            never = is_out_of_reach(needs_of(condition, workspace))
+            never = is_out_of_reach(missing_of(condition, workspace))
             _sort(f'{workspace.regression.name} {condition.name}', outcome, never, found)
     os.environ.pop(mirror.VARIABLE)
     return found
@@ -105,9 +105,9 @@ def _sort(name: str, outcome: Outcome, never: bool, found: Rehearsal) -> None:
     if scores and all(score.measured is not None for score in scores):
         found.rehearsed.append(name)
     elif never:
-        found.not_run[name] = '; '.join(f'{one.name}: {one.get}' for one in outcome.missing)
+        found.not_run[name] = '; '.join(f'{one.resource.name}: {one.get}' for one in outcome.missing)
     else:
-        lacking = '; '.join(f'{one.name} is not here: {one.get}' for one in outcome.missing)
+        lacking = '; '.join(f'{one.resource.name} is not here: {one.get}' for one in outcome.missing)
         found.failed[name] = outcome.why or lacking or 'no score'
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.regression.fetching.needs import Need
-from pyserini_repbert.regression.schema import Origin
+from pyserini_repbert.regression.layout import Origin
+from pyserini_repbert.regression.resources import Missing
 from rehearsal import corpora, weights
 from rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
 
@@ -66,7 +66,7 @@ class Worlds:
         self.car = numbered(list(headings), paragraphs, texts=headings)
 
 
-def stand_ins(needs: Iterable[Need], real: Path, folder: Path, data: Path) -> Site:
+def stand_ins(needs: Iterable[Missing], real: Path, folder: Path, data: Path) -> Site:
     """The stand-ins for all `needs` but those that were never published.
 
     Parameters
@@ -86,7 +86,7 @@ def stand_ins(needs: Iterable[Need], real: Path, folder: Path, data: Path) -> Si
         if resource.catalog:
             _catalog(catalog.get(*resource.catalog.split('/')), site, worlds)
         elif resource.origin is Origin.ADDRESS:
-            for address in resource.addresses:
+            for address in resource.address:
                 name = address.partition('?')[0].rpartition('/')[2]
                 name = resource.path.rpartition('/')[2] if name == 'download' else name
                 site.serve(address, _served(name, worlds))

@@ -1,1 +1,0 @@
-"""Fetches what the conditions of regressions need: downloads, unpacks archives, records checksums."""
