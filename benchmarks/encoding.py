@@ -49,7 +49,6 @@ def main() -> None:
     texts = texts_of_msmarco_lengths(options.passages)
     entry = catalog.get('encoders', 'minilm')
     peer = SentenceTransformer(str(catalog.package_folder(entry)), device='cpu')
-    peer.max_seq_length = 258
     ours = RepBertDocumentEncoder('minilm')
     auto = RepBertDocumentEncoder('minilm', precision='auto')
     times = best_times(

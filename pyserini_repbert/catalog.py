@@ -83,6 +83,7 @@ class _Values(TypedDict):
     sha256: NotRequired[dict[str, str]]
     variant: NotRequired[str]
     vectors: NotRequired[str]
+    warning: NotRequired[str]
 
 
 def entries(kind: str) -> dict[str, Entry]:

@@ -31,7 +31,7 @@ from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 from pyserini_repbert.rerank.base import ordered
 
-TEACHER = 'minilm'
+TEACHER = 'minilm-dot'
 LEXICAL = 0.3  # weight of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
 BELOW = 0.9  # a candidate that BM25 has not found counts this share of the score of BM25's last hit
 EACH = 16  # hits of BM25, and as many of the cosine

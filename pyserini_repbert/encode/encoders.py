@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import partial
@@ -26,11 +27,15 @@ CHUNK = 1024  # texts tokenised together for such a device
 
 
 class _RepBertEncoder(TextEncoder):
-    """The base of both encoders: the checkpoint, and the model on its device. Vectors are not normalised."""
+    """The base of both encoders: the checkpoint, and the model on its device.
 
-    token_type: int
-    limit_key: str  # key of the limit in the checkpoint's `ranking` object
+    Vectors are not normalised, and passages have token type 1, unless the checkpoint's `ranking` object says otherwise.
+    """
+
+    limit_key: str  # keys of the checkpoint's `ranking` object, and RepBERT's own values
     paper_limit: int
+    type_key: str = ''
+    paper_type: int
     mapped: str | None = None  # the weights whose names end so stay in their file
 
     def __init__(
@@ -61,10 +66,21 @@ class _RepBertEncoder(TextEncoder):
         usual = int(ranking.get(self.limit_key, self.paper_limit))
         self.limit = self._checked(usual if max_length is None else max_length)
         self.tokenizer = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).tokenizer()
-        model = load_model(partial(repbert.RepBert, config), opened, tensors=opened.tensors(self.mapped))
+        normalised = bool(ranking.get('normalised', False))
+        self.pooling = 'mean+normalised' if normalised else 'mean'
+        self.token_type = int(ranking.get(self.type_key, self.paper_type))
+        self._settings = {key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking}
+        make = partial(repbert.RepBert, config, normalised)
+        model = load_model(make, opened, tensors=opened.tensors(self.mapped))
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
         self.pad = self.tokenizer.pad
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights, and of what else decides a vector, where it is not RepBERT's."""
+        weights = self.checkpoint.weights_sha256
+        return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest() if self._settings else weights
 
     def embed(
         self,
@@ -123,7 +139,7 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
         maximum length beyond the model's positions
     """
 
-    token_type = repbert.QUERY_TYPE
+    paper_type = repbert.QUERY_TYPE
     limit_key = 'max_query_length'
     paper_limit = repbert.MAX_QUERY_TOKENS
     mapped = 'word_embeddings.weight'  # 30,522 rows, of which queries need a few
@@ -135,6 +151,7 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
     Parameters and errors are those of `RepBertQueryEncoder`.
     """
 
-    token_type = repbert.PASSAGE_TYPE
+    type_key = 'doc_token_type'
+    paper_type = repbert.PASSAGE_TYPE
     limit_key = 'max_doc_length'
     paper_limit = repbert.MAX_PASSAGE_TOKENS

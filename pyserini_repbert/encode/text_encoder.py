@@ -36,7 +36,7 @@ class TextEncoder(ABC):
     dimension: int
     limit: int
     max_length: int
-    pooling = 'mean'
+    pooling: str
     device: torch.device
     precision: Precision
 

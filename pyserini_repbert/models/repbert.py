@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
@@ -20,16 +21,20 @@ PASSAGE_TYPE = 1  # RepBERT footnote 2: of passages
 
 
 class RepBert(nn.Module):
-    """The encoder shared by queries and passages (RepBERT section 3.1)."""
+    """The encoder shared by queries and passages (RepBERT section 3.1).
 
-    def __init__(self, config: BertConfig) -> None:
+    `normalised` scales vectors to length 1, as sentence encoders for the cosine do; RepBERT does not.
+    """
+
+    def __init__(self, config: BertConfig, normalised: bool = False) -> None:
         super().__init__()
         self.bert = Bert(config)
+        self.normalised = normalised
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Embeddings of texts: `[CLS] text [SEP]` in, one vector out.
 
-        Mean over all attended tokens, [CLS] and [SEP] included, of the last layer (RepBERT eq. 2); not normalised.
+        Mean over all attended tokens, [CLS] and [SEP] included, of the last layer (RepBERT eq. 2).
 
         Parameters
         ----------
@@ -42,6 +47,8 @@ class RepBert(nn.Module):
         """
         hidden: Tensor = self.bert(input_ids, token_type_ids, attention_mask).float()
         if attention_mask is None:
-            return hidden.mean(dim=1)
-        weights = attention_mask.to(hidden.dtype)
-        return torch.einsum('nlh,nl->nh', hidden, weights) / weights.sum(dim=1, keepdim=True)
+            vectors = hidden.mean(dim=1)
+        else:
+            weights = attention_mask.to(hidden.dtype)
+            vectors = torch.einsum('nlh,nl->nh', hidden, weights) / weights.sum(dim=1, keepdim=True)
+        return functional.normalize(vectors, dim=1) if self.normalised else vectors

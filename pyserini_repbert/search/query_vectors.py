@@ -28,9 +28,11 @@ def check_encoder(
     given = getattr(encoder, 'dimension', dimension)
     if given != dimension:
         raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
+    if name == built_with:
+        advice = f'encode it again, or remove {index}'
     weights = getattr(encoder, 'weights_sha256', None)
     if weights_sha256 is not None and weights not in (None, weights_sha256):
-        raise MismatchError(f"index {index} was built with other weights than encoder '{name}': {advice}")
+        raise MismatchError(f"index {index} was built with other weights or settings than encoder '{name}': {advice}")
 
 
 def encoded(encoder: QueryEncoder, queries: Sequence[str], dimension: int) -> NDArray[np.float32]:

@@ -114,11 +114,11 @@ def test_the_checksum_covers_every_file_that_the_weights_come_from(resources):
 def test_an_index_refuses_an_adapter_over_another_base(resources, corpus_file, tmp_path):
     encode_corpus(open_corpus(corpus_file(3)), RepBertDocumentEncoder('demo'), tmp_path / 'index')
     assert RepBertSearcher(tmp_path / 'index').query_encoder.name == 'demo'
-    with pytest.raises(MismatchError, match="other weights than encoder 'tiny'"):
+    with pytest.raises(MismatchError, match="other weights or settings than encoder 'tiny'"):
         RepBertSearcher(tmp_path / 'index', 'tiny')
     tensors = load_file(resources / 'tiny/model.safetensors')
     save_file({name: value + 1 for name, value in tensors.items()}, resources / 'tiny/model.safetensors')
-    with pytest.raises(MismatchError, match="other weights than encoder 'demo'"):
+    with pytest.raises(MismatchError, match="other weights or settings than encoder 'demo'"):
         RepBertSearcher(tmp_path / 'index', 'demo')
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from functools import cache
 from pathlib import Path
 
 from pyserini_repbert import catalog
@@ -47,6 +49,8 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
         verify(folder)
         return Checkpoint.open(folder, str(name), base=_base_of(folder, kind, above)).check()
     entry = entry or catalog.get(kind, str(name))
+    if 'warning' in entry.values:
+        _warn(entry.values['warning'])
     if 'package' in entry.values:
         folder = catalog.package_folder(entry)
     elif 'resource' in entry.values:
@@ -61,6 +65,12 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
         folder = downloaded_checkpoint(entry)
     verify(folder)
     return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above)).check()
+
+
+@cache
+def _warn(text: str) -> None:
+    """Warn of a checkpoint, once a process."""
+    logging.getLogger(__name__).warning(text)
 
 
 def verify(folder: Path) -> None:

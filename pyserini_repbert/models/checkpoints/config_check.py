@@ -17,7 +17,7 @@ _EMBEDDINGS = 'bert.embeddings.{}_embeddings.weight'
 _FEED_FORWARD = 'bert.encoder.layer.0.intermediate.dense.weight'
 _LAYER = re.compile(r'bert\.encoder\.layer\.(\d+)\.')
 _TEXTS = ('system', 'layout', 'variant', 'architecture')
-_FLAGS = ('joint', 'pad_query')
+_FLAGS = ('joint', 'pad_query', 'normalised')
 
 
 def check_config(path: Path, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -59,6 +59,8 @@ def check_ranking(ranking: object) -> None:
         if name.startswith('max_') or name == 'k_max':
             if type(value) is not int or not 1 <= value <= LARGEST_LIMIT:
                 raise InputError(f'ranking.{name} is {value!r}, a whole number from 1 to {LARGEST_LIMIT} was expected')
+        elif name == 'doc_token_type' and value not in (0, 1):
+            raise InputError(f'ranking.{name} is {value!r}, 0 or 1 was expected')
         elif name in _TEXTS and not isinstance(value, str):
             raise InputError(f'ranking.{name} is {value!r}, a text was expected')
         elif name in _FLAGS and not isinstance(value, bool):

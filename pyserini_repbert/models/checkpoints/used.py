@@ -15,9 +15,19 @@ _TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # if there is no tokenizer.
 
 
 def used_models(users: Iterable[object]) -> tuple[Model, ...]:
-    """The models of encoders and rerankers, each once; objects without a `checkpoint` are skipped."""
-    pairs = [(getattr(user, 'checkpoint', None), getattr(user, 'precision', '')) for user in users]
-    return tuple(dict.fromkeys(model_of(own, str(used)) for own, used in pairs if isinstance(own, Checkpoint)))
+    """The models of encoders and rerankers, each once; objects without weights are skipped.
+
+    One checksum stands for a model of sentence-transformers: it covers all files of the folder.
+    """
+    models: dict[Model, None] = {}
+    for user in users:
+        checkpoint, precision = getattr(user, 'checkpoint', None), str(getattr(user, 'precision', ''))
+        sha256 = getattr(user, 'weights_sha256', None)
+        if isinstance(checkpoint, Checkpoint):
+            models[model_of(checkpoint, precision)] = None
+        elif isinstance(sha256, str):
+            models[Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision)] = None
+    return tuple(models)
 
 
 def model_of(checkpoint: Checkpoint, precision: str) -> Model:
