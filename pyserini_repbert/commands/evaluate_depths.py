@@ -34,7 +34,7 @@ def fusion_table_main(arguments: Sequence[str]) -> None:
     add_formula_arguments(made)
     made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
     options = parsed(made, arguments)
-    from pyserini_repbert.evaluate.studies.fusion_tables import fusion_table
+    from pyserini_repbert.evaluate.studies.fusion import fusion_table
 
     measures = parse_measures(options.measures)
     alpha, rrf_k = formula(options.method, options)
@@ -67,7 +67,7 @@ def consistency_main(arguments: Sequence[str]) -> None:
     made.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
     options = parsed(made, arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.studies.consistency import consistency_factors
+    from pyserini_repbert.evaluate.studies.depths import consistency_factors
 
     reference = read_run(options.reference, options.reference_depth)
     _show_by_depth(options, 'consistency factor', lambda run: consistency_factors(run, reference, options.depths, None))

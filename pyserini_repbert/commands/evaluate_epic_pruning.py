@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.studies.epic_pruning import compare_pruning
+    from pyserini_repbert.evaluate.studies.epic import compare_pruning
     from pyserini_repbert.evaluate.tables import markdown, write_csv
     from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus

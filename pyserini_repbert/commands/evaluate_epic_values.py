@@ -15,7 +15,7 @@ def main(arguments: Sequence[str]) -> None:
     add_value_files(made)
     options = parsed(made, arguments)
     from pyserini_repbert.evaluate.plots import plot_bars
-    from pyserini_repbert.evaluate.studies.epic_values import value_counts
+    from pyserini_repbert.evaluate.studies.epic import value_counts
     from pyserini_repbert.evaluate.tables import markdown, write_csv
     from pyserini_repbert.index.epic import EpicBundle
 

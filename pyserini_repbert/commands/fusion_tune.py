@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.commands.fusion_flags import check_scores
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.studies.fusion_tuning import settings, tune_fusion
+    from pyserini_repbert.evaluate.studies.fusion import settings, tune_fusion
     from pyserini_repbert.evaluate.tables import markdown
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.names.topics import load_qrels

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
         parse_measures as parse_measures,
     )
     from pyserini_repbert.evaluate.significance import compare as compare, paired_t_test as paired_t_test
-    from pyserini_repbert.evaluate.studies.consistency import consistency_factors as consistency_factors
     from pyserini_repbert.evaluate.studies.depths import (
+        consistency_factors as consistency_factors,
         recall_at_depths as recall_at_depths,
         rerank_at_depths as rerank_at_depths,
     )
-    from pyserini_repbert.evaluate.studies.fusion_tables import fusion_table as fusion_table
+    from pyserini_repbert.evaluate.studies.fusion import fusion_table as fusion_table
 
 __getattr__, __dir__, __all__ = exports(__name__)

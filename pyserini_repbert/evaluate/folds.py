@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_repbert.data.corpus_formats import is_data_line, parse_data_line
 from pyserini_repbert.data.identifiers import columns, identifier_problem
-from pyserini_repbert.data.json_values import identifier_of, parse_json
+from pyserini_repbert.data.json_values import checked, parse_json
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, existing_file, numbered_lines
 from pyserini_repbert.ranking import Ranking, Run
@@ -26,23 +25,18 @@ class Split(NamedTuple):
 
 
 def read_folds(paths: Sequence[StrPath]) -> Folds:
-    """The qids of each fold.
+    """The qids of each fold. Raises InputError for fewer than three folds, or an empty one.
 
     Parameters
     ----------
     paths : a file for each fold, whose lines begin with a qid (a list, topics, a run, pairs, qrels: the test run of
         each fold will do); or one JSON file with a list of lists of qids
-
-    Raises
-    ------
-    InputError
-        for fewer than three folds, an empty one, a line that begins with no qid, a JSON file of another form
     """
     folds = _from_json(paths[0]) if len(paths) == 1 else [_first_columns(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
+        named = ', '.join(map(str, paths))
         raise InputError(
-            f'{len(folds)} folds were given, expected at least {_LEAST_FOLDS} (train, validate, test): '
-            f'{", ".join(map(str, paths))}'
+            f'{len(folds)} folds were given, expected at least {_LEAST_FOLDS} to train, to validate, to test: {named}'
         )
     for number, fold in enumerate(folds, 1):
         if not fold:
@@ -55,27 +49,22 @@ def _first_columns(path: StrPath) -> list[str]:
     for number, line in numbered_lines(path, 'fold file'):
         try:
             qid = parse_data_line(line)[1] if is_data_line(line) else next(iter(columns(line)), None)
-            if qid is None:
-                continue
-            if problem := identifier_problem(qid):
+            if qid is not None and (problem := identifier_problem(qid)):
                 raise ValueError(problem)
-            qids[qid] = None
         except ValueError as error:
             raise InputError.at(path, number, f'expected a line that begins with a qid, found {line[:60]!r}') from error
+        if qid is not None:
+            qids[qid] = None
     return list(qids)
 
 
 def _from_json(path: StrPath) -> Folds:
+    file = existing_file(path, 'fold file')
     try:
-        content = parse_json(existing_file(path, 'fold file').read_bytes())
+        folds = checked(list[list[str | int]], parse_json(file.read_bytes()))
     except ValueError as error:
-        raise InputError(f'{Path(path)} is not JSON ({error}): give a file for each fold, or one JSON file') from error
-    if not isinstance(content, list) or not all(isinstance(fold, list) for fold in content):
-        raise InputError(f'{Path(path)} holds no folds: a JSON list of lists of qids was expected')
-    try:
-        return [list(dict.fromkeys(identifier_of({'qid': qid}, ('qid',)) for qid in fold)) for fold in content]
-    except ValueError as error:
-        raise InputError(f'{Path(path)}: a list of qids has {error}') from error
+        raise InputError(f'{file} is no JSON list of lists of qids ({error}): give that, or a file a fold') from error
+    return [list(dict.fromkeys(map(str, fold))) for fold in folds]
 
 
 def fold_of(folds: Folds) -> dict[str, int]:
@@ -92,13 +81,14 @@ def fold_of(folds: Folds) -> dict[str, int]:
 def check_cover(folds: Folds, qids: Sequence[str]) -> None:
     """Raise MismatchError unless the folds are disjoint and together hold exactly the topics `qids`."""
     places = fold_of(folds)
-    uncovered = [qid for qid in qids if qid not in places]
     known = set(qids)
+    uncovered = [qid for qid in qids if qid not in places]
     unknown = [qid for qid in places if qid not in known]
-    if uncovered:
-        raise MismatchError(f'{_some(uncovered)} in no fold: folds must cover all topics')
-    if unknown:
-        raise MismatchError(f'{_some(unknown)} in a fold, but not among the topics')
+    if uncovered or unknown:
+        some = ', '.join((uncovered or unknown)[:3])
+        where = 'in no fold' if uncovered else 'in a fold, but not among the topics'
+        count = len(uncovered or unknown)
+        raise MismatchError(f'{count} topics are {where} ({some}{", …" if count > 3 else ""}): folds cover all topics')
 
 
 def split_folds(folds: Folds) -> list[Split]:
@@ -118,10 +108,7 @@ def split_folds(folds: Folds) -> list[Split]:
 def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
     """One run of all topics, fold by fold, from each fold's run on its own topics, in the order of `folds`.
 
-    Raises
-    ------
-    MismatchError
-        for a number of runs other than that of the folds, or a run with a topic of another fold
+    Raises MismatchError for another number of runs, or a run with a topic of another fold.
     """
     if len(runs) != len(folds):
         raise MismatchError(f'{len(runs)} runs and {len(folds)} folds were given: give one run a fold, in their order')
@@ -134,9 +121,3 @@ def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
                 raise MismatchError(f"run {number} has topic '{qid}', which is {where}: runs follow the folds' order")
         joined |= {qid: run[qid] for qid in fold if qid in run}
     return joined
-
-
-def _some(qids: Sequence[str]) -> str:
-    if len(qids) == 1:
-        return f"topic '{qids[0]}' is"
-    return f'topics {", ".join(qids[:3])}{f" and {len(qids) - 3} more" if len(qids) > 3 else ""} are'

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pyserini_repbert.figures import new_figure, save_figure
 from pyserini_repbert.files import StrPath
 
-Series = Mapping[str, Mapping[int, float]]
+_Content = TypeVar('_Content')
 
 
-def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str) -> None:
+def plot_lines(path: StrPath, panels: Mapping[str, Mapping[str, Mapping[int, float]]], x_label: str) -> None:
     """A panel of lines for each label of a y axis; the point with the greatest y of each line is named by its x and y.
 
     The x axis is logarithmic, and still has 0, at its left end.
@@ -20,8 +20,8 @@ def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str) -> Non
     ----------
     panels : label of the y axis -> name of a line -> x -> y
     """
-    figure, axes = _figure(len(panels))
-    for axis, (label, series) in zip(axes, panels.items(), strict=True):
+
+    def draw(axis: Any, label: str, series: Mapping[str, Mapping[int, float]]) -> None:
         for name, points in series.items():
             (line,) = axis.plot(list(points), list(points.values()), marker='o', markersize=4, label=name)
             if points:
@@ -31,9 +31,11 @@ def plot_lines(path: StrPath, panels: Mapping[str, Series], x_label: str) -> Non
         ticks = sorted({x for points in series.values() for x in points})
         axis.set_xticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()
-        _label(axis, x_label, label)
+        axis.set(xlabel=x_label, ylabel=label)
+        axis.grid(alpha=0.3)
         axis.legend()
-    save_figure(path, figure)
+
+    _draw(path, panels, draw)
 
 
 def plot_points(
@@ -49,21 +51,21 @@ def plot_points(
     panels : label of the y axis -> name of a series -> its (x, y)
     fronts : label of the y axis -> (name, x, y) of the Pareto front, drawn as a line whose points are named
     """
-    figure, axes = _figure(len(panels))
-    for axis, (label, series) in zip(axes, panels.items(), strict=True):
-        front = fronts[label]
-        xs, ys = [x for _, x, _ in front], [y for _, _, y in front]
+
+    def draw(axis: Any, label: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+        xs, ys = [x for _, x, _ in fronts[label]], [y for _, _, y in fronts[label]]
         axis.step(xs, ys, where='post', color='0.6', linewidth=1)
         axis.scatter(xs, ys, s=90, facecolors='none', edgecolors='0.3', label='Pareto front')
         for name, points in series.items():
             axis.scatter([x for x, _ in points], [y for _, y in points], s=16, label=name)
-        for name, x, y in front:
+        for name, x, y in fronts[label]:
             _name(axis, name, x, y, '0.25', align='right')
         axis.margins(x=0.12, y=0.12)  # room for the names
-        axis.set_xscale('log')
-        _label(axis, x_label, label)
+        axis.set(xscale='log', xlabel=x_label, ylabel=label)
+        axis.grid(alpha=0.3)
         axis.legend(fontsize='small', loc='lower right')  # where a front is not
-    save_figure(path, figure)
+
+    _draw(path, panels, draw)
 
 
 def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
@@ -73,41 +75,32 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
     ----------
     matrices : title -> row -> column -> value
     """
-    figure, axes = _figure(len(matrices))
-    for axis, (title, rows) in zip(axes, matrices.items(), strict=True):
+
+    def draw(axis: Any, title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
         values = [list(row.values()) for row in rows.values()]
         axis.imshow(values, cmap='viridis')
-        lowest, highest = min(map(min, values)), max(map(max, values))
+        middle = (min(map(min, values)) + max(map(max, values))) / 2
         for y, row in enumerate(values):
             for x, value in enumerate(row):
-                dark = value < (lowest + highest) / 2
-                axis.text(x, y, f'{value:.3f}', ha='center', va='center', color='white' if dark else 'black')
+                colour = 'white' if value < middle else 'black'
+                axis.text(x, y, f'{value:.3f}', ha='center', va='center', color=colour)
         columns = next(iter(rows.values()))
         axis.set_xticks(range(len(columns)), [f'+{column}' for column in columns], rotation=30, ha='right')
         axis.set_yticks(range(len(rows)), list(rows))
         axis.set_title(title)
-    save_figure(path, figure)
+
+    _draw(path, matrices, draw)
 
 
 def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: str, y_label: str) -> None:
-    """A panel of bars for each title, with a logarithmic y axis.
+    """A panel of bars for each title, by their labels, with a logarithmic y axis."""
 
-    Parameters
-    ----------
-    bars : title -> label of a bar -> height
-    """
-    figure, axes = _figure(len(bars))
-    for axis, (title, heights) in zip(axes, bars.items(), strict=True):
+    def draw(axis: Any, title: str, heights: Mapping[str, float]) -> None:
         axis.bar(list(heights), list(heights.values()))
-        axis.set_yscale('log')
         axis.set_xticks(range(len(heights)), list(heights), rotation=90, fontsize=7)
-        axis.set(xlabel=x_label, ylabel=y_label, title=title)
-    save_figure(path, figure)
+        axis.set(yscale='log', xlabel=x_label, ylabel=y_label, title=title)
 
-
-def _label(axis: Any, x_label: str, y_label: str) -> None:
-    axis.set(xlabel=x_label, ylabel=y_label)
-    axis.grid(alpha=0.3)
+    _draw(path, bars, draw)
 
 
 def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'center') -> None:
@@ -115,6 +108,9 @@ def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'ce
     axis.annotate(text, (x, y), fontsize=6.5, color=color, **offset)
 
 
-def _figure(n_panels: int) -> tuple[Any, Sequence[Any]]:
-    figure = new_figure(5.5 * n_panels, 4.5)
-    return figure, figure.subplots(1, n_panels, squeeze=False)[0]
+def _draw(path: StrPath, panels: Mapping[str, _Content], draw: Callable[[Any, str, _Content], None]) -> None:
+    """Save a figure of panels side by side, each drawn from its label and content."""
+    figure = new_figure(5.5 * len(panels), 4.5)
+    for axis, (label, content) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        draw(axis, label, content)
+    save_figure(path, figure)

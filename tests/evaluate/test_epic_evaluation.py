@@ -13,8 +13,7 @@ from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_b
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.studies.depths import tune_cutoff
-from pyserini_repbert.evaluate.studies.epic_pruning import _reranked
-from pyserini_repbert.evaluate.studies.epic_values import value_counts
+from pyserini_repbert.evaluate.studies.epic import _reranked, value_counts
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Query, Ranking
@@ -32,7 +31,7 @@ def test_the_best_cutoff_by_hand():
     assert found.best == 4
     assert found.values == {0: 0.25, 1: 0.25, 2: 0.25, 3: 0.25, 4: 1.0, 5: 0.5}
     assert tune_cutoff(first, reranked, qrels, measure, [3, 2]).best == 2  # the smallest of equal ones
-    with pytest.raises(InputError, match='no cut-offs'):
+    with pytest.raises(InputError, match='at least 0 were expected'):
         tune_cutoff(first, reranked, qrels, measure, [])
 
 

@@ -10,7 +10,7 @@ from pyserini_repbert.commands.fusion import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import judged_only, parse_measures
-from pyserini_repbert.evaluate.studies.fusion_tuning import FusionSetting, settings, tune_fusion
+from pyserini_repbert.evaluate.studies.fusion import FusionSetting, settings, tune_fusion
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.ranking import Ranking
 

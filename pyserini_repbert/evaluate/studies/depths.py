@@ -1,4 +1,4 @@
-"""Quality by depth: recall, the first n hits reranked by saved scores, and the best cut-off of a reranker."""
+"""Quality by depth: consistency, recall, the first n hits reranked by saved scores, a reranker's best cut-off."""
 
 from __future__ import annotations
 
@@ -10,6 +10,33 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate, parse_measures
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
+
+
+def consistency_factors(
+    run: Run, reference: Run, depths: Sequence[int], reference_depth: int | None = 1000
+) -> dict[int, float]:
+    """Depth -> the mean proportion of the top n hits that are also among the reference's candidates (RepBERT eq. 5).
+
+    The mean is over the queries for which `run` has hits (the proportion is not defined for others); a query that the
+    reference lacks has the proportion 0. Where a query has fewer than n hits, the proportion is that of its hits.
+
+    Parameters
+    ----------
+    depths : each n, at least 1
+    reference_depth : how many of the reference's hits count as candidates (1000 in the paper); None for all
+    """
+    if min(depths, default=0) < 1:
+        raise InputError(f'depths {list(depths)}: numbers of at least 1 were expected')
+    totals = dict.fromkeys(depths, 0.0)
+    rankings = {qid: ranking.docids for qid, ranking in run.items() if ranking.docids}
+    if not rankings:
+        raise InputError('a run without hits has no consistency factor')
+    for qid, docids in rankings.items():
+        candidates = set(reference.get(qid, NO_HITS).docids[:reference_depth])
+        shared = [docid in candidates for docid in docids[: max(depths)]]
+        for depth in totals:
+            totals[depth] += sum(shared[:depth]) / len(shared[:depth])
+    return {depth: total / len(rankings) for depth, total in totals.items()}
 
 
 def recall_at_depths(run: Run, qrels: Qrels, depths: Sequence[int], rel: int = 1) -> dict[int, float]:
@@ -27,8 +54,7 @@ def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
     """
     place = {docid: i for i, docid in enumerate(reranked.docids)}
     head = sorted(first.docids[:n], key=lambda docid: place.get(docid, len(place)))
-    docids = (*head, *first.docids[n:])
-    return Ranking(docids, reciprocal_scores(len(docids)))
+    return Ranking([*head, *first.docids[n:]], reciprocal_scores(len(first.docids)))
 
 
 def rerank_at_depths(
@@ -43,28 +69,20 @@ def rerank_at_depths(
     first : the first stage's run
     reranked : the same hits with the reranker's scores
     depths : at least 0 each, 0 for the first stage alone with its own scores
-
-    Raises
-    ------
-    InputError
-        for no depths, or a negative one
     """
     if min(depths, default=-1) < 0:
         raise InputError(f'depths {list(depths)}: numbers of at least 0 were expected')
-    found = {}
+    values = {}
     for depth in depths:
         run = {qid: rerank_top(first[qid], reranked.get(qid, NO_HITS), depth) for qid in qrels if qid in first}
-        found[depth] = evaluate(run if depth else first, qrels, measures).means
-    return found
+        values[depth] = evaluate(run if depth else first, qrels, measures).means
+    return values
 
 
 def unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:
     """How many of the first stage's best `depth` hits of the judged topics the reranker's run lacks."""
-    count = 0
-    for qid in qrels:
-        scored = set(reranked.get(qid, NO_HITS).docids)
-        count += sum(docid not in scored for docid in first.get(qid, NO_HITS).docids[:depth])
-    return count
+    hits = {qid: set(first.get(qid, NO_HITS).docids[:depth]) for qid in qrels}
+    return sum(len(docids.difference(reranked.get(qid, NO_HITS).docids)) for qid, docids in hits.items())
 
 
 class Cutoff(NamedTuple):
@@ -79,18 +97,10 @@ def tune_cutoff(first: Run, reranked: Run, qrels: Qrels, measure: NamedMeasure, 
 
     Parameters
     ----------
-    first : the first stage's run
-    reranked : the same hits with the reranker's scores
+    first, reranked : as for `rerank_at_depths`
     qrels : of the validation topics, which should not be those that the result is reported on
-    cutoffs : numbers of hits to try, 0 for no reranking
-
-    Raises
-    ------
-    InputError
-        for no cut-offs, or a negative one
+    cutoffs : numbers of hits to try, one or more, 0 for no reranking
     """
-    if not cutoffs:
-        raise InputError('no cut-offs were given, expected at least one')
     tried = rerank_at_depths(first, reranked, qrels, [measure], sorted(set(cutoffs)))
-    values = {cutoff: own[measure.name] for cutoff, own in tried.items()}
+    values = {cutoff: means[measure.name] for cutoff, means in tried.items()}
     return Cutoff(max(values, key=lambda cutoff: (values[cutoff], -cutoff)), values)

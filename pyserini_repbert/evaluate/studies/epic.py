@@ -1,30 +1,66 @@
-"""Storage, latency and quality of pruned and quantised EPIC vectors (EPIC section 3, Table 1)."""
+"""The values of EPIC's passage vectors (EPIC Figure 2), and what pruning and quantising them costs (Table 1)."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from pyserini_repbert.data.passages import Corpus, Passage
+from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
+from pyserini_repbert.evaluate.overlap import overlap
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Query, Ranking, Run
 
+BIN = 0.1
 _AGREEMENT_DEPTH = 10
 
 
-@dataclass(frozen=True)
-class PruningResult:
+class ValueCounts(NamedTuple):
+    """Counts of values, rounded up to the next tenth as in EPIC Figure 2.
+
+    Attributes
+    ----------
+    counts : upper end of a bin -> number of values, ascending: 0.1 for values above 0 and up to 0.1, 0.0 for zeros
+    pruned : number of values that the index does not keep
+    """
+
+    counts: dict[float, int]
+    pruned: int
+
+    @property
+    def total(self) -> int:
+        """The number of all values, kept or not."""
+        return sum(self.counts.values()) + self.pruned
+
+    def share_up_to(self, value: float) -> float:
+        """The share of values, 0 to 1, that are at most `value`; pruned ones count among them, as the smallest."""
+        low = sum(count for end, count in self.counts.items() if end <= value + BIN / 100)
+        return (low + self.pruned) / self.total if self.total else 0.0
+
+
+def value_counts(index: EpicBundle) -> ValueCounts:
+    """Count all values of an index's vectors."""
+    counts: Counter[int] = Counter()
+    for _, vectors in index.vectors():
+        bins, numbers = np.unique(np.ceil(vectors.weights.astype(np.float64) / BIN - 1e-6), return_counts=True)
+        counts.update(dict(zip(bins.astype(int).tolist(), numbers.tolist(), strict=True)))
+    filled = range(min(counts, default=0), max(counts, default=-1) + 1)
+    by_end = {round(number * BIN, 1): counts[number] for number in filled}
+    return ValueCounts(by_end, len(index) * index.settings.vocabulary - counts.total())
+
+
+class PruningResult(NamedTuple):
     """One row of the table.
 
     Attributes
@@ -65,45 +101,36 @@ def compare_pruning(
     folder : for the indexes; a finished one is used again, an unfinished one is completed
     k : hits of each topic that are reranked
     on_progress : called with 1 after each setting
-
-    Raises
-    ------
-    InputError
-        where no topic has hits, or a hit is not in the corpus
     """
     asked = [(topic, first[topic.qid].docids[:k]) for topic in topics if topic.qid in first and topic.qid in qrels]
     if not asked:
         raise InputError('no judged topic has hits in the run: check that topics, qrels and run belong together')
-    base = _candidates_index(encoder, corpus, {docid for _, docids in asked for docid in docids}, settings, folder)
+    keep = 0 if any(prune == 0 for prune, _ in settings) else max(prune for prune, _ in settings)
+    candidates = {docid for _, docids in asked for docid in docids}
+    base = _candidates_index(encoder, corpus, candidates, keep, folder / f'candidates-{keep}')
     vectors = encoder.encode_queries([topic.text for topic, _ in asked])
     results: list[PruningResult] = []
-    reference: Run | None = None
+    reference: Run = {}
     for prune, weights in settings:
         place = folder / f'top{prune}-{weights}'
-        if (place / 'manifest.json').is_file():
-            index = EpicBundle(place)
-        else:
-            index = prune_epic_bundle(base, place, prune, weights, resume=True)
+        whole = (place / 'manifest.json').is_file()
+        index = EpicBundle(place) if whole else prune_epic_bundle(base, place, prune, weights, resume=True)
         run, milliseconds = _reranked(index, asked, vectors)
         reference = reference or run
         means = evaluate(run, qrels, measures).means
-        agreement = _agreement(run, reference)
-        results.append(PruningResult(prune, weights, index.bytes_per_passage(), milliseconds, means, agreement))
+        shares = [overlap(run[qid].docids, reference[qid].docids, _AGREEMENT_DEPTH) for qid in run]
+        size = index.bytes_per_passage()
+        results.append(PruningResult(prune, weights, size, milliseconds, means, float(np.mean(shares))))
         if on_progress is not None:
             on_progress(1)
     return results
 
 
-def _candidates_index(
-    encoder: EpicEncoder, corpus: Corpus, wanted: set[str], settings: Sequence[tuple[int, str]], folder: Path
-) -> EpicBundle:
+def _candidates_index(encoder: EpicEncoder, corpus: Corpus, docids: set[str], keep: int, place: Path) -> EpicBundle:
     """The candidates' vectors, with as many weights as the largest setting keeps."""
-    keep = 0 if any(prune == 0 for prune, _ in settings) else max(prune for prune, _ in settings)
-    place = folder / f'candidates-{keep}'
-    passages: list[Passage] = [passage for passage in corpus if passage.docid in wanted]
-    if len(passages) < len(wanted):
-        lost = min(wanted - {passage.docid for passage in passages})
-        raise InputError(f"corpus {corpus.name} lacks hit '{lost}' of the run: give the corpus that was searched")
+    passages = [passage for passage in corpus if passage.docid in docids]
+    if missing := docids.difference(passage.docid for passage in passages):
+        raise InputError(f"corpus {corpus.name} lacks hit '{min(missing)}' of the run: give the corpus it searched")
     encode_epic_corpus(passages, encoder, place, prune=keep, resume=place.exists())
     return EpicBundle(place)
 
@@ -124,11 +151,3 @@ def _reranked(
         order = np.argsort(-scores, kind='stable')  # ties keep the first stage's order
         run[topic.qid] = Ranking([docids[place] for place in order.tolist()], reciprocal_scores(len(docids)))
     return run, 1000 * float(np.median(seconds))
-
-
-def _agreement(run: Run, reference: Run) -> float:
-    shares = []
-    for qid, ranking in run.items():
-        best = set(reference[qid].docids[:_AGREEMENT_DEPTH])
-        shares.append(len(best.intersection(ranking.docids[:_AGREEMENT_DEPTH])) / len(best) if best else 1.0)
-    return float(np.mean(shares))

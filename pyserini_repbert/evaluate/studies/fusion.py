@@ -1,25 +1,51 @@
-"""Fusion tuned by cross-validation: runs, method, order and constants are chosen on some topics, reported on others."""
+"""Fusion on judged topics: every ordered pair of runs (RepBERT Tables 3 and 4), and tuning by cross-validation."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from statistics import fmean
 from typing import NamedTuple
 
+from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare
-from pyserini_repbert.evaluate.studies.fusion_tables import in_order
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, fuse
-from pyserini_repbert.ranking import Run
+from pyserini_repbert.ranking import Ranking, Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
 ALPHAS = tuple(step / 20 for step in range(1, 20))
 _FEW = 4  # runs of which all subsets and orders are tried; of more, pairs, and all runs with each of them leading once
+
+
+def fusion_table(
+    runs: Mapping[str, Run],
+    qrels: Qrels,
+    measures: Sequence[NamedMeasure],
+    method: str = FusionMethod.INTERLEAVE,
+    k: int | None = 1000,
+    alpha: float = ALPHA,
+    rrf_k: float = RRF_K,
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics; a run with itself alone.
+
+    Parameters
+    ----------
+    runs : name -> run
+    method, k, alpha, rrf_k : as in `fuse`; the row's run comes first
+    """
+    judged = {name: _of_topics(run, qrels) for name, run in runs.items()}
+    table: dict[str, dict[str, dict[str, float]]] = {named.name: {row: {} for row in runs} for named in measures}
+    for row, first in judged.items():
+        for column, second in judged.items():
+            fused = first if row == column else _in_order(fuse([first, second], method, k, alpha, rrf_k))
+            for name, value in evaluate(fused, qrels, measures).means.items():
+                table[name][row][column] = value
+    return table
 
 
 @dataclass(frozen=True)
@@ -44,18 +70,12 @@ class FusionSetting:
 
     def fused(self, runs: Mapping[str, Run], qids: Sequence[str], k: int | None) -> Run:
         """The runs' rankings for these topics, fused by this setting."""
-        parts = [{qid: runs[name][qid] for qid in qids if qid in runs[name]} for name in self.order]
+        parts = [_of_topics(runs[name], qids) for name in self.order]
         return fuse(parts, self.method, k, self.alpha, self.rrf_k)
 
 
 class FoldChoice(NamedTuple):
-    """The setting that is best on a fold's training topics.
-
-    Attributes
-    ----------
-    training, held_out : its mean over the training topics, and over the topics held out
-    topics : qids of the topics held out
-    """
+    """The best setting on a fold's training topics: its mean there and over the topics held out, whose qids follow."""
 
     setting: FusionSetting
     training: float
@@ -133,11 +153,6 @@ def tune_fusion(
     methods : FusionMethods to try, one or more
     k : length of a fused ranking; None for all hits
     on_progress : called with 1 after each of `settings`
-
-    Raises
-    ------
-    InputError
-        for fewer than two runs or folds, or more folds than judged topics
     """
     names, topics = list(runs), list(qrels)
     if len(names) < 2 or not 2 <= folds <= len(topics):
@@ -147,7 +162,7 @@ def tune_fusion(
         )
     tried: dict[FusionSetting, Evaluation] = {}
     for setting in settings(names, methods):
-        tried[setting] = evaluate(in_order(setting.fused(runs, topics, k)), qrels, [measure])
+        tried[setting] = evaluate(_in_order(setting.fused(runs, topics, k)), qrels, [measure])
         if on_progress is not None:
             on_progress(1)
     shuffled = random.Random(seed).sample(topics, len(topics))
@@ -158,18 +173,24 @@ def tune_fusion(
         held = shuffled[number::folds]
         others = [qid for qid in topics if qid not in set(held)]
         best = _best(tried, others)
-        of_best = tried[best].values[measure.name]
         choices.append(FoldChoice(best, _mean(tried[best], others), _mean(tried[best], held), tuple(held)))
-        values |= {qid: of_best[qid] for qid in held}
+        values |= {qid: tried[best].values[measure.name][qid] for qid in held}
         run |= best.fused(runs, held, k)
     tuned = Evaluation({measure.name: values}, {measure.name: fmean(values.values())}, ())
     rivals = {f'{setting} (untuned)': tried[setting] for setting in untuned(names, methods)}
-    for name, own in runs.items():
-        rivals[name] = evaluate(in_order({qid: own[qid] for qid in topics if qid in own}), qrels, [measure])
+    rivals |= {name: evaluate(_in_order(_of_topics(runs[name], topics)), qrels, [measure]) for name in names}
     against = {name: compare(rival, tuned)[0] for name, rival in rivals.items()}
     best_first = dict(sorted(against.items(), key=lambda item: -item[1].baseline))
-    ordered = {qid: run[qid] for qid in topics if qid in run}
-    return Tuned(tuple(choices), tuned.means[measure.name], best_first, _best(tried, topics), ordered)
+    return Tuned(tuple(choices), tuned.means[measure.name], best_first, _best(tried, topics), _of_topics(run, topics))
+
+
+def _in_order(run: Run) -> Run:
+    """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps its order."""
+    return {qid: Ranking(own.docids, reciprocal_scores(len(own.docids))) for qid, own in run.items()}
+
+
+def _of_topics(run: Run, qids: Iterable[str]) -> Run:
+    return {qid: run[qid] for qid in qids if qid in run}
 
 
 def _mean(evaluation: Evaluation, topics: Sequence[str]) -> float:
