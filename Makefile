@@ -74,8 +74,8 @@ test-precision: $(INSTALLED)
 	ATEN_CPU_CAPABILITY=default $(RUN) -m pytest -m 'not slow' $(MODEL_TESTS)
 
 test-lucene: $(INSTALLED)
-	$(RUN) -m pytest tests/lucene tests/pipeline/test_without_network.py
-	$(RUN) -m pytest -m jvm --ignore tests/lucene
+	$(RUN) -m pytest -rs tests/lucene tests/pipeline/test_without_network.py
+	$(RUN) -m pytest -rs -m jvm --ignore tests/lucene --ignore tests/web --ignore tests/interop
 
 install-web: $(WEB_INSTALLED)
 

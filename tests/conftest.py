@@ -7,6 +7,7 @@ natively, or that it does not; without it, it is asked.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -82,6 +83,15 @@ def _own_cache(_new_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> 
     cache.mkdir()
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(cache))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without Pyserini, what starts Java is skipped, and the summary says so."""
+    if importlib.util.find_spec('pyserini') is None:
+        skip = pytest.mark.skip(reason='!!!! PYSERINI IS NOT INSTALLED: pip install pyserini')
+        for item in items:
+            if item.get_closest_marker('jvm'):
+                item.add_marker(skip)
 
 
 def pytest_collection_finish() -> None:

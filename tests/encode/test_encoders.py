@@ -71,7 +71,7 @@ def test_half_precision_stays_near(tiny_checkpoint):
 @pytest.mark.parametrize(
     'arguments',
     [
-        {'device': 'cuda:7'},
+        {'device': 'cuda:77'},
         {'device': 'gpu'},
         {'max_length': 63},
         {'prefix': 'query:'},

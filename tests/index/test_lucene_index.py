@@ -132,6 +132,7 @@ def test_options_that_do_not_fit(corpus, tmp_path, options, message, parameters)
     assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.jvm
 def test_skipped_lines_would_shift_the_additions(tmp_path):
     path = tmp_path / 'corpus.jsonl'
     path.write_text('{"id": "a", "contents": "x"}\nbroken\n{"id": "b", "contents": "y"}\n')

@@ -26,6 +26,7 @@ def test_placeholder_key_lives_as_long_as_the_import(monkeypatch):
     assert os.environ['OPENAI_API_KEY'] == ''
 
 
+@pytest.mark.jvm
 def test_modules_are_listed_without_importing_pyserini():
     loaded = {name for name in sys.modules if name.startswith('pyserini.')}
     names = compat.runnable_modules()
@@ -70,6 +71,7 @@ def test_import_errors_are_ours(monkeypatch):
         compat.import_pyserini('pyserini.encode')
 
 
+@pytest.mark.jvm
 def test_what_a_version_lacks_is_an_error_and_no_empty_table(monkeypatch):
     monkeypatch.setattr(compat, 'import_pyserini', lambda name: types.SimpleNamespace(__name__=name, TF_INDEX_INFO={}))
     with pytest.raises(MismatchError, match=r'has no IMPACT_INDEX_INFO in pyserini\.prebuilt_index_info'):

@@ -109,6 +109,7 @@ def test_options_follow_the_runtime_and_the_heap_variable(places, monkeypatch):
         jvm._options(reduced)
 
 
+@pytest.mark.jvm
 def test_jar_of_the_named_folder(tmp_path, monkeypatch):
     monkeypatch.setenv('ANSERINI_CLASSPATH', str(tmp_path))
     with pytest.raises(JavaError, match='set ANSERINI_CLASSPATH'):

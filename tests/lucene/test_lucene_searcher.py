@@ -121,6 +121,7 @@ def test_a_closed_searcher_says_so(folder):
             ask()
 
 
+@pytest.mark.jvm
 def test_index_without_positions_vectors_or_text(tmp_path):
     indexer = java_class('io.anserini.index.SimpleIndexer')
     bare = indexer(['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')])

@@ -22,14 +22,15 @@ import pytest
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
-from pyserini_repbert.lucene import compat, tables
+from pyserini_repbert.lucene import tables
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
+from pyserini_repbert.record import versions
 
 pytestmark = [
     pytest.mark.jvm,
-    pytest.mark.skipif(compat.pyserini_version().startswith('1.'), reason='Pyserini 1.6 ships its tables'),
+    pytest.mark.skipif(not versions().get('pyserini', '').startswith('2.'), reason='these are about Pyserini 2.x'),
 ]
 COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'  # prebuilt_index_info.PREBUILT_INDEXES_COMMIT of 2.4.0
 UP_SECONDS = 150

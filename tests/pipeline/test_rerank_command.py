@@ -75,10 +75,10 @@ def test_in_a_process_of_its_own(world, tmp_path):
     assert (done.returncode, done.stderr) == (0, '')
     assert len(read_run(output)['q1'].docids) == 12
     done = subprocess.run(
-        [*command, *arguments(world, output, '--devices', 'cuda:7')], capture_output=True, text=True, check=False
+        [*command, *arguments(world, output, '--devices', 'cuda:77')], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    refused = "device 'cuda:7' is not available here: use 'cpu', or see the doctor command"
+    refused = "device 'cuda:77' is not available here: use 'cpu', or see the doctor command"
     assert done.stderr == f'error: {refused} (--device)\n'
 
 

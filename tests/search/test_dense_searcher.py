@@ -191,5 +191,5 @@ def test_bad_calls_are_errors(index, tmp_path):
         searcher.batch_search(['a', 'b'], ['1', '1'])
     with pytest.raises(InputError, match='not an index folder'):
         RepBertSearcher(tmp_path / 'nowhere')
-    with pytest.raises(InputError, match='cuda'):
-        RepBertSearcher(index, device='cuda')
+    with pytest.raises(InputError, match='cuda:77'):
+        RepBertSearcher(index, device='cuda:77')

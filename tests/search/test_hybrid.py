@@ -136,6 +136,7 @@ def theirs(monkeypatch):
     return runpy.run_path(str(Path(folder) / 'search' / 'hybrid' / '_searcher.py'))['HybridSearcher']
 
 
+@pytest.mark.jvm
 def test_pyserinis_formula_is_that_of_pyserinis_searcher(theirs):
     """On rankings with several different scores each: it divides by their range."""
     rankings = [

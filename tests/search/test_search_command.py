@@ -78,7 +78,7 @@ def test_export_gives_the_same_run(setting, tmp_path):
         ({'--output-format': 'json'}, 'json'),
         ({'--tag': 'two words'}, 'one word'),
         ({'--hits': '0'}, 'at least 1'),
-        ({'--device': 'cuda'}, 'cuda'),
+        ({'--device': 'cuda:77'}, 'cuda:77'),
         ({'--sparse': 'bm52'}, "did you mean 'bm25'"),
         ({'--sparse': 'bm25'}, 'bm25@FOLDER'),
         ({'--fusion': 'rrf'}, 'two rankings'),

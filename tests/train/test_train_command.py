@@ -46,7 +46,7 @@ def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
     [
         (['nothing.yaml'], "'nothing.yaml' is neither a recipe file nor a recipe that ships"),
         (['RECIPE', '--set', 'training.speed=1'], "key 'speed' is unknown"),
-        (['RECIPE', '--device', 'cuda:7'], "device 'cuda:7' was given"),
+        (['RECIPE', '--device', 'cuda:77'], "device 'cuda:77' was given"),
         (['RECIPE', '--resume'], 'nothing to resume'),
         (['RECIPE', '--set', 'training.batch_size=3', '--device', 'cpu'], 'a multiple of that was expected'),
         (['RECIPE', '--set', 'training.precision=float16', '--device', 'cpu'], 'needs a GPU'),
