@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyserini_repbert.regression import grids
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
 
+_COMMANDS = ('curl ', 'pip ', 'hf ', 'python ')  # what a way to get a resource begins with, if it is a command
 _UNMEASURED = (Status.NOT_RUN.value, Status.REHEARSED.value)
 HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
 _OF_MODELS = (' weights', ' tokenizer', ' config', ' precision')
@@ -22,7 +23,7 @@ REHEARSED = 'rehearsed.json'  # beside the regression files: what `make rehearsa
 
 
 def as_data(
-    found: Sequence[tuple[Regression, Sequence[Outcome]]], environment: dict[str, str], hidden: dict[str, str]
+    outcomes: Sequence[tuple[Regression, Sequence[Outcome]]], environment: dict[str, str], hidden: dict[str, str]
 ) -> dict[str, Any]:
     """The report as JSON values.
 
@@ -30,7 +31,7 @@ def as_data(
 
     Parameters
     ----------
-    found : regressions with the outcomes of their conditions
+    outcomes : regressions with the outcomes of their conditions
     environment : from `environment.fingerprint`
     hidden : folder of this machine -> text that the report has in its place
     """
@@ -41,45 +42,55 @@ def as_data(
         return text
 
     files = []
-    for regression, outcomes in found:
-        conditions = []
+    for regression, own in outcomes:
         rehearsed = rehearsed_conditions(Path(regression.path).parent / REHEARSED)
-        for outcome in outcomes:
-            status = outcome.status
-            if status is Status.NOT_RUN and f'{regression.name} {outcome.condition.name}' in rehearsed:
-                status = Status.REHEARSED
-            missing = [
-                {
-                    'name': one.resource.name,
-                    'what': one.resource.what,
-                    'size': one.size,
-                    'get': plain(one.get),
-                    'origin': one.resource.origin.value,
-                }
-                for one in outcome.missing
-            ]
-            conditions.append(
-                {
-                    'name': outcome.condition.name,
-                    'status': status.value,
-                    'why': plain(outcome.why),
-                    'seconds': round(outcome.seconds, 1),
-                    'remembered': outcome.remembered,
-                    'missing': missing,
-                    'commands': [plain(command) for command in outcome.commands],
-                    'scores': [_score(score, status) for score in outcome.scores],
-                    'fingerprint': {plain(name): plain(value) for name, value in outcome.fingerprint.items()},
-                }
-            )
+        conditions = [_condition(one, f'{regression.name} {one.condition.name}' in rehearsed, plain) for one in own]
         files.append({'file': Path(regression.path).name, 'title': regression.title, 'conditions': conditions})
     return {'environment': environment, 'totals': totals(files), 'files': files}
 
 
-def rehearsed_conditions(path: Path) -> frozenset[str]:
-    """'FILE CONDITION' of the conditions that a rehearsal ran to their scores; empty without a record of one.
+def _condition(outcome: Outcome, is_rehearsed: bool, plain: Callable[[str], str]) -> dict[str, Any]:
+    status = Status.REHEARSED if is_rehearsed and outcome.status is Status.NOT_RUN else outcome.status
+    missing = [
+        {
+            'name': one.resource.name,
+            'what': one.resource.what,
+            'size': one.size,
+            'get': plain(one.get),
+            'origin': one.resource.origin.value,
+        }
+        for one in outcome.missing
+    ]
+    return {
+        'name': outcome.condition.name,
+        'status': status.value,
+        'why': plain(outcome.why),
+        'seconds': round(outcome.seconds, 1),
+        'remembered': outcome.remembered,
+        'missing': missing,
+        'commands': [plain(command) for command in outcome.commands],
+        'scores': [_score(score, status) for score in outcome.scores],
+        'fingerprint': {plain(name): plain(value) for name, value in outcome.fingerprint.items()},
+    }
 
-    Raises DamagedFileError for a record that cannot be read.
-    """
+
+def _score(score: Score, condition: Status) -> dict[str, Any]:
+    expected, tolerance = score.expected, score.expected.tolerance
+    status = condition if score.status is Status.NOT_RUN else score.status
+    return {
+        'measure': measure_text(expected),
+        'expected': expected.text,
+        'measured': score.measured,
+        'status': status.value,
+        'source': source_text(expected),
+        'cell': expected.cell,
+        'tolerance': tolerance.value if tolerance else None,
+        'reason': tolerance.reason if tolerance else '',
+    }
+
+
+def rehearsed_conditions(path: Path) -> frozenset[str]:
+    """'FILE CONDITION' of the conditions that a rehearsal ran to their scores; empty without a record of one."""
     if not path.is_file():
         return frozenset()
     try:
@@ -149,31 +160,10 @@ def markdown(data: dict[str, Any]) -> str:
 
 def as_html(data: dict[str, Any]) -> str:
     """The report as one HTML page that loads nothing else; the commands unfold."""
-    files = [
-        {
-            'name': file['file'],
-            'title': file['title'],
-            'reasons': _reasons(file),
-            'rows': [
-                (score['status'].split()[0].lower(), [one['name'], *_cells(score, one)], one['commands'])
-                for one in file['conditions']
-                for score in one['scores']
-            ],
-        }
-        for file in data['files']
-    ]
     environment = [*data['environment'].items(), *_checkpoints(data)]
-    tables = [
-        (
-            table.title,
-            list(table.columns.values()),
-            [(row, [(grids.text(own), own) for own in cells]) for row, cells in rows],
-        )
-        for table, rows in grids.grids(data)
-    ]
     return page(
-        'regressions', header=HEADER, totals=data['totals'], files=files, environment=environment,
-        tables=tables, legend=grids.LEGEND,
+        'regressions', header=HEADER, totals=data['totals'], files=data['files'], environment=environment,
+        tables=grids.grids(data), legend=grids.LEGEND, cells=_cells, reasons=_reasons,
     )  # fmt: skip
 
 
@@ -184,21 +174,6 @@ _INTRODUCTION = (
     "ran to a score, which means nothing, on stand-ins of it (`make rehearsal`). RECORDED: a figure of the source's "
     'own hardware or of a kind that nothing here measures, compared with nothing.'
 )
-
-
-def _score(score: Score, condition: Status) -> dict[str, Any]:
-    expected = score.expected
-    status = condition if score.status is Status.NOT_RUN else score.status
-    return {
-        'measure': measure_text(expected),
-        'expected': expected.text,
-        'measured': score.measured,
-        'status': status.value,
-        'source': source_text(expected),
-        'cell': expected.cell,
-        'tolerance': expected.tolerance.value if expected.tolerance else None,
-        'reason': expected.tolerance.reason if expected.tolerance else '',
-    }
 
 
 def _cells(score: dict[str, Any], condition: dict[str, Any]) -> list[str]:
@@ -220,7 +195,8 @@ def _missing(data: dict[str, Any]) -> list[list[str]]:
     for file in data['files']:
         for one in [one for condition in file['conditions'] for one in condition['missing']]:
             key = (one['name'], one['get'])
-            found[key] = [one['what'], one['size'], _get(one['get'])]
+            get = f'`{one["get"]}`' if one['get'].startswith(_COMMANDS) else one['get']
+            found[key] = [one['what'], one['size'], get]
             files.setdefault(key, {})[file['file'].removesuffix('.yaml')] = None
     return [[key[0], ', '.join(files[key]), *row] for key, row in found.items()]
 
@@ -230,10 +206,6 @@ def _checkpoints(data: dict[str, Any]) -> list[tuple[str, str]]:
     conditions = [condition for file in data['files'] for condition in file['conditions']]
     pairs = dict.fromkeys(pair for condition in conditions for pair in condition['fingerprint'].items())
     return [pair for pair in pairs if pair[0].endswith(_OF_MODELS)]
-
-
-def _get(text: str) -> str:
-    return f'`{text}`' if text.startswith(('curl ', 'pip ', 'hf ', 'python ')) else text
 
 
 def _left_aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

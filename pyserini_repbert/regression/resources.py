@@ -27,20 +27,13 @@ _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A resource that is not here.
-
-    Attributes
-    ----------
-    size : as the regression or the catalog states it
-    get : the command, or the sentence, that gets it
-    target : where it is put; None for a catalog resource, which goes into the cache, and for one without a path
-    """
+    """A resource that is not here."""
 
     resource: Resource
-    size: str
-    get: str
+    size: str  # as the regression or the catalog states it
+    get: str  # the command, or the sentence, that gets it
     licence: str
-    target: Path | None = None
+    target: Path | None = None  # where it is put; None for the cache, and for a resource without a path
 
     @property
     def key(self) -> str:

@@ -12,27 +12,16 @@ FOLDER = 'regressions'  # whose files commands take if none is named
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One expected score, or a figure that is only recorded.
+    """One expected score, or a figure that is only recorded."""
 
-    Attributes
-    ----------
-    measure : in ir_measures' form, or the name of a recorded figure
-    text : the value as published, with all its digits
-    tolerance : None for a recorded figure
-    cell : its path in the list of published figures, '' for this project's own
-    place : row and column of the source, for readers
-    where : column -> value, which name the row of the condition's table that holds the score
-    unit : of a recorded figure, '' for the others
-    """
-
-    measure: str
-    text: str
+    measure: str  # in ir_measures' form, or the name of a recorded figure
+    text: str  # the value as published, with all its digits
     source: Source
-    tolerance: Tolerance | None
-    cell: str = ''
-    place: str = ''
-    where: Mapping[str, str] = field(default_factory=dict)
-    unit: str = ''
+    tolerance: Tolerance | None  # None for a recorded figure
+    cell: str = ''  # its path in the list of published figures, '' for this project's own
+    place: str = ''  # row and column of the source, for readers
+    where: Mapping[str, str] = field(default_factory=dict)  # column -> value, of its row in the condition's table
+    unit: str = ''  # of a recorded figure, '' for the others
 
     @property
     def value(self) -> float:
@@ -48,26 +37,17 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Commands, and the scores expected of them, as in one row of a paper's table.
-
-    Attributes
-    ----------
-    needs : names of all resources and builds that it needs, those in braces in its commands included
-    run, qrels : the run file to evaluate, and the judgments; '' with a table
-    table : a CSV or TSV file that the commands write, with the scores in a column `value` or named after the measure
-    heavy : what it takes, if it is left out unless asked for ('40 minutes of CPU'); '' for the others
-    recorded : figures for reference, compared with nothing
-    """
+    """Commands, and the scores expected of them, as in one row of a paper's table."""
 
     name: str
-    commands: Sequence[str] = ()
-    needs: Sequence[str] = ()
-    run: str = ''
-    qrels: str = ''
-    table: str = ''
-    heavy: str = ''
-    expected: Sequence[Expected] = ()
-    recorded: Sequence[Expected] = ()
+    commands: Sequence[str]
+    needs: Sequence[str]  # all resources and builds that it needs, those in braces in its commands included
+    run: str  # the run file to evaluate, and the judgments; '' with a table
+    qrels: str
+    table: str  # a CSV or TSV file that the commands write, with scores in a column `value` or named after the measure
+    heavy: str  # what it takes, if it is left out unless asked for ('40 minutes of CPU'); '' for the others
+    expected: Sequence[Expected]
+    recorded: Sequence[Expected]  # figures for reference, compared with nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,20 +40,15 @@ class Workspace:
     folder : the work folder, in which it makes one of its own, named after the regression
     data : the user's folder of collections and run files
     version : hash of code and packages (`environment.cache_version`); results of another one are not used
-
-    Attributes
-    ----------
-    places : name in braces -> folder, location of a resource, or path of a build
     """
 
     def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
         self.regression = regression
         self.folder = folder / regression.name
         self._root = folder
-        here = str(Path(regression.path).parent)
-        self.places = {
+        self.places = {  # name in braces -> folder, location of a resource, or path of a build
             **resources.folders(data),
-            'here': here,
+            'here': str(Path(regression.path).parent),
             'out': str(self.folder),
             'shared': str(folder / 'shared'),
         }
@@ -81,14 +76,10 @@ class Workspace:
         return list(found.values())
 
     def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
-        """The hash of commands, the version, and all builds and resources that they need.
-
-        Raises DamagedResourceError for a resource whose checksum differs.
-        """
+        """The hash of commands, the version, and all builds and resources that they need."""
         parts = [self._version, *commands]
         for name in needs:
-            build = self.regression.builds.get(name)
-            if build is not None:
+            if build := self.regression.builds.get(name):
                 parts.append(self.key(build.commands, build.needs))
             else:
                 parts.append(resources.fingerprint(self.regression.resources[name], self.places))
@@ -97,12 +88,7 @@ class Workspace:
     def build(self, name: str) -> None:
         """Make a build and those that it needs, unless they are there with the same hash.
 
-        Raises
-        ------
-        CommandFailedError
-            where one of its commands fails, or did before, or does not write its path
-        DamagedResourceError
-            for a resource whose checksum differs
+        Raises CommandFailedError where one of its commands fails, or did before, or does not write its path.
         """
         build = self.regression.builds[name]
         for other in build.needs:
@@ -132,7 +118,7 @@ class Workspace:
         """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
         words = self.words(command)
         root = str(Path(__file__).resolve().parents[2])
-        paths = [root, *filter(None, [os.environ.get('PYTHONPATH')])]
+        paths = filter(None, [root, os.environ.get('PYTHONPATH')])
         environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
         self.folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
