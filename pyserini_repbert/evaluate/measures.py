@@ -12,19 +12,13 @@ from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownN
 from pyserini_repbert.ranking import Ranking
 
 _LONGEST_NAME = 1000  # Python's parser gives up on names that nest deeper
-# Parameter -> (least, most, decimals). Outside of these, trec_eval's code in C aborts, reads memory that is not its
-# own, or computes another measure: it sorts cut-offs by 32-bit differences, and rounds levels of recall.
+# Outside of these, trec_eval's code in C aborts, reads memory that is not its own, or computes another measure: it
+# sorts cut-offs by 32-bit differences, and rounds levels of recall.
 _RANGES = {
-    'cutoff': (1, 2**31 - 1, 0),
-    'rel': (1, MAX_GRADE, 0),
-    'min_rel': (0, MAX_GRADE, 0),
-    'max_rel': (1, MAX_GRADE, 0),
-    'recall': (0, 1, 2),
-    'beta': (0, 1000, 4),
-    'p': (0, 1, 12),
-    'alpha': (0, 1, 12),
-    'T': (0, 1000, 12),
-}
+    'cutoff': (1, 2**31 - 1), 'rel': (1, MAX_GRADE), 'min_rel': (0, MAX_GRADE), 'max_rel': (1, MAX_GRADE),
+    'recall': (0, 1), 'p': (0, 1), 'alpha': (0, 1), 'beta': (0, 1000), 'T': (0, 1000),
+}  # fmt: skip
+_DECIMALS = {'recall': 2, 'beta': 4}
 _IN_PERL = 'gdeval'  # the provider of ir_measures that runs a program
 _MAX_GRADE_IN_PERL = 4
 _NO_DOCUMENT = ' '  # no docid has white space
@@ -55,14 +49,8 @@ class Evaluation(NamedTuple):
 def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
     """Measures from names in ir_measures' form: 'nDCG@10', 'MRR@10', 'R@1000', 'AP(rel=2)@1000', …; each once.
 
-    Raises
-    ------
-    UnknownNameError
-        for a name that ir_measures does not know or cannot parse, with the nearest names
-    InputError
-        for a parameter that a measure cannot be computed with, such as the cut-off 0
-    MissingDependencyError
-        for a measure that needs a package or a program which is not installed
+    Raises UnknownNameError for a name that ir_measures does not know, InputError for a parameter that the measure
+    cannot be computed with, such as the cut-off 0, and MissingDependencyError where a package or perl is missing.
     """
     return [_parse(name) for name in dict.fromkeys(names)]
 
@@ -114,9 +102,10 @@ def _problem(parameters: Mapping[str, Any]) -> str | None:
             if not all(type(grade) is int and 0 <= grade <= MAX_GRADE for grade in grades):
                 return f'gains map grades from 0 to {MAX_GRADE} to gains from 0 to {MAX_GRADE}, as in {{1:0,2:10}}'
         elif parameter in _RANGES:
-            least, most, decimals = _RANGES[parameter]
-            if isinstance(value, bool) or not least <= value <= most or round(value, decimals) != value:
-                exact = f', with {decimals} decimals at most,' if 0 < decimals < 12 else ''
+            least, most = _RANGES[parameter]
+            decimals = _DECIMALS.get(parameter)
+            if isinstance(value, bool) or not least <= value <= most or (decimals and round(value, decimals) != value):
+                exact = f', with {decimals} decimals at most,' if decimals else ''
                 return f'{parameter} is {value}, a number from {least} to {most}{exact} was expected'
     return None
 
@@ -158,28 +147,24 @@ def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedM
     run : rankings by qid
     qrels : grades by qid and docid, at least one topic; from -`MAX_GRADE` to `MAX_GRADE`
     measures : from `parse_measures`
-
-    Raises
-    ------
-    InputError
-        for grades from which a measure cannot be computed, or docids that are not valid Unicode
     """
     values = {named.name: dict.fromkeys(qrels, 0.0) for named in measures}
-    judged = [qid for qid in qrels if qid in run and run[qid].docids]
+    judged = {qid: run[qid] for qid in qrels if qid in run and run[qid].docids}
     if judged:
-        names: dict[str, list[str]] = {}
+        qids = list(judged)
+        names: dict[Any, list[str]] = {}
         for named in measures:
-            names.setdefault(str(named.measure), []).append(named.name)
-        for metric in _computed(measures, {qid: run[qid] for qid in judged}, qrels):
-            for name in names[str(metric.measure)]:
-                values[name][judged[int(metric.query_id)]] = float(metric.value)
+            names.setdefault(named.measure, []).append(named.name)
+        for metric in _computed(measures, judged, qrels):
+            for name in names[metric.measure]:
+                values[name][qids[int(metric.query_id)]] = float(metric.value)
     means = {}
     for named in measures:
         total = named.measure.aggregator()
         for value in values[named.name].values():
             total.add(value)
         means[named.name] = float(total.result())
-    return Evaluation(values, means, tuple(qid for qid in qrels if qid not in set(judged)))
+    return Evaluation(values, means, tuple(qid for qid in qrels if qid not in judged))
 
 
 def _computed(measures: Sequence[NamedMeasure], run: Mapping[str, Ranking], qrels: Qrels) -> list[Any]:
@@ -196,7 +181,7 @@ def _computed(measures: Sequence[NamedMeasure], run: Mapping[str, Ranking], qrel
         # Without a grade of at least 0, trec_eval would count with the grades of the topic before.
         all_negative = max(qrels[qid].values(), default=0) < 0
         grades[str(place)] = {**qrels[qid], _NO_DOCUMENT: 0} if all_negative else qrels[qid]
-    wanted = list({str(named.measure): named.measure for named in measures}.values())
+    wanted = list(dict.fromkeys(named.measure for named in measures))
     given = [grade for own in grades.values() for grade in own.values()]
     least, most = min(given, default=0), max(given, default=0)
     in_perl = [named.name for named in measures if outside_program(named)]

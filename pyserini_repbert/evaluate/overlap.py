@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pyserini_repbert.errors import InputError
 
 PERSISTENCE = 0.9  # p of Webber et al. (2010), which puts 86% of the weight on the first ten ranks
@@ -18,9 +20,9 @@ def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
     ----------
     first, second : docids, best first, each distinct
     """
-    own, other = set(first[:depth]), set(second[:depth])
-    longer = max(len(own), len(other))
-    return len(own & other) / longer if longer else 1.0
+    common = set(first[:depth]).intersection(second[:depth])
+    longer = min(depth, max(len(first), len(second)))
+    return len(common) / longer if longer else 1.0
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = PERSISTENCE) -> float:
@@ -32,34 +34,17 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = 
     ----------
     first, second : docids, best first, each distinct
     p : probability that a reader goes on to the next rank, above 0 and below 1
-
-    Raises
-    ------
-    InputError
-        for another `p`
     """
     if not 0 < p < 1:
         raise InputError(f'p is {p}, a probability above 0 and below 1 was expected')
     short, long = sorted((first, second), key=len)
     if not short:
         return float(not long)
-    seen_short: set[str] = set()
-    seen_long: set[str] = set()
-    common = 0
-    at_short = 0
-    total = 0.0
-    for depth in range(1, len(long) + 1):
-        new = long[depth - 1]
-        if depth <= len(short):
-            other = short[depth - 1]
-            common += (new == other) or (new in seen_short) + (other in seen_long)
-            seen_short.add(other)
-            at_short = common if depth == len(short) else at_short
-        else:
-            common += new in seen_short
-        seen_long.add(new)
-        total += p**depth * common / depth
-        if depth > len(short):
-            total += p**depth * at_short * (depth - len(short)) / (len(short) * depth)
-    extrapolated = (common - at_short) / len(long) + at_short / len(short)
-    return min(1.0, (1 - p) / p * total + extrapolated * p ** len(long))  # rounding may exceed 1
+    s, n = len(short), len(long)
+    rank_in_long = {docid: rank for rank, docid in enumerate(long, 1)}
+    common_from = [max(rank, rank_in_long[docid]) for rank, docid in enumerate(short, 1) if docid in rank_in_long]
+    common = np.bincount(np.array(common_from, dtype=np.int64), minlength=n + 1).cumsum()[1:]  # by depth
+    depths = np.arange(1, n + 1)
+    terms = p**depths * (common + common[s - 1] * np.maximum(depths - s, 0) / s) / depths
+    extrapolated = (common[-1] - common[s - 1]) / n + common[s - 1] / s
+    return min(1.0, float((1 - p) / p * terms.sum() + extrapolated * p**n))  # rounding may exceed 1

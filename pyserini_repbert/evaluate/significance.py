@@ -57,7 +57,7 @@ def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
 
     Raises InputError for fewer than two judged topics.
     """
-    found = []
+    comparisons = []
     for measure, values in baseline.values.items():
         old = list(values.values())
         new = [other.values[measure][qid] for qid in values]
@@ -66,5 +66,5 @@ def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
         losses = sum(a < b for a, b in zip(new, old, strict=True))
         means = baseline.means[measure], other.means[measure]
         ties = len(old) - wins - losses
-        found.append(Comparison(measure, *means, means[1] - means[0], t, p, wins, ties, losses))
-    return found
+        comparisons.append(Comparison(measure, *means, means[1] - means[0], t, p, wins, ties, losses))
+    return comparisons

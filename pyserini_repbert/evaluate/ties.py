@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pyserini_repbert.data.run_scores import ties_restored
@@ -27,8 +27,7 @@ def tie_intervals(run: Run, qrels: Qrels, measures: Sequence[NamedMeasure]) -> d
     The ends are reached by the orders that have the lowest and the highest grades first within each tie: exact for
     measures that never fall when a better hit moves up (AP, nDCG, RR, P, R, ERR, Success).
     """
-    orders = [_ordered(run, qrels, best) for best in (False, None, True)]
-    worst, given, best = (evaluate(own, qrels, measures).means for own in orders)
+    worst, given, best = (evaluate(_ordered(run, qrels, sign), qrels, measures).means for sign in (1, 0, -1))
     return {one.name: Interval(worst[one.name], given[one.name], best[one.name]) for one in measures}
 
 
@@ -54,19 +53,12 @@ def tied_share(run: Run) -> float:
     return sum(size for size in sizes if size > 1) / max(sum(sizes), 1)
 
 
-def _ordered(run: Run, qrels: Qrels, best_first: bool | None) -> Run:
+def _ordered(run: Run, qrels: Qrels, sign: int) -> Run:
+    """The judged topics' hits, tied ones by `sign` times their grade; they keep their order for 0."""
     ordered = {}
     for qid, grades in qrels.items():
         if qid in run:
-            docids = list(run[qid].docids) if best_first is None else _by_grade(run[qid], grades, best_first)
-            ordered[qid] = Ranking(docids, reciprocal_scores(len(docids)))
+            hits = zip(run[qid].docids, run[qid].scores, strict=True)
+            in_order = sorted(hits, key=lambda hit: (-hit[1], sign * grades.get(hit[0], 0)))
+            ordered[qid] = Ranking((docid for docid, _ in in_order), reciprocal_scores(len(in_order)))
     return ordered
-
-
-def _by_grade(ranked: Ranking, grades: Mapping[str, int], best_first: bool) -> list[str]:
-    sign = -1 if best_first else 1
-    pairs = zip(ranked.docids, ranked.scores, strict=True)
-    docids: list[str] = []
-    for _, group in itertools.groupby(pairs, key=lambda pair: pair[1]):
-        docids += sorted((docid for docid, _ in group), key=lambda docid: sign * grades.get(docid, 0))
-    return docids

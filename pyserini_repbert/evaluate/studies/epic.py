@@ -27,16 +27,10 @@ _AGREEMENT_DEPTH = 10
 
 
 class ValueCounts(NamedTuple):
-    """Counts of values, rounded up to the next tenth as in EPIC Figure 2.
+    """Counts of values, rounded up to the next tenth as in EPIC Figure 2."""
 
-    Attributes
-    ----------
-    counts : upper end of a bin -> number of values, ascending: 0.1 for values above 0 and up to 0.1, 0.0 for zeros
-    pruned : number of values that the index does not keep
-    """
-
-    counts: dict[float, int]
-    pruned: int
+    counts: dict[float, int]  # by upper end of a bin, ascending: 0.1 for values above 0 and up to 0.1, 0.0 for zeros
+    pruned: int  # values that the index does not keep
 
     @property
     def total(self) -> int:
@@ -61,24 +55,14 @@ def value_counts(index: EpicBundle) -> ValueCounts:
 
 
 class PruningResult(NamedTuple):
-    """One row of the table.
+    """One row of the table."""
 
-    Attributes
-    ----------
-    prune : weights that a passage keeps, the largest ones; 0 for all
-    weights : 'float16' or 'uint8'
-    bytes_per_passage : on disk
-    milliseconds : to score a query's candidates, query vector given; median over the topics
-    means : measure name -> value of the reranked run over all judged topics
-    agreement : mean share, 0 to 1, of a query's ten best hits that are also among the first setting's ten best
-    """
-
-    prune: int
-    weights: str
-    bytes_per_passage: float
-    milliseconds: float
-    means: dict[str, float]
-    agreement: float
+    prune: int  # weights that a passage keeps, the largest ones; 0 for all
+    weights: str  # 'float16' or 'uint8'
+    bytes_per_passage: float  # on disk
+    milliseconds: float  # to score a query's candidates, query vector given; median over the topics
+    means: dict[str, float]  # of the reranked run over all judged topics, by measure
+    agreement: float  # mean share, 0 to 1, of a query's ten best hits that are also the first setting's ten best
 
 
 def compare_pruning(

@@ -50,17 +50,10 @@ def fusion_table(
 
 @dataclass(frozen=True)
 class FusionSetting:
-    """One way to fuse.
-
-    Attributes
-    ----------
-    method : a `FusionMethod`
-    order : names of the runs; the first one leads
-    rrf_k, alpha : constants of the methods that have them
-    """
+    """One way to fuse; the constants are of the methods that have them."""
 
     method: str
-    order: tuple[str, ...]
+    order: tuple[str, ...]  # names of the runs; the first one leads
     rrf_k: float = RRF_K
     alpha: float = ALPHA
 
@@ -84,53 +77,27 @@ class FoldChoice(NamedTuple):
 
 
 class Tuned(NamedTuple):
-    """The result of a cross-validation.
-
-    Attributes
-    ----------
-    folds : the choice of each
-    held_out : mean over all topics, each with the setting of the fold that held it out
-    against : name -> the held-out values compared with those of a run alone, or of untuned fusion, the best one first
-    whole : the setting that is best on all topics, for use on others; its value on these is no estimate
-    run : the fused hits of each topic, with the setting of the fold that held it out
-    """
+    """The result of a cross-validation: each topic has the setting of the fold that held it out."""
 
     folds: tuple[FoldChoice, ...]
-    held_out: float
-    against: dict[str, Comparison]
-    whole: FusionSetting
+    held_out: float  # mean over all topics
+    against: dict[str, Comparison]  # the held-out values with those of runs alone and of untuned fusion, best first
+    whole: FusionSetting  # the best on all topics, for use on others; its value on these is no estimate
     run: Run
 
 
 def settings(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)) -> Iterator[FusionSetting]:
     """The settings to try, for every subset of the runs; interpolation is for two."""
-    for subset in _subsets(names):
+    sizes = range(2, len(names) + 1) if len(names) <= _FEW else (2, len(names))
+    for subset in (subset for size in sizes for subset in combinations(names, size)):
         if FusionMethod.INTERLEAVE in methods:
-            orders = list(permutations(subset)) if len(subset) <= _FEW else [_led_by(subset, name) for name in subset]
+            led = [(name, *(other for other in subset if other != name)) for name in subset]
+            orders = permutations(subset) if len(subset) <= _FEW else led
             yield from (FusionSetting(FusionMethod.INTERLEAVE, order) for order in orders)
         if FusionMethod.RRF in methods:
             yield from (FusionSetting(FusionMethod.RRF, subset, rrf_k=k) for k in RRF_KS)
         if FusionMethod.INTERPOLATION in methods and len(subset) == 2:
             yield from (FusionSetting(FusionMethod.INTERPOLATION, subset, alpha=alpha) for alpha in ALPHAS)
-
-
-def untuned(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)) -> list[FusionSetting]:
-    """Every subset of the runs, in the order given, by every method with its default constants."""
-    return [
-        FusionSetting(method, subset)
-        for subset in _subsets(names)
-        for method in methods
-        if method != FusionMethod.INTERPOLATION or len(subset) == 2
-    ]
-
-
-def _led_by(names: Sequence[str], leader: str) -> tuple[str, ...]:
-    return (leader, *(name for name in names if name != leader))
-
-
-def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    sizes = range(2, len(names) + 1) if len(names) <= _FEW else (2, len(names))
-    return (subset for size in sizes for subset in combinations(names, size))
 
 
 def tune_fusion(
@@ -177,7 +144,8 @@ def tune_fusion(
         values |= {qid: tried[best].values[measure.name][qid] for qid in held}
         run |= best.fused(runs, held, k)
     tuned = Evaluation({measure.name: values}, {measure.name: fmean(values.values())}, ())
-    rivals = {f'{setting} (untuned)': tried[setting] for setting in untuned(names, methods)}
+    untuned = {FusionSetting(one.method, tuple(name for name in names if name in one.order)) for one in tried}
+    rivals = {f'{setting} (untuned)': values for setting, values in tried.items() if setting in untuned}
     rivals |= {name: evaluate(_in_order(_of_topics(runs[name], topics)), qrels, [measure]) for name in names}
     against = {name: compare(rival, tuned)[0] for name, rival in rivals.items()}
     best_first = dict(sorted(against.items(), key=lambda item: -item[1].baseline))

@@ -24,19 +24,12 @@ from pyserini_repbert.rerank.saved_scores import SavedScores, submatrix
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run the pipeline of monoBERT and duoBERT.
+    """One way to run the pipeline of monoBERT and duoBERT."""
 
-    Attributes
-    ----------
-    k0, k1 : candidates of monoBERT, and of duoBERT; k1 = 0 leaves duoBERT out
-    method : the aggregation
-    samples : m of 'sample'; None for the other methods
-    """
-
-    k0: int
-    k1: int = 0
-    method: str = 'sum'
-    samples: int | None = None
+    k0: int  # candidates of monoBERT
+    k1: int = 0  # candidates of duoBERT; 0 leaves it out
+    method: str = 'sum'  # of the aggregation
+    samples: int | None = None  # m of 'sample'; None for the other methods
 
     def inferences(self, n: int | None = None) -> tuple[int, int]:
         """Model inputs of monoBERT and of duoBERT for a query with `n` candidates; by default with k0.
@@ -61,19 +54,12 @@ class Setting:
 
 
 class Point(NamedTuple):
-    """A setting with its cost and its quality.
-
-    Attributes
-    ----------
-    inferences : model inputs a query, the mean over the queries, whose lists may be shorter than k0
-    seconds : that the inferences of a query take, from the measured seconds an inference of each stage; None if unknown
-    values : measure -> value over all judged topics, for 'sample' the mean over trials
-    """
+    """A setting with its cost and its quality."""
 
     setting: Setting
-    inferences: float
-    seconds: float | None
-    values: Mapping[str, float]
+    inferences: float  # model inputs a query, the mean over the queries, whose lists may be shorter than k0
+    seconds: float | None  # that they take, from the measured seconds an inference of each stage; None if unknown
+    values: Mapping[str, float]  # by measure, over all judged topics; for 'sample' the mean over trials
 
 
 def settings(
