@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import http.client
+import json
 import os
+import re
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import Entry, cache_folder
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, within_limits
-from pyserini_repbert.mirror import expected_md5, mirrored
-from pyserini_repbert.numerals import integer
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
+# A mirror answers `MIRROR/HOST/PATH?QUERY` as `https://HOST/PATH?QUERY` would. A mirror on this machine may serve
+# stand-ins of the real files: its `MIRROR/checksums.json`, address -> MD5, then replaces the published checksums.
+MIRROR_VARIABLE = 'PYSERINI_REPBERT_MIRROR'
+_CHECKSUMS = 'checksums.json'
+_HERE = ('127.0.0.1', 'localhost', '::1')
 _BLOCK = 1 << 20
 _PAGE = 1 << 14  # the first bytes of a response, which tell a web page from a file
-_LARGEST = 2**63 - 1
 _TIMEOUT = 60  # seconds without a byte
 _GONE = (404, 410)
 
@@ -179,13 +184,47 @@ def _keep(
                 on_progress(len(block))
             block = response.read(_BLOCK)
         received = stream.tell() - done
-        with contextlib.suppress(ValueError):  # a header that is no number says nothing
-            expected = integer(response.headers.get('Content-Length', ''), 0, _LARGEST)
-            if received < expected:
-                raise ConnectionError(f'the connection ended after {received} of {expected} bytes')
+        expected = response.headers.get('Content-Length', '')
+        if re.fullmatch('[0-9]{1,19}', expected) and received < int(expected):
+            raise ConnectionError(f'the connection ended after {received} of {expected} bytes')
 
 
 def forbid_downloads(forbidden: bool) -> None:
     """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does; False changes nothing."""
     if forbidden:
         os.environ[OFFLINE_VARIABLE] = os.environ['HF_HUB_OFFLINE'] = '1'
+
+
+def mirror() -> str:
+    """The mirror's address without a slash at its end; '' where there is none."""
+    return os.environ.get(MIRROR_VARIABLE, '').rstrip('/')
+
+
+def mirrored(address: str) -> str:
+    """Where `address` is fetched from: itself, or its place on the mirror."""
+    base = mirror()
+    return f'{base}/{address.partition("://")[2]}' if base and not address.startswith(f'{base}/') else address
+
+
+def expected_md5(address: str, md5: str | None) -> str | None:
+    """The checksum to expect of `address`: the published one, or that of a stand-in on a mirror of this machine.
+
+    Raises MissingResourceError where such a mirror cannot be reached.
+    """
+    base = mirror()
+    if not base or urllib.parse.urlsplit(base).hostname not in _HERE:
+        return md5
+    return _own_checksums(base).get(address, md5)
+
+
+@cache
+def _own_checksums(base: str) -> dict[str, str]:
+    try:
+        with urllib.request.urlopen(f'{base}/{_CHECKSUMS}', timeout=_TIMEOUT) as response:
+            return dict(json.loads(response.read()))
+    except urllib.error.HTTPError as error:
+        if error.code == 404:  # a mirror of the real files
+            return {}
+        raise MissingResourceError(f'the mirror {base} answers {error.code}: check ${MIRROR_VARIABLE}') from error
+    except (OSError, ValueError) as error:
+        raise MissingResourceError(f'the mirror {base} cannot be used ({error}): check ${MIRROR_VARIABLE}') from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import io
@@ -21,10 +22,10 @@ from typing import IO, Any, cast
 
 from pyserini_repbert.errors import InputError, within_limits
 from pyserini_repbert.locks import hold, is_left
-from pyserini_repbert.moving import move_file, move_folder
 
 StrPath = str | os.PathLike[str]
 
+_NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
 _TICK = 2_000_000_000  # nanoseconds: the coarsest clock of a file system
 _TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # the names that tempfile gives to a target's temporary files
 
@@ -103,13 +104,13 @@ def descriptor(path: StrPath) -> int | None:
 
 
 @contextmanager
-def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Iterator[IO[Any]]:
+def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
     """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
     gives the same bytes). Of a symbolic link, the target is replaced. A device, a pipe and an open file (/dev/stdout)
-    are written to directly. Temporary files that killed processes left are removed. With `in_place`, `path` itself is
-    written where the file system cannot rename. Raises InputError for a folder.
+    are written to directly. Temporary files that killed processes left are removed. Where the file system
+    cannot rename, the file is copied. Raises InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
@@ -140,7 +141,7 @@ def atomic_file(path: StrPath, mode: str = 'w', in_place: bool = False) -> Itera
             raw.flush()
             os.fsync(raw.fileno())
             temporary.chmod(0o666 & ~_umask())
-            move_file(temporary, target, in_place)
+            _rename(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -151,7 +152,7 @@ def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
     """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error.
 
     Temporary folders that killed processes left are removed. Where the file system cannot rename, the files are copied,
-    `last` at the end; without a `last`, this is an OSError.
+    at the end the file `last`, without which the folder counts as incomplete.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -166,13 +167,30 @@ def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
                 with open(item, 'rb') as stream:
                     os.fsync(stream.fileno())
         with within_limits(target):
-            move_folder(temporary, target, last)
+            _rename(temporary, target, last)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def _rename(temporary: Path, target: Path, last: str | None = None) -> None:
+    """Give a file or a folder its name, or copy it there: object stores cannot rename."""
+    try:
+        temporary.rename(target) if temporary.is_dir() else temporary.replace(target)
+    except OSError as error:
+        if error.errno not in _NO_RENAME:
+            raise
+        if temporary.is_dir():
+            target.mkdir(exist_ok=True)
+            for name in sorted(os.listdir(temporary), key=lambda name: (name == last, name)):
+                shutil.copyfile(temporary / name, target / name)
+            shutil.rmtree(temporary)
+        else:
+            shutil.copyfile(temporary, target)
+            temporary.unlink()
 
 
 def remove_leftovers(folder: Path, name: str) -> None:

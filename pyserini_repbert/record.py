@@ -126,7 +126,7 @@ def record_path(output: StrPath) -> Path:
 
 def write_record(output: StrPath, record: Record) -> None:
     """Write a record beside its output, atomically where the file system can."""
-    with atomic_file(record_path(output), in_place=True) as stream:
+    with atomic_file(record_path(output)) as stream:
         stream.write(json.dumps(plain(asdict(record)), indent=1, ensure_ascii=False) + '\n')
 
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pyserini_repbert.commands import completion
 from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.values import MAX_THREADS, decimal, integer
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
-from pyserini_repbert.numerals import MAX_THREADS, decimal, integer
 
 EXIT_ERROR = 2
 

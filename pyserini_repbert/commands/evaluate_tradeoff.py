@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
 from pyserini_repbert.commands.evaluate_flags import add_qrels
 from pyserini_repbert.commands.output_files import add_value_files, parsed
+from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.numerals import decimal
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.tradeoff import Point

@@ -34,9 +34,9 @@ def run(options: argparse.Namespace) -> None:
     for path in options.output:
         if not path.endswith(('.png', '.html')):
             raise InputError(f"output '{path}' is neither a .png nor a .html file: name it so")
+    from pyserini_repbert.evaluate.figures import require_matplotlib
     from pyserini_repbert.explain.heat_maps import Panel, write_html, write_png
     from pyserini_repbert.explain.similarity import SimilarityModel
-    from pyserini_repbert.figures import require_matplotlib
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')

@@ -13,7 +13,6 @@ from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser, progress, zero_or_more
 from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance, check_scores, formula
 from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
-from pyserini_repbert.garbage import no_collection
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Ranking, Run
@@ -67,7 +66,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
             n_queries += 1
             yield queries[0][0], combine([ranking for _, ranking in queries])
 
-    with progress(None, 'fusion', 'query', options.quiet) as bar, no_collection():
+    with progress(None, 'fusion', 'query', options.quiet) as bar:
         try:
             write_run(options.output, fused(), options.output_format, options.tag)
         except (OutOfStep, ScatteredQueryError):

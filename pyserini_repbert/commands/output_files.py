@@ -10,7 +10,7 @@ from typing import Any
 
 from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.figures import figure_format
+from pyserini_repbert.evaluate.figures import figure_format
 
 # Options of commands: input files, and (below) output files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
@@ -29,7 +29,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
     options = parser.parse_args(arguments)
     check_files(options)
     if getattr(options, 'plot', None):
-        from pyserini_repbert.figures import require_matplotlib
+        from pyserini_repbert.evaluate.figures import require_matplotlib
 
         require_matplotlib()
     return options

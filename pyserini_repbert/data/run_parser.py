@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from pyserini_repbert.data.identifiers import columns as values_of
+from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, LONE_CR, StrPath, existing_file, open_binary
-from pyserini_repbert.numerals import decimal, integer
 
 logger = logging.getLogger(__name__)
 

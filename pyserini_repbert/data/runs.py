@@ -16,7 +16,6 @@ from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, TREC_COLUMNS, Arra
 from pyserini_repbert.data.run_scores import SCORE_DIGITS, strictly_decreasing
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.garbage import no_collection
 from pyserini_repbert.ranking import Ranking, Run
 
 __all__ = [
@@ -47,7 +46,6 @@ class RunFormat(StrEnum):
     MSMARCO = 'msmarco'
 
 
-@no_collection()
 def read_run(path: StrPath, depth: int | None = None) -> Run:
     """A run file in either format, told apart by its number of columns; lines may come in any order.
 

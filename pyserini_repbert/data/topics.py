@@ -9,15 +9,14 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote_plus
 
-from pyserini_repbert.choices import Choice
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.data.identifiers import columns, has_surrogates, identifier_problem
 from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.data.passages import BadPassage
 from pyserini_repbert.data.trec_text import plain_text, read_documents, read_topic_fields, without_tags
+from pyserini_repbert.data.values import Choice, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
-from pyserini_repbert.numerals import integer
 from pyserini_repbert.ranking import Query
 
 logger = logging.getLogger(__name__)

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyserini_repbert.data.values import integer
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED, LOCK
 from pyserini_repbert.index.manifest import MANIFEST, PLAN, SETTINGS, read_manifest, read_record, write_json
 from pyserini_repbert.index.records import BundleSettings
 from pyserini_repbert.locks import busy, locked, owner
-from pyserini_repbert.numerals import integer
 
 _LOCK = re.compile(r'\.part-(\d{1,9})-of-(\d{1,9})\.lock')
 _SHARD = 'shard-'

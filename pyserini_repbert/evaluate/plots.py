@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pyserini_repbert.figures import new_figure, save_figure
+from pyserini_repbert.evaluate.figures import new_figure, save_figure
 from pyserini_repbert.files import StrPath
 
 _Content = TypeVar('_Content')

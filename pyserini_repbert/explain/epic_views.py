@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from pyserini_repbert.evaluate.pages import page
 from pyserini_repbert.explain.epic import Explanation, Weighted
-from pyserini_repbert.pages import page
 
 _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
 

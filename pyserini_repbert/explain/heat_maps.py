@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyserini_repbert.figures import new_figure, save_figure
+from pyserini_repbert.evaluate.figures import new_figure, save_figure
+from pyserini_repbert.evaluate.pages import page
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.pages import page
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.similarity import SimilarityMap

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.choices import Choice
 from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.garbage import no_collection
 from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
@@ -73,8 +72,7 @@ def fuse(
 def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]) -> Run:
     """Fuse runs query by query as `fuse` does, with a function from `combiner`."""
     qids = dict.fromkeys(qid for run in runs for qid in run)
-    with no_collection():
-        return {qid: combine([_ranking(run.get(qid, NO_HITS)) for run in runs]) for qid in qids}
+    return {qid: combine([_ranking(run.get(qid, NO_HITS)) for run in runs]) for qid in qids}
 
 
 def _ranking(hits: Sequence[Candidate]) -> Ranking:

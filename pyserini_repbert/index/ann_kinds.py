@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pyserini_repbert.choices import Choice
+from pyserini_repbert.data.values import Choice
 
 MIN_VECTORS = 624  # 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser
 _PQ_POINTS = 16 * 256  # as many as FAISS uses to train 16 centroids

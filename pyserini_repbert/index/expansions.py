@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.data.json_values import identifier_of, parse_json
+from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
-from pyserini_repbert.numerals import decimal
 
 WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round(100 y)
 MAX_TERMS = 1_000_000  # in a passage: beyond this, the weights are no term frequencies

@@ -51,7 +51,7 @@ def rendered(record: Any) -> str:
 
 def write_json(path: Path, record: Any) -> None:
     """Write a record, atomically where the file system can rename."""
-    with atomic_file(path, in_place=True) as stream:
+    with atomic_file(path) as stream:
         stream.write(rendered(record))
 
 
@@ -70,7 +70,7 @@ def without_signature(raw: bytes) -> bytes | None:
 
 def write_signed(path: Path, record: Any) -> None:
     """Write a record that ends with its own checksum, atomically where the file system can rename."""
-    with atomic_file(path, in_place=True) as stream:
+    with atomic_file(path) as stream:
         stream.write(signed(record))
 
 

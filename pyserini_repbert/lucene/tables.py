@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import cache_folder
-from pyserini_repbert.download import is_offline
+from pyserini_repbert.download import is_offline, mirrored
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import atomic_file
-from pyserini_repbert.mirror import mirrored
 
 SEED_VARIABLE = 'PYSERINI_SEED'  # a folder from which tables are read instead of the network
 _TABLE = re.compile(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pyserini_repbert.choices import Choice
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
 

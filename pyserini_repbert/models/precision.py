@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from pyserini_repbert.choices import Choice
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 
 _NARROW = ('NO AVX', 'DEFAULT', 'AVX2')  # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.data.values import integer
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
-from pyserini_repbert.numerals import integer
 from pyserini_repbert.rerank.base import Reranker
 
 _FORM = (

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.data.yaml_files import read_yaml
-from pyserini_repbert.pages import page
+from pyserini_repbert.evaluate.pages import page
 from pyserini_repbert.regression.layout import Origin
 from pyserini_repbert.regression.runner import Status
 

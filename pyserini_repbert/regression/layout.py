@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from pyserini_repbert import catalog
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.numerals import decimal
+from pyserini_repbert.data.values import decimal
 
 FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')  # names in braces that stand for folders
 # What `unpack` may begin with -> whether a pattern of members follows; `unpacking` does the work.

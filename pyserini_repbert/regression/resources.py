@@ -155,7 +155,7 @@ def expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
 
     The checksum recorded when the file was fetched; else that of the regression, unless it is of an archive.
     """
-    from pyserini_repbert.mirror import expected_md5
+    from pyserini_repbert.download import expected_md5
 
     record = path.with_name(f'{path.name}{RECORD}')
     if record.is_file():

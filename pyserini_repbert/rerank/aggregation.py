@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pyserini_repbert.choices import Choice
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 
 Seed = int | Sequence[int]

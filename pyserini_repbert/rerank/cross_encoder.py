@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pyserini_repbert.choices import Choice
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.batching import Forward
 from pyserini_repbert.models.bert_config import BertConfig

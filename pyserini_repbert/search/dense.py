@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode import opening
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
@@ -19,7 +20,6 @@ from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.models.precision import usable_device
-from pyserini_repbert.numerals import MAX_THREADS
 from pyserini_repbert.ranking import Candidate, Ranking, Run, hits_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.gpu_index import GpuIndex

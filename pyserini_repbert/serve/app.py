@@ -32,7 +32,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingDependencyError.of(error.name or 'fastapi', __name__, install_extra('serve')) from error
 
-from pyserini_repbert.pages import page
+from pyserini_repbert.evaluate.pages import page
 from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.metrics import CONTENT_TYPE, Metrics
 from pyserini_repbert.serve.page_files import PageFiles

@@ -15,8 +15,8 @@ from damaged_readers import READERS, Reader, corpus, kept_scores, repacked, topi
 from pyserini_repbert.data.deliveries import page_text
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.data.topics import read_qrels
+from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.numerals import decimal, integer
 from pyserini_repbert.regression.resources import size_in_bytes
 
 LENGTH = 100_000

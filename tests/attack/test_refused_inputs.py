@@ -10,12 +10,12 @@ import pytest
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.encode.output import Part
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import weighted_texts
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.numerals import decimal, integer
 from pyserini_repbert.pipeline.specs import parse_stage
 from pyserini_repbert.ranking import Query, Ranking
 
@@ -159,7 +159,7 @@ def test_identifiers_in_json_are_texts_or_whole_numbers(written, value):
         read_topics(written(line))
     with pytest.raises(InputError, match=r"file:1: .*'id'"):
         list(weighted_texts(written(line), lambda: ['True']))
-    with pytest.raises(InputError, match=r"'qid'"):
+    with pytest.raises(InputError, match='qid'):
         read_folds([written(f'[[{value}], ["2"], ["3"]]')])
 
 

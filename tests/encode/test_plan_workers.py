@@ -10,7 +10,6 @@ from pathlib import Path
 
 from folders import tree
 
-from pyserini_repbert import moving
 from pyserini_repbert.encode.output import Part, planned_output
 from pyserini_repbert.encode.plan import read_plan
 
@@ -103,8 +102,8 @@ def test_a_file_system_that_cannot_rename(planned, whole, made, call, monkeypatc
 
     monkeypatch.setattr(Path, 'rename', refused)
     monkeypatch.setattr(Path, 'replace', refused)
-    copy = moving._copy
-    monkeypatch.setattr(moving, '_copy', lambda one, to: (written.append(to.name), copy(one, to)))
+    copy = shutil.copyfile
+    monkeypatch.setattr(shutil, 'copyfile', lambda one, to: (written.append(to.name), copy(one, to)))
     for step in (['--plan-shard', '0-2'], ['--finish']):
         assert call('--output', planned, *step)[0] == 0
     files = ['docids.txt', 'texts.jsonl', 'texts.offsets.npy', 'vectors.npy', 'shard.json']

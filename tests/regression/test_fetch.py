@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from web_stub import Web, running
 
-from pyserini_repbert import mirror
+from pyserini_repbert import download
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 
@@ -79,8 +79,8 @@ def web(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Web]:
         started.add('https://a.example/plain?dl=1', RUN)
         started.add('https://a.example/zipped.zip', zipped(run1=RUN, other=b'no'))
         started.add('https://b.example/qrels.txt', b'1 0 y 1')
-        monkeypatch.setenv(mirror.VARIABLE, started.address)
-        mirror._own_checksums.cache_clear()
+        monkeypatch.setenv(download.MIRROR_VARIABLE, started.address)
+        download._own_checksums.cache_clear()
         yield started
 
 
@@ -224,11 +224,11 @@ def test_a_stand_ins_checksum_counts_on_this_machine_only(
     web.add('https://a.example/plain?dl=1', other)
     web.checksums['https://a.example/plain?dl=1'] = hashlib.md5(other).hexdigest()
     assert fetch(tmp_path) == 0
-    monkeypatch.setenv(mirror.VARIABLE, 'http://mirror.example/real')
-    assert mirror.expected_md5('https://a.example/plain?dl=1', 'abc') == 'abc'
-    assert mirror.mirrored('https://a.example/x?y=1') == 'http://mirror.example/real/a.example/x?y=1'
-    monkeypatch.delenv(mirror.VARIABLE)
-    assert mirror.mirrored('https://a.example/x') == 'https://a.example/x'
+    monkeypatch.setenv(download.MIRROR_VARIABLE, 'http://mirror.example/real')
+    assert download.expected_md5('https://a.example/plain?dl=1', 'abc') == 'abc'
+    assert download.mirrored('https://a.example/x?y=1') == 'http://mirror.example/real/a.example/x?y=1'
+    monkeypatch.delenv(download.MIRROR_VARIABLE)
+    assert download.mirrored('https://a.example/x') == 'https://a.example/x'
 
 
 def test_users_folder_counts_first(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyserini_repbert import mirror
+from pyserini_repbert import download
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main as regression_command
 from pyserini_repbert.regression.needs import Pair, is_out_of_reach, missing_of
@@ -66,8 +66,8 @@ def rehearse(
     site = stand_ins(needs, real, folder / 'site', data)
     found = Rehearsal()
     with serving(site.files, site.checksums, site.hub) as address:
-        os.environ[mirror.VARIABLE] = address
-        mirror._own_checksums.cache_clear()
+        os.environ[download.MIRROR_VARIABLE] = address
+        download._own_checksums.cache_clear()
         arguments = ['fetch', *regressions, '--data', str(data), '--work', str(work), '--quiet']
         arguments += [word for name in chosen for word in ('--condition', name)]
         if status := _fetched(arguments) if processes else run(regression_command, arguments):
@@ -79,7 +79,7 @@ def rehearse(
         for (condition, workspace), outcome in zip(pairs, outcomes, strict=True):
             never = is_out_of_reach(missing_of(condition, workspace))
             _sort(f'{workspace.regression.name} {condition.name}', outcome, never, found)
-    os.environ.pop(mirror.VARIABLE)
+    os.environ.pop(download.MIRROR_VARIABLE)
     return found
 
 

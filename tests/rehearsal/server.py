@@ -17,7 +17,7 @@ HUB = 'huggingface.co'
 
 @contextmanager
 def serving(site: Mapping[str, Path], checksums: Mapping[str, str], hub: Mapping[str, Path]) -> Iterator[str]:
-    """Yields the address of a mirror (`pyserini_repbert.mirror`), which is served as long as the block runs.
+    """Yields the address of a mirror (`pyserini_repbert.download`), which is served as long as the block runs.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
-from pyserini_repbert.choices import Choice
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 
 SYSTEM = 'cedr'

@@ -8,10 +8,9 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.download import is_offline, status_text
+from pyserini_repbert.download import is_offline, mirrored, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
 from pyserini_repbert.files import atomic_folder
-from pyserini_repbert.mirror import mirrored
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
 
 _FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']

@@ -1,4 +1,4 @@
-"""Numbers from text, in one form everywhere: ASCII digits, as evaluators read them.
+"""Values from text: numbers in ASCII digits, as evaluators read them, and settings with a few named values.
 
 Python's own int() and float() also take '1_0', '٣' and ' 1 ', and numbers of any size.
 """
@@ -6,6 +6,10 @@ Python's own int() and float() also take '1_0', '٣' and ' 1 ', and numbers of a
 from __future__ import annotations
 
 import re
+from enum import StrEnum
+from typing import Any
+
+from pyserini_repbert.errors import InputError
 
 MAX_COUNT = 2**31 - 1  # of hits, passages, threads: what a Java int holds
 MAX_THREADS = 1024  # more are never faster, and millions would keep the system busy creating them
@@ -37,3 +41,20 @@ def decimal(text: str) -> float:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}…'
+
+
+class Choice(StrEnum):
+    """A setting with named values: `Kind('…')` raises InputError for an unknown name.
+
+    Subclasses say what the setting is: `class Layout(Choice, what='layout')`.
+    """
+
+    _what: str
+
+    def __init_subclass__(cls, what: str, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls._what = what
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise InputError(f"{cls._what} '{value}' is unknown: expected one of {', '.join(cls)}")
