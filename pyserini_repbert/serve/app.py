@@ -41,13 +41,6 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     """The ASGI application of a service; it opens its indexes in the background once it is started.
 
     `app.state.service` is the service, `app.state.metrics` its counters. `with_mcp` adds MCP tools at /mcp.
-
-    Raises
-    ------
-    UnknownNameError
-        for a reranker of the settings that is neither in the catalog nor a folder
-    MissingDependencyError
-        for `with_mcp` without fastmcp
     """
     metrics = Metrics()
     service = Service(settings, metrics.batch, metrics.step)
