@@ -104,7 +104,7 @@ test-interop: install-interop
 	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' tests/interop
 
 test-ray: install-ray
-	$(VENV_RAY)/bin/python -m pytest tests/cluster
+	$(VENV_RAY)/bin/python -m pytest tests/pipeline/ray
 
 test-docs: $(INSTALLED)
 	$(RUN) -m pytest tests/docs

@@ -85,7 +85,7 @@ def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
     told = []
     for name in ('exact', 'ann'):
         searcher = RepBertSearcher(folder, ann=name == 'ann')
-        run = searcher.rankings([topic.text for topic in topics], [topic.qid for topic in topics], _HITS)
+        run = searcher.rank(topics, None, _HITS)
         means = evaluate(run, qrels, measures).means
         told += [Figure(f'{collection.title}, {len(topics)} topics, {of}: {name}', means[of], '') for of in means]
     return told

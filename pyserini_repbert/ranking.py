@@ -1,12 +1,25 @@
-"""The frozen values that flow between stages: a query, a candidate, a ranking of candidates for a query."""
+"""Everything that ranks is a `Ranker`: read this file first.
+
+A ranker takes topics (`Query`) and gives a `Run`, a `Ranking` of passages for each topic. A first stage searches; a
+reranker gets the run of the stage before it and puts the best candidates into a new order. Searchers, fusions,
+rerankers and whole pipelines implement one method, `Ranker._rank`. How other projects call a ranker (Pyserini's
+`search`, PyGaggle's `rerank`) is derived from it here. While a ranker works, it reports to a `Trace`.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+import copy
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import overload
+from typing import Any, NamedTuple, Self, overload
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.trace import SILENT, Notes, Trace
+
+ALL = sys.maxsize  # `reads` of a reranker that reads all candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +37,6 @@ class Candidate:
     docid: str
     score: float = 0.0
     text: str | None = None
-
-
-_ASSIGN = tuple(vars(Candidate)[name].__set__ for name in ('docid', 'score', 'text'))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -68,11 +78,7 @@ class Ranking(Sequence[Candidate]):
         return len(self.docids)
 
     def __iter__(self) -> Iterator[Candidate]:
-        made = list(map(Candidate.__new__, repeat(Candidate, len(self.docids))))
-        columns = (self.docids, self.scores, self.texts or repeat(None))
-        for assign, values in zip(_ASSIGN, columns, strict=True):  # half the time of calling `Candidate` for each
-            deque(map(assign, made, values), maxlen=0)
-        return iter(made)
+        return map(Candidate, self.docids, self.scores, self.texts or repeat(None))
 
     @overload
     def __getitem__(self, place: int) -> Candidate: ...
@@ -90,6 +96,10 @@ class Ranking(Sequence[Candidate]):
         own = self.texts or repeat(None)
         filled = (texts.get(docid) if text is None else text for docid, text in zip(self.docids, own, strict=False))
         return Ranking(self.docids, self.scores, filled)
+
+    def without_texts(self) -> Ranking:
+        """The same hits without texts."""
+        return Ranking(self.docids, self.scores) if self.texts else self
 
     def distinct(self) -> Ranking:
         """The hits without duplicates: of each docid, the best."""
@@ -120,12 +130,120 @@ Run = dict[str, Ranking]  # by qid, in the order of the topics
 NO_HITS = Ranking()
 
 
-def hits_of(run: Run) -> dict[str, list[Candidate]]:
-    """A run as Pyserini's searchers give it: hits by qid, in lists that are the caller's."""
-    return {qid: list(ranking) for qid, ranking in run.items()}
-
-
 def by_score(docids: Sequence[str], scores: Sequence[float]) -> Ranking:
     """Hits ordered by descending score, ties by ascending docid: the order of searchers and of fusion."""
     pairs = sorted(zip(scores, docids, strict=True), key=lambda pair: (-pair[0], pair[1]))
     return Ranking((docid for _, docid in pairs), (score for score, _ in pairs))
+
+
+class Batch(NamedTuple):
+    """Topics that are ranked together, with the run to rerank, under a number."""
+
+    number: int
+    topics: Sequence[Query]
+    run: Run | None
+
+
+class Ranker(ABC):
+    """Everything that ranks. A subclass implements `_rank`, and keeps or replaces the methods with defaults.
+
+    Attributes
+    ----------
+    name : as the catalog or the user calls it
+    reads : how many candidates of a run it reads, `ALL` for all of them; None: a first stage, which takes no run
+    threads : CPU threads, or queries that Lucene answers at a time; 1 leaves the libraries' own settings
+    remove_duplicates : of a docid that a ranking has twice, keep the best hit
+    """
+
+    name: str = ''
+    reads: int | None = None
+    threads: int = 1
+    remove_duplicates: bool = False
+
+    def rank(self, topics: Sequence[Query], run: Run | None = None, k: int | None = 1000, trace: Trace = SILENT) -> Run:
+        """A ranking for every topic, in their order, at most `k` deep (None: all); empty where nothing is found.
+
+        Raises InputError for a qid that comes twice, a k out of range, a first stage with a run, or a reranker without.
+        """
+        if len({topic.qid for topic in topics}) < len(topics):
+            qids = [topic.qid for topic in topics]
+            twice = next(qid for place, qid in enumerate(qids) if qid in qids[:place])
+            raise InputError(f"qid '{twice}' was given twice: give every query a qid of its own")
+        if self.threads < 1 or (k is not None and k < (1 if self.reads is None else 0)):
+            raise InputError(f'k={k}, threads={self.threads}: expected at least 1')
+        if (self.reads is None) != (run is None):
+            takes = 'searches, and takes no run' if run is not None else 'reranks: give it the run of a first stage'
+            raise InputError(f"'{self.label}' {takes}")
+        rankings = self._rank(topics, run, k, trace)
+        ranked = {topic.qid: rankings.get(topic.qid, NO_HITS) for topic in topics}
+        if self.remove_duplicates:
+            ranked = {qid: ranking.distinct() for qid, ranking in ranked.items()}
+        ranked = {qid: ranking if k is None or len(ranking) <= k else ranking[:k] for qid, ranking in ranked.items()}
+        trace.ranked(ranked)
+        return ranked
+
+    @abstractmethod
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        """The run of `rank`, whose arguments are checked: rankings by (-score, docid), topics in any order."""
+
+    @property
+    def label(self) -> str:
+        """Its name in messages and reports."""
+        return self.name or type(self).__name__
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        """The query-document pairs to come for runs of these lengths: they cut batches and size the progress bar."""
+        return [0] * len(lengths)
+
+    def identity(self) -> Mapping[str, Any]:
+        """All that decides its rankings, apart from topics and run: records and resuming compare it."""
+        return {'ranker': type(self).__name__, 'name': self.name}
+
+    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[tuple[int, Run, Notes]]:
+        """The number, run (all hits) and notes of each batch, as it is done."""
+        for number, topics, run in batches:
+            notes = Notes(trace)
+            yield number, self.rank(topics, run, None, notes), notes
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The passages that it stores, None for each that it lacks."""
+        return [None] * len(docids)
+
+    def leaves(self) -> Iterator[Ranker]:
+        """The rankers that it is made of, in their order."""
+        yield self
+
+    def close(self) -> None:
+        """Release what its parts hold open."""
+        for leaf in self.leaves():
+            if leaf is not self:
+                leaf.close()
+
+    def with_settings(self, **changes: Any) -> Self:
+        """A copy with other attributes (threads, reads, …) that shares models and indexes with this ranker."""
+        other = copy.copy(self)
+        vars(other).update(changes)
+        return other
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        """The k best hits of a query, as Pyserini's searchers give them."""
+        return list(self.rank([Query('0', query)], None, k)['0'])
+
+    def batch_search(
+        self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
+    ) -> dict[str, list[Candidate]]:
+        """The k best hits of each query, by qid in the order of `qids`, as Pyserini's searchers give them."""
+        run = self.with_settings(threads=threads).rank(topics_of(queries, qids), None, k)
+        return {qid: list(ranking) for qid, ranking in run.items()}
+
+    def rerank(self, query: str, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
+        """All candidates in a new order, best first, or the k best; what is given is not changed."""
+        whole = self.with_settings(reads=ALL)
+        return list(whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)['0'])
+
+
+def topics_of(queries: Sequence[str], qids: Sequence[str]) -> list[Query]:
+    """Topics of texts and qids. Raises InputError where there are not as many qids as queries."""
+    if len(queries) != len(qids):
+        raise InputError(f'{len(queries)} queries and {len(qids)} qids were given: each query needs its own')
+    return list(map(Query, qids, queries))

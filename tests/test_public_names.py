@@ -12,7 +12,19 @@ PUBLIC = {
     'pyserini_repbert': ['Candidate', 'Query', 'Ranking', 'register'],
     'pyserini_repbert.encode': ['RepBertDocumentEncoder', 'RepBertQueryEncoder', 'encode_corpus'],
     'pyserini_repbert.search': ['EpicImpactQueryEncoder', 'EpicImpactSearcher', 'HybridSearcher', 'RepBertSearcher'],
-    'pyserini_repbert.fusion': ['FusionMethod', 'fuse', 'interleave', 'provenance'],
+    'pyserini_repbert.fusion': ['Fusion', 'FusionMethod', 'fuse', 'interleave', 'provenance'],
+    'pyserini_repbert.pipeline': [
+        'Machine',
+        'Pipeline',
+        'PipelineSpec',
+        'StageCost',
+        'StageSpec',
+        'open_pipeline',
+        'open_reranker',
+        'open_texts',
+        'parse_stage',
+        'run_pipeline',
+    ],
     'pyserini_repbert.rerank': [
         'CedrReranker',
         'DuoBertReranker',
@@ -50,7 +62,8 @@ def test_signatures_that_others_call():
     assert list(inspect.signature(RepBertSearcher.batch_search).parameters)[1:5] == ['queries', 'qids', 'k', 'threads']
     assert list(inspect.signature(aggregate).parameters) == ['p', 'method', 'samples', 'seed']
     own = list(inspect.signature(Pipeline).parameters)
-    assert own == ['first_stage', 'stages', 'texts', 'hits', 'drop_rest']
+    assert own == ['stages', 'texts', 'drop_rest']
+    assert list(inspect.signature(Pipeline.rank).parameters)[1:] == ['topics', 'run', 'k', 'trace']
     assert list(inspect.signature(Pipeline.search).parameters)[1:] == ['query', 'k']
     assert list(inspect.signature(Pipeline.batch_search).parameters)[1:5] == ['queries', 'qids', 'k', 'threads']
     hybrid = list(inspect.signature(HybridSearcher).parameters)

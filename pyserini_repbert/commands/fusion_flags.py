@@ -6,17 +6,16 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from pyserini_repbert.commands.command import finite_number, positive_int, usage
+from pyserini_repbert.commands.command import usage
+from pyserini_repbert.commands.spec_flags import add_spec_flags
 from pyserini_repbert.errors import InputError
 
 
-def add_formula_arguments(made: argparse._ActionsContainer) -> None:
+def add_formula_arguments(parser: argparse._ActionsContainer) -> None:
     """Add --alpha, --rrf-k and --depth, for a command that fuses."""
-    made.add_argument('--alpha', type=finite_number, help="interpolation: the first ranking's weight, default 0.5")
-    made.add_argument(
-        '--rrf-k', '--rrf.k', type=finite_number, help='rrf: the constant that is added to ranks, default 60'
-    )
-    made.add_argument('--depth', type=positive_int, help='fuse only the best hits of each ranking')
+    from pyserini_repbert.pipeline.spec import PipelineSpec
+
+    add_spec_flags(parser, PipelineSpec, 'alpha', 'rrf_k', 'depth')
 
 
 def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:

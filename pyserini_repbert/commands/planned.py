@@ -77,9 +77,9 @@ def _made_plan(options: argparse.Namespace, corpus: Corpus, settings: BundleSett
 
 def on_ray(options: argparse.Namespace, corpus: Corpus, settings: BundleSettings) -> Manifest[Any]:
     """Run --ray: plan, encode on the cluster, finish."""
-    from pyserini_repbert.cluster.encoding import encode_plan
-    from pyserini_repbert.cluster.ray_fleet import connected
     from pyserini_repbert.encode.planned import finish_plan
+    from pyserini_repbert.pipeline.ray_encoding import encode_plan
+    from pyserini_repbert.pipeline.ray_workers import connected
 
     encoder = str(Path(options.encoder).absolute()) if Path(options.encoder).exists() else options.encoder
     with connected(options.ray, options.threads, options.device != 'cpu') as fleet:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from typing import Any
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
+from pyserini_repbert.commands.spec_flags import add_spec_flags
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.trace import Notes, Trace
+
+if TYPE_CHECKING:
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+    from pyserini_repbert.ranking import Query, Run
+
+logger = logging.getLogger(__name__)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -54,32 +63,18 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
 
     `precision_too` adds --device, --threads and the flags of precision, which a command that encodes has already.
     """
-    parser.add_argument(
-        flag,
-        dest='stages',
-        action='append',
-        metavar='NAME@K[:OPTIONS]',
-        help='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
-        'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code',
-    )
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+
+    add_spec_flags(parser, PipelineSpec, 'stages', flag=flag)
     parser.add_argument('--devices', metavar='D,D', help='instead of --device: cuda:0,cuda:1 share the queries')
     if precision_too:
         parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
         command.add_precision_arguments(parser)
-    parser.add_argument('--backend', default='torch', choices=('torch', 'onnx', 'onnx-int8'), help='what runs models')
-    parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    if precision_too:
         command.add_threads(parser)
-    parser.add_argument('--drop-rest', action='store_true', help='drop candidates that a stage does not take')
+    add_spec_flags(parser, PipelineSpec, 'backend', 'drop_rest')
+    add_spec_flags(parser, Machine, 'batch_tokens')
     parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, for other settings without a model')
-    parser.add_argument(
-        '--replay-k0',
-        type=command.positive_int,
-        nargs='+',
-        default=[],
-        metavar='K',
-        help='with --pairs: also compare the pairs that these numbers of first-stage candidates would need',
-    )
+    add_spec_flags(parser, PipelineSpec, 'replay_k0')
     parser.add_argument('--cost', metavar='FILE.json', help='write the cost report there, too')
 
 
@@ -107,86 +102,120 @@ def main(arguments: list[str]) -> int | None:
     return 0
 
 
-def stage_settings(options: argparse.Namespace) -> Any:
-    """The settings for `run_stages` from the flags of `add_stage_arguments`.
+def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, Machine]:
+    """What the flags ask for, and where it runs.
 
-    Raises InputError for --replay-k0 without --pairs.
+    Parameters
+    ----------
+    changes : fields of the spec whose flags have another meaning
+
+    Raises InputError for --replay-k0 without --pairs, and a malformed stage.
     """
-    from pyserini_repbert.pipeline.reranking import Settings
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
     if options.replay_k0 and not options.pairs:
         raise command.usage('--replay-k0 goes with --pairs')
-    return Settings(
-        tuple(options.devices.split(',')) if options.devices else (options.device,),
-        command.precision(options),
-        options.backend,
-        options.batch_tokens,
-        options.drop_rest,
-        tuple(options.replay_k0) if options.pairs else None,
+    given = vars(options) | {
+        'precision': command.precision(options),
+        'save_scores': bool(options.pairs),
+        'devices': options.devices.split(',') if options.devices else [options.device],
+        **changes,
+    }
+    fields, machine = PipelineSpec.model_fields, Machine.model_fields
+    return (
+        PipelineSpec.of({name: given[name] for name in given if name in fields}),
+        Machine.of({name: given[name] for name in given if name in machine}),
     )
 
 
-def rerank_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
-    """`model_update` if PyTorch runs the models; else `update`: ONNX Runtime does not run them in bfloat16."""
-    return model_update(update, options) if options.backend == 'torch' else update
+class Bars(contextlib.ExitStack, Notes):
+    """Keeps what rankers report, and when a step began; shows one progress bar at a time."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        contextlib.ExitStack.__init__(self)
+        Notes.__init__(self)
+        self.options = options
+        self.began: dict[str, float] = {}  # seconds, by step
+        self._advance: Callable[[int], object] = int
+
+    def begins(self, step: str, total: int | None, unit: str) -> None:
+        self.close()
+        self.began[step] = time.perf_counter()
+        bar = self.enter_context(command.progress(total, step, unit, self.options.quiet))
+        advised = step == 'rerank' and self.options.backend == 'torch'  # ONNX Runtime does not run models in bfloat16
+        self._advance = model_update(bar.update, self.options) if advised else bar.update
+
+    def advance(self, n: int) -> None:
+        self._advance(n)
+
+    def at(self, place: int, name: str) -> Notes:
+        return self.parts.setdefault(place, Notes(_Progress(self), name))
 
 
-def report(options: argparse.Namespace, reranked: Any, about: dict[str, Any]) -> None:
+class _Progress(Trace):
+    """Passes on how far the work is, which may happen in another thread."""
+
+    def __init__(self, bars: Bars) -> None:
+        self.begins, self.advance = bars.begins, bars.advance  # type: ignore[method-assign]
+
+
+def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> None:
     """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost."""
     import json
 
     from pyserini_repbert.files import atomic_file
-    from pyserini_repbert.pipeline.costs import shown
+    from pyserini_repbert.rerank.costs import shown
     from pyserini_repbert.rerank.saved_scores import write_saved_scores
 
-    costs = [cost.as_json() for cost in reranked.costs]
+    costs = [part.cost for part in notes.walk() if part.cost]
+    stages = [cost.as_json() for cost in costs]
     if options.pairs:
-        write_saved_scores(options.pairs, reranked.saved, {**about, 'costs': costs})
+        saved = [own for part in notes.walk() for own in part.kept.get('scores', {}).values()]
+        write_saved_scores(options.pairs, saved, {**about, 'costs': stages})
     if options.cost:
         with atomic_file(options.cost) as stream:
-            stream.write(json.dumps({'stages': costs}, indent=2) + '\n')
-    print(shown(reranked.costs))
+            stream.write(json.dumps({'stages': stages}, indent=2) + '\n')
+    print(shown(costs))
 
 
 def _rerank(options: argparse.Namespace, tag: str) -> None:
-    from pyserini_repbert.cluster.ray_fleet import connected
-    from pyserini_repbert.cluster.reranking import ClusterRunner
     from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.names.texts import texts_opener
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.reranking import run_stages
-    from pyserini_repbert.pipeline.resume import finished
-    from pyserini_repbert.pipeline.specs import parse_stage
-    from pyserini_repbert.ranking import Ranking
+    from pyserini_repbert.pipeline.opening import open_pipeline
+    from pyserini_repbert.pipeline.part_file import finished
+    from pyserini_repbert.pipeline.pipeline import run_pipeline
+    from pyserini_repbert.pipeline.ray_workers import connected
 
-    stages = [parse_stage(text) for text in options.stages]
-    settings = stage_settings(options)
     topics = load_topics(options.topics)
-    first = read_run(options.run)
+    run = read_run(options.run)
     if options.corpus is None and options.index is None:
         _take_passages(options)
-    texts = texts_opener(options.corpus, options.index, options.corpus_format, options.fields, options.download)
-
+    spec, machine = spec_of(options, index=None, texts_index=options.index, ray=None)
+    _check_topics(topics, run)
+    about = {'passages': options.corpus or options.index, 'fields': options.fields}
     with contextlib.ExitStack() as held:
-        bar = held.enter_context(command.progress(None, 'rerank', 'inputs', options.quiet))
-
-        def begin(total: int) -> Any:
-            bar.reset(total)
-            return rerank_update(bar.update, options)
-
-        about = {'passages': options.corpus or options.index, 'fields': options.fields}
         if options.ray is not None:
             fleet = held.enter_context(connected(options.ray, gpu=options.device != 'cpu'))
-            settings = replace(settings, spread=partial(ClusterRunner, fleet))
-        reranked = run_stages(
-            topics, first, stages, texts, settings, options.output, options.resume, options.overwrite, about, begin
-        )
-    k = options.hits
-    run = {qid: Ranking(found.docids[:k], found.scores[:k]) for qid, found in reranked.run.items()}
-    write_run(options.output, run, options.output_format, tag)
-    recording.write(options, options.output, ('run', 'topics', 'corpus', 'index'), reranked.models)
-    report(options, reranked, {'run': options.run, 'k1': stages[-1].k})
+            machine = machine.model_copy(update={'ray': fleet})
+        opened = open_pipeline(spec, machine)
+        held.enter_context(contextlib.closing(opened.pipeline))
+        bars = held.enter_context(Bars(options))
+        stored = (options.output, options.resume, options.overwrite, about)
+        reranked = run_pipeline(opened.pipeline, topics, run, options.hits, bars, *stored)
+        models = opened.models
+    write_run(options.output, reranked, options.output_format, tag)
+    recording.write(options, options.output, ('run', 'topics', 'corpus', 'index'), models)
+    report(options, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
+
+
+def _check_topics(topics: Sequence[Query], run: Run) -> None:
+    """Raises InputError where topics and run have no query in common; warns of queries without a topic."""
+    asked = {topic.qid for topic in topics}
+    if run and not any(run.get(qid) for qid in asked):
+        raise InputError(f'none of the {len(topics)} topics is a query of the run: give the topics it was made for')
+    if unknown := len(run.keys() - asked):
+        logger.warning('%d queries of the run are not among the topics: left out', unknown)
 
 
 def _take_passages(options: argparse.Namespace) -> None:

@@ -5,27 +5,27 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance
+from pyserini_repbert.commands.fusion_flags import check_provenance, formula
 from pyserini_repbert.commands.output_files import add_run_form, check_files, run_tag
-from pyserini_repbert.commands.rerank import add_stage_arguments, report, rerank_update
-from pyserini_repbert.commands.search_request import check_request, request_of
+from pyserini_repbert.commands.rerank import Bars, add_stage_arguments, report, spec_of
+from pyserini_repbert.commands.spec_flags import add_spec_flags
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyserini_repbert.explain.hits import HitReasons
-    from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.names.indexes import NamedIndex
-    from pyserini_repbert.pipeline.searching import Found, Opened, Request
+    from pyserini_repbert.pipeline.pipeline import Pipeline
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.ranking import Query, Ranking
-    from pyserini_repbert.search.exact import Search
+    from pyserini_repbert.trace import Notes
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -33,6 +33,8 @@ _RUN_HITS = 1000
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+
     parser = command.parser(
         'search',
         'Dense, sparse or hybrid search: questions answered in the terminal, or a run file for topics. With --encoder '
@@ -54,24 +56,12 @@ def make_parser() -> argparse.ArgumentParser:
         choices=('default', 'kilt', 'raw_jsonl'),
         help="of the --topics file, as Pyserini names it; by default recognised by the file's beginning",
     )
-    parser.add_argument('--index', help='an index folder or a catalog name; not needed where --sparse names one')
-    parser.add_argument('--encoder', help='catalog name or checkpoint folder; by default the one the index names')
-    parser.add_argument('--ann', action='store_true', help='search the approximate index: for few queries')
+    add_spec_flags(parser, PipelineSpec, 'index', 'encoder', 'ann')
     parser.add_argument('--ray', metavar='ADDRESS', help="search on a Ray cluster: HOST:PORT, or 'auto'")
-    parser.add_argument(
-        '--sparse',
-        action='append',
-        metavar='NAME[@INDEX]|FOLDER',
-        help='a sparse technique, or the folder of a Lucene index; repeatable',
-    )
-    parser.add_argument('--k1', type=command.finite_number, help="BM25's, if not that of the technique or index")
-    parser.add_argument('--b', type=command.finite_number, help="BM25's, likewise")
-    parser.add_argument('--download', action='store_true', help='fetch a prebuilt sparse index that is not here')
-    parser.add_argument(
-        '--fusion', '--method', choices=('interleave', 'rrf', 'interpolation'), help='default interleave'
-    )
-    parser.add_argument('--sparse-first', action='store_true', help='fuse with the sparse rankings first')
-    add_formula_arguments(parser)
+    add_spec_flags(parser, PipelineSpec, 'sparse', 'k1', 'b')
+    add_spec_flags(parser, Machine, 'download')
+    add_spec_flags(parser, PipelineSpec, 'fusion', default=None)
+    add_spec_flags(parser, PipelineSpec, 'sparse_first', 'alpha', 'rrf_k', 'depth')
     parser.add_argument(
         '--explain',
         action='store_true',
@@ -80,24 +70,17 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     parser.add_argument('--output', help='the run file to write, with --topics')
     add_run_form(parser)
-    parser.add_argument(
-        '--remove-duplicates', action='store_true', help='of a docid that an index has twice, keep the best hit'
-    )
+    add_spec_flags(parser, PipelineSpec, 'remove_duplicates')
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
     command.add_threads(parser)
-    parser.add_argument('--batch-size', type=command.positive_int, default=512, help='topics searched together')
-    parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a query')
-    parser.add_argument('--build', action='store_true', help="build a catalog index that isn't there")
+    add_spec_flags(parser, Machine, 'batch_size')
+    add_spec_flags(parser, PipelineSpec, 'max_length')
+    add_spec_flags(parser, Machine, 'build')
     parser.add_argument(
         '--corpus', help="with --build: where the catalog's collection lies; with --rerank: read passages there"
     )
     add_model_arguments(parser)
-    parser.add_argument(
-        '--device-dtype',
-        default='float16',
-        choices=('float16', 'float32'),
-        help='what a GPU holds and multiplies the vectors in; on a CPU they are multiplied in float32',
-    )
+    add_spec_flags(parser, PipelineSpec, 'device_dtype')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank', precision_too=False)
     return parser
 
@@ -123,93 +106,131 @@ def main(arguments: list[str]) -> int | None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     if options.topics:
         options.tag = run_tag(options)
-    check_request(options)
+    spec, machine = _request(options)
     with contextlib.ExitStack() as held:
-        if options.sparse:
+        if spec.sparse:
             from pyserini_repbert.lucene.jvm import started_ahead
 
             held.enter_context(started_ahead(few_queries=bool(options.query)))
-        request = request_of(options)
         if options.ray is not None:
-            request = replace(request, spread=held.enter_context(_cluster(options)))
-        _write_run(options, request) if options.topics else _answer(options, request)
+            from pyserini_repbert.pipeline.ray_workers import connected
+
+            fleet = held.enter_context(connected(options.ray, options.threads, options.device != 'cpu'))
+            machine = machine.model_copy(update={'ray': fleet})
+        _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
     return 0
 
 
-@contextlib.contextmanager
-def _cluster(options: argparse.Namespace) -> Iterator[Callable[[DenseBundle], Search]]:
-    """A function that makes the search of a bundle on the cluster of --ray, which stays connected meanwhile."""
-    from pyserini_repbert.cluster.ray_fleet import connected
-    from pyserini_repbert.cluster.searching import ClusterSearch
+def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
+    """What the flags ask for, and where it runs. Raises InputError for flags that do not go together."""
+    chosen = {'fusion': options.fusion, 'depth': options.depth}
+    options.fusion = options.fusion or 'interleave'
+    options.alpha, options.rrf_k = formula(options.fusion, options)
+    spec, machine = spec_of(options, ray=None)
+    for flag, value in chosen.items():
+        if value and len(spec.sparse) + spec.is_dense < 2:
+            raise command.usage(f'--{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
+    if (spec.k1, spec.b) != (None, None) and not spec.sparse:
+        raise command.usage('--k1 and --b are for --sparse')
+    dense = spec.is_dense or not spec.sparse
+    if spec.ann and not dense:
+        raise command.usage('--ann is for dense search: give --encoder with --sparse')
+    if options.ray is not None and (spec.ann or not dense):
+        raise command.usage('--ray is for exact dense search: give --encoder, and not --ann')
+    if dense and spec.index is None:
+        raise command.usage('--index names the dense index: a folder or a catalog name')
+    if spec.corpus and not machine.build and not spec.stages:
+        raise command.usage('--corpus is for --build, or for --rerank: an index is searched as it is')
+    if (options.provenance or options.explain or options.interactive) and spec.fusion == 'interleave' and not spec.ann:
+        # interleaving needs no more than --hits of each ranking; a hit's rank in each does
+        deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
+        spec = spec.model_copy(update={'depth': spec.depth or deepest})
+    return spec, machine
 
-    with connected(options.ray, options.threads, options.device != 'cpu') as fleet:
-        yield lambda bundle: ClusterSearch(fleet, bundle, options.device)
 
-
-def _answer(options: argparse.Namespace, request: Request) -> None:
+def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     from pyserini_repbert.commands.terminal import shown_hits
-    from pyserini_repbert.pipeline.searching import opened, search
+    from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.ranking import Query
 
     _advise(options, len(options.query or ()))
     with _Watcher(options) as watcher:
-        already = opened(request, watcher)
+        pipeline = open_pipeline(spec, machine, watcher.building).pipeline
     shows_reasons = options.explain or options.interactive
-    reasons_of = _reasons(request, already, options.explain) if shows_reasons else lambda query, found: []
+    reasons_of = _reasons(pipeline, options.explain, spec.depth) if shows_reasons else lambda query, hits, notes: []
 
     def answers(texts: Sequence[str]) -> list[tuple[Ranking, list[HitReasons]]]:
         topics = [Query(str(number), text) for number, text in enumerate(texts)]
         with _Watcher(options) as watcher:
-            found = search(request, topics, options.hits, watcher, with_texts=True, already=already)
-        return [(found.run[query.qid], reasons_of(query, found)) for query in topics]
+            run = pipeline.rank(topics, None, options.hits, watcher)
+        answered = []
+        for topic in topics:
+            hits = run[topic.qid]
+            hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
+            answered.append((hits, reasons_of(topic, hits, watcher)))
+        return answered
 
-    if options.interactive:
-        from pyserini_repbert.commands.search_interactive import ask
+    with contextlib.closing(pipeline):
+        if options.interactive:
+            from pyserini_repbert.commands.search_interactive import ask
 
-        ask(lambda text: answers([text])[0])
-        return
-    found = zip(options.query, answers(options.query), strict=True)
-    shown = [shown_hits(text, hits, reasons) for text, (hits, reasons) in found]
-    print('\n\n'.join(shown))
+            ask(lambda text: answers([text])[0])
+            return
+        answered = zip(options.query, answers(options.query), strict=True)
+        print('\n\n'.join(shown_hits(text, hits, reasons) for text, (hits, reasons) in answered))
 
 
-def _reasons(request: Request, already: Opened, with_reranker: bool) -> Callable[[Query, Found], list[HitReasons]]:
+def _reasons(
+    pipeline: Pipeline, with_reranker: bool, depth: int | None
+) -> Callable[[Query, Ranking, Notes], list[HitReasons]]:
     """A function that gives the reasons for a query's hits, `with_reranker` also those of the last reranker."""
     from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
-    from pyserini_repbert.pipeline.reranking import opened_here
+    from pyserini_repbert.rerank.base import Reranker
 
-    last = opened_here(already.stages[-1:], request.settings) if with_reranker else []
-    reason = reranker_reason(last[0].reranker) if last else None
+    rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if with_reranker else []
+    reason = reranker_reason(rerankers[-1]) if rerankers else None
+    reads = rerankers[-1].reads if rerankers else 0
 
-    def reasons(query: Query, found: Found) -> list[HitReasons]:
-        inputs = [part[query.qid] for part in found.parts]
-        return hit_reasons(query.text, found.run[query.qid], found.names, inputs, reason, last[0].k if last else 0)
+    def reasons(query: Query, hits: Ranking, notes: Notes) -> list[HitReasons]:
+        parts = _searched(notes)
+        inputs = [part.run[query.qid] for part in parts]
+        return hit_reasons(query.text, hits, [part.name for part in parts], inputs, reason, reads, depth)
 
     return reasons
 
 
-def _write_run(options: argparse.Namespace, request: Request) -> None:
+def _searched(notes: Notes) -> list[Notes]:
+    """The notes of each searcher of a pipeline's first stage."""
+    return [part for _, part in sorted(notes.parts[0].parts.items())]
+
+
+def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.data.topics import TopicsFormat
     from pyserini_repbert.fusion.origins import write_provenance
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.searching import search
+    from pyserini_repbert.pipeline.opening import open_pipeline
+    from pyserini_repbert.pipeline.pipeline import run_pipeline
 
     topics = load_topics(options.topics, TopicsFormat(options.topics_format))
     _advise(options, len(topics))
     with _Watcher(options) as watcher:
-        found = search(request, topics, options.hits, watcher)
-    write_run(options.output, found.run, options.output_format, options.tag)
-    options.fusion, options.alpha, options.rrf_k = str(request.method), request.alpha, request.rrf_k
-    recording.write(options, options.output, ('topics', 'corpus', 'index', 'sparse'), found.models, found.indexes)
+        opened = open_pipeline(spec, machine, watcher.building)
+        with contextlib.closing(opened.pipeline):
+            run = run_pipeline(opened.pipeline, topics, None, options.hits, watcher, batch_topics=machine.batch_size)
+            seconds = watcher.began.get('rerank', time.perf_counter()) - watcher.began['search']
+    write_run(options.output, run, options.output_format, options.tag)
+    recording.write(options, options.output, ('topics', 'corpus', 'index', 'sparse'), opened.models, opened.indexes)
+    parts = _searched(watcher)
+    names = [part.name for part in parts]
     if options.provenance:
-        write_provenance(options.provenance, found.names, found.parts, found.run)
-    silent = sum(not ranking for ranking in found.run.values())
+        write_provenance(options.provenance, names, [part.run for part in parts], run)
+    silent = sum(not ranking for ranking in run.values())
     without = f', {silent} without hits' if silent else ''
-    searched = f'{found.milliseconds:.1f} ms each ({" + ".join(found.names)})'
+    searched = f'{1000 * seconds / max(len(topics), 1):.1f} ms each ({" + ".join(names)})'
     print(f'{options.output}: {len(topics)} topics{without}, {searched}')
-    if found.reranked is not None:
-        report(options, found.reranked, {'run': options.output, 'k1': request.stages[-1].k})
+    if 'rerank' in watcher.began:
+        report(options, watcher, {'run': options.output, 'k1': spec.stages[-1].k})
 
 
 def _advise(options: argparse.Namespace, n_topics: int) -> None:
@@ -223,12 +244,8 @@ def _advise(options: argparse.Namespace, n_topics: int) -> None:
         print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)
 
 
-class _Watcher(contextlib.ExitStack):
+class _Watcher(Bars):
     """Says on stderr what is built, and shows one progress bar at a time."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        super().__init__()
-        self._options = options
 
     def building(self, index: NamedIndex | Path) -> Callable[[int], object]:
         from pyserini_repbert.names.indexes import NamedIndex
@@ -237,12 +254,5 @@ class _Watcher(contextlib.ExitStack):
             print(f'building a Lucene index in {index}', file=sys.stderr)
             return int
         print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
-        total = None if self._options.corpus else index.collection.values['passages']
-        update = self.begins('encode', total, 'passages')
-        return update if index.builds_itself else model_update(update, self._options)
-
-    def begins(self, what: str, total: int | None, unit: str) -> Callable[[int], object]:
-        self.close()
-        bar = self.enter_context(command.progress(total, what, unit, self._options.quiet))
-        update: Callable[[int], object] = bar.update
-        return rerank_update(update, self._options) if what == 'rerank' else update
+        self.begins('encode', None if self.options.corpus else index.collection.values['passages'], 'passages')
+        return self.advance if index.builds_itself else model_update(self.advance, self.options)

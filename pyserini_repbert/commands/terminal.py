@@ -36,5 +36,5 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) ->
 
 def said_reasons(reasons: HitReasons) -> list[str]:
     """A hit's reasons as lines: 'ranks: repbert-demo 1, bm25 -', then 'why: …' if a reranker gave one."""
-    ranks = ', '.join(f'{name} {"-" if rank is None else rank}' for name, rank in reasons.ranks)
+    ranks = ', '.join(f'{name} {rank}' for name, rank in reasons.ranks)
     return [f'ranks: {ranks}', *([f'why: {reasons.reranker}'] if reasons.reranker else [])]

@@ -11,6 +11,7 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder, query_encoder
 from pyserini_repbert.errors import InputError, needs
+from pyserini_repbert.ranking import topics_of
 from pyserini_repbert.search.dense import RepBertSearcher
 
 with needs('beir', __name__, 'beir'):
@@ -39,7 +40,7 @@ class DenseSearch(BaseSearch):  # type: ignore[misc]
         with TemporaryDirectory() as folder:
             encode_corpus(passages, self.passages, Path(folder) / 'index')
             searcher = RepBertSearcher(Path(folder) / 'index', self.queries, str(self.queries.device), verify=False)
-            run = searcher.rankings(list(queries.values()), list(queries), top_k + 1)
+            run = searcher.rank(topics_of(list(queries.values()), list(queries)), None, top_k + 1)
         found = {qid: [(hit.docid, hit.score) for hit in own if hit.docid != qid] for qid, own in run.items()}
         return {qid: dict(hits[:top_k]) for qid, hits in found.items()}
 

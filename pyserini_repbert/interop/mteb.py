@@ -29,10 +29,10 @@ from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Query, Ranking, topics_of
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.search.hybrid import HybridSearcher, run_of
+from pyserini_repbert.search.hybrid import HybridSearcher
 
 with needs('mteb', __name__, 'mteb'):
     from mteb._create_dataloaders import create_dataloader
@@ -143,7 +143,7 @@ class _Search(ABC):
         """{qid: {docid: score}}, best first, at most `top_k`, and only docids of `top_ranked[qid]` if that is given."""
         qids, texts = list(queries['id']), _texts(queries, task_metadata, PromptType.query, num_proc)
         if top_ranked is None:
-            run = run_of(self._searcher, texts, qids, top_k)
+            run = self._searcher.rank(topics_of(texts, qids), None, top_k)
         else:
             asked = zip(qids, texts, strict=True)
             run = {qid: self._among(text, top_ranked.get(qid, ()))[:top_k] for qid, text in asked}
@@ -151,7 +151,7 @@ class _Search(ABC):
 
     def _among(self, query: str, docids: Collection[str]) -> Ranking:
         """The ranking of the passages with these docids."""
-        return _only(run_of(self._searcher, [query], [query], self._size)[query], docids)
+        return _only(self._searcher.rank([Query('', query)], None, self._size)[''], docids)
 
 
 def _only(ranking: Ranking, docids: Collection[str]) -> Ranking:
@@ -212,9 +212,9 @@ class HybridSearch(_Search):
         return HybridSearcher(dense, self.sparse.searcher(corpus, folder / 'sparse'), **self.fusion)
 
     def _among(self, query: str, docids: Collection[str]) -> Ranking:
-        runs = self._searcher.runs([query], [query], self._size)
-        fused = self._searcher.fused([{query: _only(run[query], docids)} for run in runs], None)
-        return fused[query]  # type: ignore[no-any-return]
+        runs = [part.rank([Query('', query)], None, self._size) for part in self._searcher.parts]
+        fused: Ranking = self._searcher.fused([{'': _only(run[''], docids)} for run in runs], None)['']
+        return fused
 
 
 class RerankerCrossEncoder:

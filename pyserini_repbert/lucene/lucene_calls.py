@@ -1,13 +1,11 @@
-"""Calls into Lucene: exceptions translated to one line, arguments checked, and Lucene's version."""
+"""Calls into Lucene: exceptions translated to one line, and Lucene's version."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
 from typing import Any
 
-from pyserini_repbert.errors import InputError, JavaError, MismatchError, PyseriniRepbertError
+from pyserini_repbert.errors import JavaError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.lucene.jvm import java_calls, java_class, java_reason
-from pyserini_repbert.ranking import NO_HITS, Run
 
 # Lucene's messages about an index that a newer or a much older Lucene wrote
 _OTHER_LUCENE = (
@@ -32,22 +30,6 @@ def calling(method: Any, *arguments: Any) -> Any:
         return method(*arguments)
     except jnius.JavaException as error:
         raise _translated(error) from error
-
-
-def unanswered(queries: Sized, qids: Sequence[str], k: int, threads: int) -> Run:
-    """A run with empty rankings, for checked queries that Lucene is to answer.
-
-    Raises InputError for lengths that differ, a qid that occurs twice, k or threads below 1.
-    """
-    if len(queries) != len(qids):
-        raise InputError(f'{len(queries)} queries and {len(qids)} qids were given: expected as many of each')
-    if k < 1 or threads < 1:
-        raise InputError(f'k={k}, threads={threads}: both have to be at least 1')
-    run: Run = dict.fromkeys(qids, NO_HITS)
-    if len(run) != len(qids):
-        twice = next(qid for place, qid in enumerate(qids) if qid in qids[:place])
-        raise InputError(f"qid '{twice}' was given twice: give every query a qid of its own")
-    return run
 
 
 def _translated(error: Any) -> PyseriniRepbertError:

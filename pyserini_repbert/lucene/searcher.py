@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_calls, java_class, quiet_java
-from pyserini_repbert.lucene.lucene_calls import calling, unanswered
+from pyserini_repbert.lucene.lucene_calls import calling
 from pyserini_repbert.lucene.prebuilt import prebuilt_index
 from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default_settings
-from pyserini_repbert.ranking import Candidate, Ranking, Run, by_score, hits_of
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
+from pyserini_repbert.trace import Trace
 
 HITS_AT_ONCE = 100_000  # bounds the Java heap of a batch: Anserini holds the stored passage of every hit
 PASSAGE_FIELD = 'passage'  # the original text, in the raw JSON of an expanded or reweighted document
 
 
-class LuceneSparseSearcher:
+class LuceneSparseSearcher(Ranker):
     """Searches a Lucene index with the settings given at construction.
 
     Threads may share a searcher: their calls wait for each other, and `batch_search(threads=…)` searches in parallel.
@@ -55,12 +57,13 @@ class LuceneSparseSearcher:
     def __init__(self, index: StrPath, settings: SparseSettings | None = None, download: bool = False) -> None:
         self.index = index_folder(index, download)
         self.settings = settings or default_settings(self.index)
+        self.name = self.index.name
         with java_calls():
             self._open()
 
     def _open(self) -> None:
         quiet_java()
-        self._java = calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index))
+        self._open_index = _OpenIndex(calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index)))
         self._list = java_class('java.util.ArrayList')
         self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
         self._analyzer = self._java.get_analyzer()
@@ -92,53 +95,25 @@ class LuceneSparseSearcher:
             f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build it with them'
         )
 
-    def search(self, query: str, k: int = 10) -> list[Candidate]:
-        """The best `k` passages by (-score, docid); fewer when fewer match, none for a query without terms."""
-        return self.batch_search([query], ['0'], k)['0']
-
-    def batch_search(
-        self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
-    ) -> dict[str, list[Candidate]]:
-        """The best `k` passages of every query, {qid: candidates} in the order of `qids`.
-
-        Parameters
-        ----------
-        queries, qids : of the same length; qids distinct
-        threads : queries that Lucene answers in parallel
-
-        Raises
-        ------
-        InputError
-            for lengths that differ, a qid that occurs twice, k or threads below 1
-        MismatchError
-            when SDM needs positions and the index has none
-        """
-        return hits_of(self.rankings(queries, qids, k, threads))
-
-    def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
-        """The result of `batch_search` as a run."""
-        results = unanswered(queries, qids, k, threads)
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        """As of `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
         with java_calls():
-            self._fill(results, queries, min(k, self.size), threads)
-        return results
+            return self._hits(topics, self.size if k is None else min(k, self.size))
 
-    def _fill(self, results: Run, queries: Sequence[str], k: int, threads: int) -> None:
-        """Put the hits of `queries`, which are in the order of the keys of `results`, into `results`."""
-        asked = [(qid, query) for qid, query in zip(results, queries, strict=True) if self._has_terms(query)]
-        if not asked or k == 0:
-            return
+    def _hits(self, topics: Sequence[Query], k: int) -> Run:
+        """The hits of the topics that have any term in the index's language."""
+        asked = [topic for topic in topics if k and self._has_terms(topic.text)]
         first = () if self._generator is None else (self._generator,)
         if len(asked) == 1:
-            ((qid, query),) = asked
-            results[qid] = _ranking(calling(self._java.search, *first, query, k))
-            return
-        step = max(threads, HITS_AT_ONCE // k)
+            return {asked[0].qid: _ranking(calling(self._java.search, *first, asked[0].text, k))}
+        run: Run = {}
+        step = max(self.threads, HITS_AT_ONCE // max(k, 1))
         for start in range(0, len(asked), step):
             part = asked[start : start + step]
-            lists = (self._strings(query for _, query in part), self._strings(qid for qid, _ in part))
-            found = calling(self._java.batch_search, *first, *lists, k, threads)
-            for entry in found.entrySet().toArray():
-                results[str(entry.getKey())] = _ranking(entry.getValue())
+            lists = (self._strings(topic.text for topic in part), self._strings(topic.qid for topic in part))
+            hits = calling(self._java.batch_search, *first, *lists, k, self.threads)
+            run |= {str(entry.getKey()): _ranking(entry.getValue()) for entry in hits.entrySet().toArray()}
+        return run
 
     def _has_terms(self, query: str) -> bool:
         """Whether the analyzer, which drops stopwords and punctuation, leaves any term of a query."""
@@ -150,13 +125,13 @@ class LuceneSparseSearcher:
             made.add(value)
         return made
 
-    def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The stored passages in the order of `docids`; None for a docid that the index lacks.
 
         Raises MismatchError when the index stores no text at all.
         """
         with java_calls():
-            texts = self._stored_texts(list(dict.fromkeys(docids)), threads)
+            texts = self._stored_texts(list(dict.fromkeys(docids)))
         if texts and all(text is None for text in texts.values()):
             raise MismatchError(f'index {self.index} stores no passages: build it with raw text, or give a corpus')
         return [texts.get(docid) for docid in docids]
@@ -166,8 +141,8 @@ class LuceneSparseSearcher:
         with java_calls():
             return [calling(self._java.doc_raw, docid) for docid in docids]  # for few docids, faster than a thread pool
 
-    def _stored_texts(self, docids: Sequence[str], threads: int) -> dict[str, str | None]:
-        found = calling(self._java.batch_get_docs, self._strings(docids), threads)
+    def _stored_texts(self, docids: Sequence[str]) -> dict[str, str | None]:
+        found = calling(self._java.batch_get_docs, self._strings(docids), self.threads)
         return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in found.entrySet().toArray()}
 
     def passages(self) -> Iterator[tuple[str, str | None]]:
@@ -188,7 +163,18 @@ class LuceneSparseSearcher:
         if not isinstance(self._java, _Closed):
             with java_calls():
                 self._java.close()
-            self._java = _Closed(self.index)
+            self._open_index.java = _Closed(self.index)
+
+    @property
+    def _java(self) -> Any:
+        return self._open_index.java
+
+
+@dataclass
+class _OpenIndex:
+    """Anserini's searcher, which copies of a searcher share: closing one closes all."""
+
+    java: Any
 
 
 class _Closed:

@@ -74,6 +74,11 @@ def find_sparse(
     return SparseIndex(folder, SparseSettings(**entry.values['settings']))
 
 
+def takes_index(spec: str) -> bool:
+    """Whether a sparse technique names no index of its own, and so searches the one that is given apart."""
+    return '@' not in spec and catalog.find('sparse', spec) is not None
+
+
 def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object] | None) -> str | Path:
     """The index for a technique without INDEX: given, prebuilt by Pyserini, or built from a shipped collection."""
     known = catalog.find('indexes', index or '')

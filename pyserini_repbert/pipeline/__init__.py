@@ -6,14 +6,14 @@ from pyserini_repbert.lazy import exports
 
 if TYPE_CHECKING:
     from pyserini_repbert.names.texts import open_texts as open_texts
-    from pyserini_repbert.pipeline.costs import StageCost as StageCost
-    from pyserini_repbert.pipeline.pipeline import Pipeline as Pipeline
-    from pyserini_repbert.pipeline.reranking import Reranked as Reranked, run_stages as run_stages
-    from pyserini_repbert.pipeline.specs import (
+    from pyserini_repbert.pipeline.opening import open_pipeline as open_pipeline, open_reranker as open_reranker
+    from pyserini_repbert.pipeline.pipeline import Pipeline as Pipeline, run_pipeline as run_pipeline
+    from pyserini_repbert.pipeline.spec import (
+        Machine as Machine,
+        PipelineSpec as PipelineSpec,
         StageSpec as StageSpec,
-        open_reranker as open_reranker,
         parse_stage as parse_stage,
     )
-    from pyserini_repbert.pipeline.stages import Stage as Stage
+    from pyserini_repbert.rerank.costs import StageCost as StageCost
 
 __getattr__, __dir__, __all__ = exports(__name__)

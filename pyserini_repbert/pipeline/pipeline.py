@@ -1,106 +1,241 @@
-"""`Pipeline`: a first stage followed by rerankers, for use from Python."""
+"""`Pipeline`: H0 … HN of Multi-Stage section 3; and `run_pipeline`, the one loop that runs it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.pipeline.costs import StageCost
-from pyserini_repbert.pipeline.reranking import Settings, run_stages
-from pyserini_repbert.pipeline.stages import Stage, check_depths
-from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking, Run
-from pyserini_repbert.rerank.base import Progress, Reranker
-from pyserini_repbert.search.hybrid import Searcher, run_of
-from pyserini_repbert.search.query_vectors import check_qids
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.pipeline.part_file import PartFile, run_digest
+from pyserini_repbert.pipeline.spec import check_depths
+from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, Ranker, Run
+from pyserini_repbert.search.pyserinis import Searcher, as_ranker
+from pyserini_repbert.trace import SILENT, Notes, Trace
+
+BATCH_TOPICS = 512  # searched together
+BATCH_INPUTS = 8192  # model inputs of a batch: enough to sort by length, and the most work that a kill can lose
+
+Stage = Ranker | Searcher | tuple[Ranker, int]
+Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
 
 
-class Pipeline:
-    """H0 … HN of Multi-Stage section 3: each stage reranks the best candidates of the one before.
+class Chain(Ranker):
+    """Rerankers one after the other: each takes the best candidates of the one before.
+
+    Raises InputError for a stage that takes more candidates than the one before.
+    """
+
+    def __init__(self, stages: Sequence[Ranker]) -> None:
+        check_depths([stage.label for stage in stages], [stage.reads or 0 for stage in stages])
+        self.stages, self.reads = tuple(stages), stages[0].reads
+        self.name = '+'.join(stage.label for stage in stages)
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        for place, stage in enumerate(self.stages):
+            run = stage.rank(topics, run, None, trace.at(place, stage.label))
+        return run or {}
+
+    def identity(self) -> Mapping[str, Any]:
+        """All that decides its rankings, stage by stage."""
+        return {'stages': [stage.identity() for stage in self.stages]}
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        """The query-document pairs to come for runs of these lengths."""
+        return [sum(own) for own in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
+
+    def leaves(self) -> Iterator[Ranker]:
+        """The leaves of its parts, in their order."""
+        for stage in self.stages:
+            yield from stage.leaves()
+
+
+class Pipeline(Ranker):
+    """A first stage and rerankers; without a first stage, `rank` takes its run.
 
     Parameters
     ----------
-    first_stage : a searcher (RepBertSearcher, HybridSearcher, one of Pyserini's or ours on Lucene), or a run (from a
-        run file, a fusion or a searcher's `batch_search`): {qid: Ranking or candidates}
-    stages : (reranker, k) or Stage; k must not grow from stage to stage
-    texts : gives passage text by docid; not needed where no reranker reads text
-    hits : depth of the first stage's search; default: as many as the first reranker takes
-    drop_rest : drop the candidates that a stage did not rerank, instead of leaving them below in their order
+    stages : rankers, the first stage in front: `[searcher, (MonoBertReranker(…), 50), (DuoBertReranker(…), 5)]`; a
+        number is how many candidates the reranker takes, and must not grow from stage to stage; searchers of Pyserini
+        are taken, too
+    texts : gives passage text by docid, or opens what does for the docids needed; default: the first stage
+    drop_rest : drop the candidates that a stage does not take, instead of leaving them below in their order
 
-    Attributes
+    Raises InputError for no stage, or stages that do not fit together.
+    """
+
+    def __init__(self, stages: Sequence[Stage], texts: Texts | None = None, drop_rest: bool = False) -> None:
+        opened = [_opened(stage, drop_rest) for stage in stages]
+        if not opened or any(stage.reads is None for stage in opened[1:]):
+            raise InputError('a pipeline takes one first stage or none, and rerankers: fuse several searchers first')
+        self.first = opened.pop(0) if opened[0].reads is None else None
+        self.rerankers = opened[0] if len(opened) == 1 else Chain(opened) if opened else None
+        self.source = texts or self.first
+        self.reads = None if self.first or not self.rerankers else self.rerankers.reads
+        self.name = '+'.join(part.label for part in (self.first, self.rerankers) if part)
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        return run_pipeline(self, topics, run, k, trace)
+
+    def identity(self) -> Mapping[str, Any]:
+        """All that decides its rankings, stage by stage."""
+        stages = self.rerankers.identity() if self.rerankers else {}
+        return {'first': self.first.identity() if self.first else None, **stages}
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        """The query-document pairs to come for runs of these lengths."""
+        return self.rerankers.planned(lengths) if self.rerankers else super().planned(lengths)
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The stored passages, None for each that it lacks."""
+        texts = _texts(self.source, docids)
+        return super().texts(docids) if texts is None else list(texts.texts(docids))
+
+    def leaves(self) -> Iterator[Ranker]:
+        """The leaves of its parts, in their order."""
+        for part in (self.first, self.rerankers):
+            yield from part.leaves() if part else ()
+
+
+def _opened(stage: Stage, drop_rest: bool) -> Ranker:
+    if not isinstance(stage, tuple):
+        return as_ranker(stage)
+    ranker, k = stage
+    check_depths([ranker.label], [k])
+    return ranker.with_settings(reads=k, drop_rest=drop_rest)
+
+
+def run_pipeline(
+    pipeline: Pipeline,
+    topics: Sequence[Query],
+    run: Run | None = None,
+    k: int | None = 1000,
+    trace: Trace = SILENT,
+    output: StrPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    about: Mapping[str, Any] | None = None,
+    batch_topics: int = BATCH_TOPICS,
+    batch_inputs: int = BATCH_INPUTS,
+) -> Run:
+    """Run a pipeline: the first stage for all topics, then batches of topics through the rerankers.
+
+    Parameters
     ----------
-    costs : the costs of the last call, one for each stage
+    run : of the first stage, for a pipeline without one
+    output : the file that the caller will write: finished batches are stored in `OUTPUT.part`, which the caller removes
+        with `part_file.finished` afterwards; None stores nothing
+    resume, overwrite : continue an existing part file, or begin anew
+    about : further values that decide the result (the corpus's name), compared on resuming
+    batch_topics : topics that the first stage searches together
+    batch_inputs : model inputs after which a batch of topics ends, and is written to the part file
 
     Raises
     ------
     InputError
-        for no stages, or one that takes more candidates than the one before it
+        for a passage that cannot be found, or a part file in the way
+    BusyError
+        where another process writes the same output
+    MismatchError
+        where `resume` meets the part file of another run, model or setting
     """
-
-    def __init__(
-        self,
-        first_stage: Searcher | Mapping[str, Sequence[Candidate]],
-        stages: Sequence[Stage | tuple[Reranker, int]],
-        texts: PassageTexts | None = None,
-        hits: int | None = None,
-        drop_rest: bool = False,
-    ) -> None:
-        self.stages = [stage if isinstance(stage, Stage) else Stage(*stage) for stage in stages]
-        check_depths([stage.name for stage in self.stages], [stage.k for stage in self.stages])
-        self.first_stage, self.texts = first_stage, texts
-        self.hits = hits or self.stages[0].k
-        self.settings = Settings(drop_rest=drop_rest)
-        self.costs: list[StageCost] = []
-
-    def search(self, query: str, k: int | None = None) -> list[Candidate]:
-        """The ranking of one query, best first, at most `k` candidates. Raises InputError where H0 is a run."""
-        if isinstance(self.first_stage, Mapping):
-            raise InputError('the first stage is a run, which knows qids only: use batch_search')
-        return self.batch_search([query], ['0'], k)['0']
-
-    def batch_search(
-        self,
-        queries: Sequence[str],
-        qids: Sequence[str],
-        k: int | None = None,
-        threads: int = 1,
-        on_progress: Progress | None = None,
-    ) -> dict[str, list[Candidate]]:
-        """Hits by qid, best first, at most `k`; empty for a query for which the first stage finds nothing.
-
-        Raises
-        ------
-        InputError
-            for a candidate whose text cannot be found, a negative k, a qid that comes twice, or not as many qids as
-            queries
-        """
-        check_qids(queries, qids)
-        topics = [Query(qid, query) for qid, query in zip(qids, queries, strict=True)]
-        return {qid: list(ranking) for qid, ranking in self.rankings(topics, k, threads, on_progress).items()}
-
-    def rankings(
-        self, topics: Sequence[Query], k: int | None = None, threads: int = 1, on_progress: Progress | None = None
-    ) -> Run:
-        """The result of `batch_search` as a run, in the order of the topics."""
-        if k is not None and k < 0:
-            raise InputError(f'k={k} was asked for, expected 0 or more')
-        run = self._first(topics, threads)
-        self.costs = [StageCost(stage.name, len(topics), 0, 0.0, None, 0, None) for stage in self.stages]
-        if any(run.values()):
-            done = run_stages(
-                topics, run, self.stages, self.texts, self.settings, on_total=lambda _: on_progress or _ignore
-            )
-            run |= done.run
-            self.costs = [replace(cost, queries=len(topics)) for cost in done.costs]
-        return {qid: ranking[:k] for qid, ranking in run.items()}
-
-    def _first(self, topics: Sequence[Query], threads: int) -> Run:
-        if isinstance(self.first_stage, Mapping):
-            return {query.qid: Ranking.of(self.first_stage.get(query.qid, NO_HITS)) for query in topics}
-        texts, qids = [query.text for query in topics], [query.qid for query in topics]
-        return run_of(self.first_stage, texts, qids, self.hits, threads)
+    if pipeline.first is not None:
+        run = _searched(pipeline.first, topics, _depth(pipeline, k), trace, batch_topics)
+    run = run or {}
+    asked = [topic for topic in topics if run.get(topic.qid)]
+    if pipeline.rerankers is None or not asked:
+        return {topic.qid: run.get(topic.qid, NO_HITS)[:k] for topic in topics}
+    rerankers = pipeline.rerankers
+    planned = rerankers.planned([len(run[topic.qid]) for topic in asked])
+    ranges = cut_batches(planned, batch_inputs)
+    batches: dict[int, tuple[Run, Notes]] = {}
+    with ExitStack() as held:
+        part = None
+        if output is not None:
+            deciding = {
+                'pipeline': rerankers.identity(),
+                'batch_inputs': batch_inputs,
+                'run': run_digest(asked, run),
+                'about': dict(about or {}),
+            }
+            part = held.enter_context(PartFile(output, deciding, resume, overwrite))
+            batches |= part.batches
+        trace.begins('rerank', sum(planned), 'inputs')
+        trace.advance(sum(planned[place] for number in batches for place in ranges[number]))
+        left = {number: [asked[place] for place in ranges[number]] for number in range(len(ranges))}
+        left = {number: own for number, own in left.items() if number not in batches}
+        for number, reranked, notes in rerankers.stream(_batches(left, run, pipeline), trace):
+            batches[number] = {qid: ranking.without_texts() for qid, ranking in reranked.items()}, notes
+            for stage in notes.walk():
+                stage.run = {}  # of millions of hits, the runs of all stages fill the memory
+            if part is not None:
+                part.append(number, *batches[number])
+    for number in range(len(ranges)):
+        reranked, notes = batches[number]
+        run = run | reranked
+        if isinstance(trace, Notes):
+            trace.at(1, rerankers.label).add(notes)
+    return {topic.qid: run.get(topic.qid, NO_HITS)[:k] for topic in topics}
 
 
-def _ignore(n: int) -> None:
-    """The progress callback where none is given."""
+def _texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:
+    return source(dict.fromkeys(docids)) if callable(source) else source
+
+
+def _depth(pipeline: Pipeline, k: int | None) -> int | None:
+    """How deep the first stage searches."""
+    reads = pipeline.rerankers.reads if pipeline.rerankers else 0
+    return k if k is None or not reads or reads == ALL else max(k, reads)
+
+
+def _searched(first: Ranker, topics: Sequence[Query], depth: int | None, trace: Trace, batch_topics: int) -> Run:
+    run: Run = {}
+    trace.begins('search', len(topics), 'topics')
+    for start in range(0, len(topics), batch_topics):
+        batch = topics[start : start + batch_topics]
+        run |= first.rank(batch, None, depth, trace.at(0, first.label))
+        trace.advance(len(batch))
+    return run
+
+
+def _batches(left: Mapping[int, Sequence[Query]], run: Run, pipeline: Pipeline) -> Iterator[Batch]:
+    """The batches to rerank; a batch gets its texts when it is taken."""
+    reads = pipeline.rerankers.reads if pipeline.rerankers else 0
+    wanted = (docid for own in left.values() for topic in own for docid in run[topic.qid].docids[:reads])
+    texts = _texts(pipeline.source, wanted) if left else None
+    for number, own in left.items():
+        yield Batch(number, own, with_texts({topic.qid: run[topic.qid] for topic in own}, texts, reads))
+
+
+def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]:
+    """Ranges of topics, one a batch: a batch ends with the topic that brings it to `size` model inputs."""
+    batches, start, total = [], 0, 0
+    for place, inputs in enumerate(planned):
+        total += inputs
+        if total >= size:
+            batches.append(range(start, place + 1))
+            start, total = place + 1, 0
+    return [*batches, range(start, len(planned))] if start < len(planned) else batches
+
+
+def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
+    """The run with text for those of the first `depth` candidates that have none.
+
+    Raises InputError where `texts` lacks a passage.
+    """
+    heads = [ranking[:depth] for ranking in run.values()]
+    wanted = list(dict.fromkeys(hit.docid for head in heads for hit in head if hit.text is None))
+    if texts is None or not wanted:
+        return run
+    known = dict(zip(wanted, texts.texts(wanted), strict=True))
+    if isinstance(texts, Ranker) and not any(known.values()):
+        return run  # a first stage that stores no texts, for rerankers that may need none
+    if missing := [docid for docid, text in known.items() if text is None]:
+        raise InputError(
+            f"{len(missing)} candidates have no text, '{missing[0]}' among them: "
+            'give the corpus or the index that the run was made from',
+            parameters=('corpus', 'index'),
+        )
+    return {qid: ranking.with_texts(known) for qid, ranking in run.items()}

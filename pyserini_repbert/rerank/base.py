@@ -1,16 +1,20 @@
-"""The contract of rerankers: a query and candidates in, the same candidates in a new order out."""
+"""The base of rerankers: candidates get new scores, and with them a new order."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
+from pyserini_repbert.rerank.costs import StageCost
+from pyserini_repbert.trace import Trace
 
 Progress = Callable[[int], object]
 NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
@@ -36,19 +40,23 @@ class Work:
     stored: int = 0
 
 
-class Reranker(ABC):
+class Reranker(Ranker):
     """Gives candidates new scores.
 
     Subclasses implement `score_lists`; this class checks input, orders the result (by descending score; candidates of
-    equal score keep their order) and guarantees that nothing given to it is changed.
+    equal score keep their order) and guarantees that nothing given to it is changed. In a pipeline, a reranker takes
+    the `reads` best candidates; the others stay below in their order.
 
     Attributes
     ----------
+    drop_rest : drop the candidates that it does not read
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
     work : what it has done so far; None if it does not count
     """
 
+    reads: int = ALL
+    drop_rest = False
     needs_text = True
     precision: str | None = None
     work: Work | None = None
@@ -63,53 +71,73 @@ class Reranker(ABC):
         the number of inputs done since the last call: `inferences(n)` in all for a list of n candidates.
         """
 
-    def identity(self) -> Mapping[str, object]:
-        """All that scores depend on: reranking is resumed only if it is the same. Subclasses add their settings."""
-        known = ('name', 'weights_sha256')
-        return {'reranker': type(self).__name__} | {key: getattr(self, key) for key in known if hasattr(self, key)}
-
     def inferences(self, n: int) -> int:
         """How many inputs a list of `n` candidates takes; a vector from an index counts as one."""
         return n
 
-    def rerank(self, query: str, candidates: Sequence[Candidate], k: int | None = None) -> list[Candidate]:
-        """The candidates with new scores, best first, ties in their old order; all, or the k best.
+    @property
+    def label(self) -> str:
+        """'NAME@K', the last part of a folder."""
+        name = Path(self.name).name or type(self).__name__
+        return name if self.reads == ALL else f'{name}@{self.reads}'
 
-        Raises
-        ------
-        InputError
-            for a candidate without text (where the model needs it), a docid that comes twice, or a negative k
-        DamagedFileError
-            where the model's scores are not finite
+    def identity(self) -> Mapping[str, object]:
+        """All that scores depend on. Subclasses add their settings."""
+        weights = {'weights_sha256': self.weights_sha256} if hasattr(self, 'weights_sha256') else {}
+        depth = {} if self.reads == ALL else {'k': self.reads, 'drop_rest': self.drop_rest}
+        return {'reranker': type(self).__name__, 'name': self.name, **weights, **depth}
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        """The query-document pairs to come for runs of these lengths."""
+        return [self.inferences(min(n, self.reads)) for n in lengths]
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        """The `reads` best candidates of each topic in a new order, above the others.
+
+        Inputs of similar length share a batch, whatever their topic. Raises InputError for a candidate without text
+        (where the model needs it) or a docid that comes twice, DamagedFileError for scores that are not finite.
         """
-        return self.rerank_many([query], [candidates], k)[0]
+        given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
+        heads = [ranking[: self.reads] for ranking in given.values()]
+        for topic, head in zip(topics, heads, strict=True):
+            self.check(topic.text, head)
+        start = self.start_counting()
+        scores = self.score_lists([topic.text for topic in topics], heads, trace.advance)
+        trace.spent(self.cost_since(start, heads))
+        return self.reordered(given, scores)
 
-    def rerank_many(
-        self,
-        queries: Sequence[str],
-        lists: Sequence[Sequence[Candidate]],
-        k: int | None = None,
-        on_progress: Progress | None = None,
-    ) -> list[list[Candidate]]:
-        """`rerank` for many queries at once: inputs of similar length share a batch, whatever their query.
+    def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:
+        """A run whose best candidates get these scores, above the rest.
 
-        `on_progress` is called with the number of inputs done since the last call. Raises what `rerank` raises, and
-        InputError if there are not as many lists as queries.
+        Raises DamagedFileError for scores that are not finite.
         """
-        if k is not None and k < 0:
-            raise InputError(f'k={k} was asked for, expected 0 or more')
-        return [list(ranking[:k]) for ranking in self.reranked(queries, list(map(Ranking.of, lists)), on_progress)]
+        return {
+            qid: rescored(ranking[: len(own)], own).above(NO_HITS if self.drop_rest else ranking[len(own) :])
+            for (qid, ranking), own in zip(run.items(), scores, strict=True)
+        }
 
-    def reranked(
-        self, queries: Sequence[str], rankings: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[Ranking]:
-        """A new ranking of each query's candidates. Parameters and errors are those of `rerank_many`."""
-        if len(queries) != len(rankings):
-            raise InputError(f'{len(queries)} queries and {len(rankings)} lists of candidates: give one list a query')
-        for query, ranking in zip(queries, rankings, strict=True):
-            self.check(query, ranking)
-        scored = zip(rankings, self.score_lists(queries, rankings, on_progress), strict=True)
-        return [rescored(ranking, scores) for ranking, scores in scored]
+    def start_counting(self) -> tuple[Work | None, float]:
+        """The counts and the time now, for `cost_since`."""
+        return replace(self.work) if self.work else None, time.perf_counter()
+
+    def cost_since(self, start: tuple[Work | None, float], lists: Sequence[Sequence[Candidate]]) -> StageCost:
+        """The cost of scoring `lists` since `start`; without counts, from their lengths."""
+        before, seconds = start[0], time.perf_counter() - start[1]
+        work, n = self.work, sum(map(len, lists))
+        if before is None or work is None:
+            inferences = sum(self.inferences(len(own)) for own in lists)
+            return StageCost(self.label, len(lists), inferences, seconds, None, n, None, precision=self.precision)
+        return StageCost(
+            self.label,
+            len(lists),
+            work.inferences - before.inferences,
+            seconds,
+            work.tokens - before.tokens,
+            work.candidates - before.candidates,
+            work.truncated - before.truncated,
+            work.stored - before.stored,
+            self.precision,
+        )
 
     def check(self, query: str, ranking: Ranking) -> None:
         """Raises InputError for a candidate without text (where the model needs it), or a docid that comes twice."""

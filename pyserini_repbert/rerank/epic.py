@@ -18,7 +18,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank.base import Progress, Reranker, Work, rescored
+from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
 TOGETHER = 16384  # about as many candidates' vectors are in memory at a time
 
@@ -108,21 +108,6 @@ class EpicReranker(Reranker):
         if self.index is not None:
             settings['index_weights'] = self.index.settings.weights
         return {**super().identity(), **settings}
-
-    def encode_query(self, query: str) -> TermVector:
-        """A query's vector (EPIC eq. 1), for `rerank_with`; it can be computed before there are candidates."""
-        return self.encoder.encode_query(query)
-
-    def rerank_with(self, query: TermVector, candidates: Sequence[Candidate], k: int | None = None) -> Ranking:
-        """`rerank` for a query that is encoded already; fastest with candidates in a `Ranking`.
-
-        Raises what `rerank` raises, and MissingResourceError for a candidate that is refused.
-        """
-        if k is not None and k < 0:
-            raise InputError(f'k={k} was asked for, expected 0 or more')
-        ranking = Ranking.of(candidates)
-        self.check('', ranking)
-        return rescored(ranking, self._scores([query], [ranking], None)[0])[:k]
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None

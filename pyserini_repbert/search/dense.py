@@ -19,14 +19,15 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
-from pyserini_repbert.models.precision import usable_device
-from pyserini_repbert.ranking import Candidate, Ranking, Run, hits_of
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.gpu_index import GpuIndex
-from pyserini_repbert.search.query_vectors import QueryEncoder, check_encoder, check_qids, encoded
+from pyserini_repbert.search.query_vectors import QueryEncoder, check_encoder, encoded
+from pyserini_repbert.trace import Trace
 
 
-class RepBertSearcher:
+class RepBertSearcher(Ranker):
     """Exact or approximate search in a dense bundle, or search in a folder of Pyserini's FAISS layout.
 
     Parameters
@@ -39,6 +40,7 @@ class RepBertSearcher:
     device_dtype : 'float16' or 'float32': the type in which a CUDA device stores and multiplies vectors; a CPU
         multiplies in float32
     spread : makes, from the bundle, a search of its vectors on other machines, which verify the files they open
+    precision, max_length : of the query encoder, unless that is open already; as in `RepBertQueryEncoder`
 
     Raises
     ------
@@ -61,6 +63,8 @@ class RepBertSearcher:
         ann: bool = False,
         device_dtype: str = 'float16',
         spread: Callable[[DenseBundle], exact.Search] | None = None,
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
     ) -> None:
         if device_dtype not in ('float16', 'float32'):
             raise InputError(f"device dtype '{device_dtype}' was given, expected float16 or float32")
@@ -98,8 +102,9 @@ class RepBertSearcher:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
             query_encoder = built_with
         if isinstance(query_encoder, (str, Path)):
-            query_encoder = opening.query_encoder(query_encoder, device)
+            query_encoder = opening.query_encoder(query_encoder, device, precision=precision, max_length=max_length)
         self.query_encoder: QueryEncoder = query_encoder
+        self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
         check_encoder(query_encoder, self.index_dir, self.dimension, built_with, weights)
 
     @classmethod
@@ -135,59 +140,27 @@ class RepBertSearcher:
     def __len__(self) -> int:
         return len(self.index)
 
-    def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
-        """The k best passages for a query (its text, or its vector float32 (d,)), ties by docid.
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        faiss = faiss_threads(self.threads) if self.ann and self.threads > 1 else contextlib.nullcontext()
+        with _threads(self.threads), faiss:
+            vectors = self.encode([topic.text for topic in topics])
+            return dict(zip([topic.qid for topic in topics], self.of_vectors(vectors, k), strict=True))
 
-        Raises
-        ------
-        InputError
-            for a k below 1, or a vector that is not finite
-        MismatchError
-            for a vector of another length than the index's
-        """
-        vector = self.query_encoder.encode(query) if isinstance(query, str) else query.reshape(-1)
-        return list(self._search_vectors(vector[None, :], k)[0])
+    def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
+        """`Ranker.search`, also for a query's vector, float32 (d,)."""
+        if isinstance(query, str):
+            return super().search(query, k)
+        return list(self.of_vectors(query.reshape(1, -1), k)[0])
 
     def batch_search(
-        self,
-        queries: Sequence[str] | NDArray[np.float32],
-        qids: Sequence[str],
-        k: int = 10,
-        threads: int = 1,
-        on_progress: Callable[[int], object] | None = None,
-        **_: Any,
+        self, queries: Sequence[str] | NDArray[np.float32], qids: Sequence[str], k: int = 10, threads: int = 1, **_: Any
     ) -> dict[str, list[Candidate]]:
-        """The k best passages of many queries, by qid, in the order of `qids`.
-
-        Parameters
-        ----------
-        queries : texts, or their vectors float32 (n, d)
-        threads : CPU threads for encoding and multiplying; 1 leaves PyTorch's and FAISS's own settings
-        on_progress : called with the number of queries done since the last call
-
-        Raises
-        ------
-        InputError
-            where there are not as many qids as queries, a qid comes twice, k or `threads` is out of range, or a vector
-            is not finite
-        MismatchError
-            for vectors of another length than the index's
-        """
-        return hits_of(self.rankings(queries, qids, k, threads, on_progress))
-
-    def rankings(
-        self,
-        queries: Sequence[str] | NDArray[np.float32],
-        qids: Sequence[str],
-        k: int,
-        threads: int = 1,
-        on_progress: Callable[[int], object] | None = None,
-    ) -> Run:
-        """The result of `batch_search` as a run."""
-        check_qids(queries, qids)
-        with _threads(threads), faiss_threads(threads) if self.ann and threads > 1 else contextlib.nullcontext():
-            vectors = queries if isinstance(queries, np.ndarray) else self.encode(queries)
-            return dict(zip(qids, self._search_vectors(vectors, k, on_progress), strict=True))
+        """`Ranker.batch_search`, also for the queries' vectors, float32 (n, d)."""
+        if isinstance(queries, np.ndarray):
+            topics_of(qids, qids)
+            with _threads(threads):
+                return dict(zip(qids, map(list, self.of_vectors(queries, k)), strict=True))
+        return super().batch_search(queries, qids, k, threads)
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
         """The queries' vectors, float32 (n, d)."""
@@ -197,9 +170,13 @@ class RepBertSearcher:
         """Passage texts in the order of `docids`; None for each where the index stores no texts."""
         return self.index.texts(docids) if isinstance(self.index, DenseBundle) else [None] * len(docids)
 
-    def _search_vectors(
-        self, vectors: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
-    ) -> list[Ranking]:
+    def of_vectors(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:
+        """The k best passages (None: all) for each query vector, float32 (n, d), ties by docid.
+
+        Raises MismatchError for vectors of another length than the index's, InputError for a k below 1 and for values
+        that are not finite.
+        """
+        k = max(1, len(self)) if k is None else k
         if k < 1:
             raise InputError(f'k={k} hits were asked for, expected at least 1')
         if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
@@ -209,8 +186,7 @@ class RepBertSearcher:
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise InputError('a query vector has values that are not finite: check what made it')
-        found = self._top_rows(vectors, k, on_progress=on_progress)
-        return [_ranking(top, self.index.docids(top.rows), k) for top in found]
+        return [_ranking(top, self.index.docids(top.rows), k) for top in self._top_rows(vectors, k)]
 
 
 def _in_folder(

@@ -1,30 +1,22 @@
-"""Dense and sparse searchers run in parallel, their rankings fused."""
+"""`HybridSearcher`: dense and sparse searchers fused, with the interface of Pyserini's class of that name."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner, fuse
-from pyserini_repbert.ranking import Candidate, Ranking, Run, by_score, hits_of
+from pyserini_repbert.fusion.fused import DEPTH, Fusion
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
+from pyserini_repbert.ranking import Candidate, Ranker, Ranking, Run, by_score, topics_of
+from pyserini_repbert.search.pyserinis import Searcher, as_ranker
 
-DEPTH = 1000  # RepBERT eq. 6 merges two lists of 1000
 PYSERINI = 'pyserini'  # the formula of Pyserini's HybridSearcher, which is not that of `interpolation`
 _PYSERINI_ALPHA = 0.1  # its default
 
 
-class Searcher(Protocol):
-    """A searcher with Pyserini's interface."""
-
-    def batch_search(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int) -> dict[str, list[Any]]:
-        """Hits by qid."""
-
-
-class HybridSearcher:
-    """A dense searcher and any number of sparse ones, run at the same time: queries are encoded while Lucene searches.
+class HybridSearcher(Fusion):
+    """A dense searcher and any number of sparse ones, as a `Fusion`.
 
     Parameters
     ----------
@@ -45,10 +37,12 @@ class HybridSearcher:
         for an unknown method, a number of searchers that it does not take, an alpha or `rrf_k` outside its range
     """
 
+    normalization = weight_on_dense = False
+
     def __init__(
         self,
-        dense_searcher: Searcher,
-        sparse_searchers: Searcher | Sequence[Searcher],
+        dense_searcher: Ranker | Searcher,
+        sparse_searchers: Ranker | Searcher | Sequence[Ranker | Searcher],
         method: str = FusionMethod.INTERLEAVE,
         sparse_first: bool = False,
         depth: int | None = None,
@@ -63,15 +57,15 @@ class HybridSearcher:
         if not sparse or (of_two and len(sparse) != 1):
             expected = 'exactly one' if of_two else 'at least one'
             raise InputError(f"{len(sparse)} sparse searchers were given, '{method}' takes {expected}")
-        if alpha is None:
-            alpha = _PYSERINI_ALPHA if method == PYSERINI else ALPHA
-        if method != PYSERINI:
-            combiner(1 + len(sparse), method, None, alpha, rrf_k)  # refuses settings before anything is searched
-        self.dense_searcher, self.sparse_searchers = dense_searcher, sparse
-        self.method, self.sparse_first, self.depth = str(method), sparse_first, depth
-        self.rrf_k, self.alpha = rrf_k, _finite(alpha)
+        dense, others = as_ranker(dense_searcher), [as_ranker(searcher) for searcher in sparse]
+        parts = [*others, dense] if sparse_first and method != PYSERINI else [dense, *others]
+        if method == PYSERINI:
+            super().__init__(parts, depth=depth)
+            self.method, self.alpha = PYSERINI, _finite(_PYSERINI_ALPHA if alpha is None else alpha)
+        else:
+            super().__init__(parts, method, ALPHA if alpha is None else alpha, rrf_k, depth)
 
-    def search(
+    def search(  # type: ignore[override]
         self,
         query: str,
         k0: int | None = None,
@@ -96,7 +90,7 @@ class HybridSearcher:
         """
         return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)['0']
 
-    def batch_search(
+    def batch_search(  # type: ignore[override]
         self,
         queries: Sequence[str],
         q_ids: Sequence[str],
@@ -108,66 +102,30 @@ class HybridSearcher:
         weight_on_dense: bool = False,
     ) -> dict[str, list[Candidate]]:
         """`search` for many queries: hits by qid, in the order of `q_ids`."""
-        if k0 is None:
-            k0 = max(k, DEPTH) if self.depth is None else self.depth
-        runs = self.runs(queries, q_ids, k0, threads)
-        return hits_of(self.fused(runs, k, alpha, normalization, weight_on_dense))
-
-    def runs(self, queries: Sequence[str], q_ids: Sequence[str], k0: int, threads: int = 1) -> list[Run]:
-        """Each searcher's own run, the dense one's first, searched at the same time."""
-        searchers = [self.dense_searcher, *self.sparse_searchers]
-        with ThreadPoolExecutor(len(searchers)) as pool:
-            waiting = [pool.submit(run_of, searcher, queries, q_ids, k0, threads) for searcher in searchers]
-            return [found.result() for found in waiting]
-
-    def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts from the first searcher that stores any, the dense one before the others."""
-        return stored_texts([self.dense_searcher, *self.sparse_searchers], docids)
-
-    def fused(
-        self,
-        runs: Sequence[Run],
-        k: int | None,
-        alpha: float | None = None,
-        normalization: bool = False,
-        weight_on_dense: bool = False,
-    ) -> Run:
-        """The fusion of the runs that `runs` returned, k deep; the other parameters are those of `search`."""
-        weight = _finite(self.alpha if alpha is None else alpha)
-        if self.method == PYSERINI:
-            dense, sparse = runs
-            return {
-                qid: _pyserinis(dense[qid], sparse[qid], k, weight, normalization, weight_on_dense) for qid in dense
-            }
-        if normalization or weight_on_dense:
+        if self.method != PYSERINI and (normalization or weight_on_dense):
             raise InputError(f"normalization and weight_on_dense are of method '{PYSERINI}', not of '{self.method}'")
-        ordered = [*runs[1:], runs[0]] if self.sparse_first else runs
-        return fuse(ordered, self.method, k, weight, self.rrf_k)
+        asked = self.with_settings(
+            depth=k0 or self.depth or max(k, DEPTH),
+            threads=threads,
+            alpha=self.alpha if alpha is None else _finite(alpha),
+            normalization=normalization,
+            weight_on_dense=weight_on_dense,
+        )
+        return {qid: list(ranking) for qid, ranking in asked.rank(topics_of(queries, q_ids), None, k).items()}
+
+    def fused(self, runs: Sequence[Run], k: int | None) -> Run:
+        """As of `Fusion`, by its own formula for 'pyserini'."""
+        if self.method != PYSERINI:
+            return super().fused(runs, k)
+        dense, sparse = runs
+        settings = (self.alpha, self.normalization, self.weight_on_dense)
+        return {qid: _pyserinis(dense[qid], sparse[qid], k, *settings) for qid in dense}
 
 
 def _finite(alpha: float) -> float:
     if not math.isfinite(alpha):
         raise InputError(f'alpha is {alpha}, a number was expected')
     return alpha
-
-
-def run_of(searcher: Searcher, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
-    """The run of a searcher, ours or Pyserini's, with a ranking for every qid."""
-    own = getattr(searcher, 'rankings', None)
-    if own is not None:
-        run: Run = own(queries, qids, k, threads)
-        return run
-    found = searcher.batch_search(list(queries), list(qids), k=k, threads=threads)
-    lists = {qid: found.get(qid, []) for qid in qids}
-    return {
-        qid: Ranking((hit.docid for hit in hits), (float(hit.score) for hit in hits)) for qid, hits in lists.items()
-    }
-
-
-def stored_texts(searchers: Sequence[Any], docids: Sequence[str]) -> list[str | None]:
-    """Passage texts from the first searcher that stores any; Pyserini's searchers give none."""
-    found = (searcher.texts(docids) for searcher in searchers if hasattr(searcher, 'texts'))
-    return next(filter(any, found), [None] * len(docids))
 
 
 def _pyserinis(

@@ -10,10 +10,11 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_calls, java_class, quiet_java
-from pyserini_repbert.lucene.lucene_calls import calling, unanswered
+from pyserini_repbert.lucene.lucene_calls import calling
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
 from pyserini_repbert.lucene.sparse_settings import record_of
-from pyserini_repbert.ranking import Candidate, Run, by_score, hits_of
+from pyserini_repbert.ranking import Query, Ranker, Run, by_score
+from pyserini_repbert.trace import Trace
 
 QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
 
@@ -40,7 +41,7 @@ class EpicImpactQueryEncoder:
         return {name: level for name, level in levels.items() if level > 0}
 
 
-class EpicImpactSearcher:
+class EpicImpactSearcher(Ranker):
     """Searches an index that `index lucene --variant epic-impact` wrote; safe to use from several threads.
 
     Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.
@@ -56,7 +57,7 @@ class EpicImpactSearcher:
     index : its folder
     size : how many passages the index holds
 
-    Errors are those of `LuceneVectorSearcher`.
+    Raises InputError for a folder that is no such index, MismatchError for a model that it was not built with.
     """
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
@@ -69,6 +70,7 @@ class EpicImpactSearcher:
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f'{folder} is no EPIC impact index: build one of that variant') from error
         self._stored = LuceneSparseSearcher(folder)
+        self.name = folder.name
         self.size = self._stored.size
         self.query_encoder = EpicImpactQueryEncoder(encoder if model is None else model, device)
         if self.query_encoder.encoder.weights_sha256 != weights:
@@ -81,46 +83,33 @@ class EpicImpactSearcher:
             self._map, self._list = java_class('java.util.HashMap'), java_class('java.util.ArrayList')
             self._whole = java_class('java.lang.Integer')
 
-    def search(self, query: str, k: int = 10) -> list[Candidate]:
-        """The best `k` passages by (-score, docid); none for a query without weights above 0."""
-        return self.batch_search([query], ['0'], k)['0']
-
-    def batch_search(
-        self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
-    ) -> dict[str, list[Candidate]]:
-        """The best `k` passages of every query, {qid: candidates} in the order of `qids`.
-
-        Raises InputError for lengths that differ, a qid that occurs twice, k or threads below 1.
-        """
-        return hits_of(self.rankings(queries, qids, k, threads))
-
-    def rankings(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int = 1) -> Run:
-        """The result of `batch_search` as a run."""
-        results = unanswered(queries, qids, k, threads)
-        encoded = [(qid, self.query_encoder.encode(query)) for qid, query in zip(qids, queries, strict=True)]
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        encoded = [(topic.qid, self.query_encoder.encode(topic.text)) for topic in topics]
+        depth = self.size if k is None else min(k, self.size)
         with java_calls():
-            self._fill(results, [(qid, weights) for qid, weights in encoded if weights], min(k, self.size), threads)
-        return results
+            return self._hits([(qid, weights) for qid, weights in encoded if weights], depth)
 
-    def _fill(self, results: Run, asked: list[tuple[str, dict[str, int]]], k: int, threads: int) -> None:
-        """Put the hits of encoded queries into `results`."""
+    def _hits(self, weighted: list[tuple[str, dict[str, int]]], k: int) -> Run:
+        """The hits of encoded queries, (qid, weights)."""
+        if not weighted:
+            return {}
         queries, names = self._list(), self._list()
-        for qid, levels in asked:
+        for qid, levels in weighted:
             weights = self._map()
             for name, level in levels.items():
                 weights.put(name, self._whole(level))
             queries.add(weights)
             names.add(qid)
-        if not asked:
-            return
-        for entry in calling(self._java.batch_search, queries, names, k, threads).entrySet().toArray():
+        run: Run = {}
+        for entry in calling(self._java.batch_search, queries, names, k, self.threads).entrySet().toArray():
             hits = list(entry.getValue())
             scores = [hit.score * self._unit for hit in hits]
-            results[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
+            run[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
+        return run
 
-    def texts(self, docids: Sequence[str], threads: int = 1) -> list[str | None]:
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The stored passages in the order of `docids`; None for a docid that the index lacks or has no text of."""
-        return [text or None for text in self._stored.texts(docids, threads)]
+        return [text or None for text in self._stored.texts(docids)]
 
     def close(self) -> None:
         """Close the index; further searches fail."""

@@ -1,15 +1,15 @@
-"""Checks of dense searches: queries are encoded by the index's own encoder, and each has a qid."""
+"""Checks of dense searches: queries are encoded by the index's own encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import MismatchError
 
 
 class QueryEncoder(Protocol):
@@ -40,9 +40,3 @@ def encoded(encoder: QueryEncoder, queries: Sequence[str], dimension: int) -> ND
     batch = getattr(encoder, 'encode_batch', None)
     vectors = batch(queries) if batch else [encoder.encode(query) for query in queries]
     return np.asarray(vectors, dtype=np.float32).reshape(len(queries), dimension)
-
-
-def check_qids(queries: Sized, qids: Sequence[str]) -> None:
-    """Raises InputError where there are not as many qids as queries, or a qid comes twice."""
-    if len(queries) != len(qids) or len(set(qids)) != len(qids):
-        raise InputError(f'{len(queries)} queries and {len(set(qids))} different qids: each query needs its own')

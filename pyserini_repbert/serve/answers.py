@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
-from pyserini_repbert.pipeline.specs import StageSpec
-from pyserini_repbert.pipeline.stages import Stage, apply_stage, check_depths
-from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.search.first_stage import fused_depth
+from pyserini_repbert.pipeline.spec import StageSpec, check_depths
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
+from pyserini_repbert.trace import Notes, Trace
 
 MAX_K1 = 1e6
 PROVENANCE_DEPTH = 100  # ranks that provenance and the measures of a judged topic know at least
@@ -124,7 +124,15 @@ def bm25_weights(k1: float | None, b: float | None) -> tuple[float, float] | Non
 
 
 def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
-    """The ask with the names of its systems in place of a default or 'hybrid'."""
+    """The ask with the names of its systems in place of a default or 'hybrid'.
+
+    Raises
+    ------
+    UnknownNameError
+        for an unknown system, fusion method or reranker, with the nearest name
+    InputError
+        for a query that is empty or too long, limits that are exceeded, and settings that do not go together
+    """
     if not ask.query.strip():
         raise InputError('the query is empty: give a question')
     if has_surrogates(ask.query):
@@ -167,7 +175,7 @@ class Answerer:
         steps: list[Step] = []
         depth = max(ask.hits, *(stage.k for stage in ask.stages[:1]), PROVENANCE_DEPTH if ask.deep else 0)
         single = len(ask.systems) == 1
-        wanted = depth if single else fused_depth(FusionMethod(ask.fusion), depth)
+        wanted = depth if single else fused_depth(ask.fusion, depth) or depth
         found = await asyncio.gather(*(self._first(ask, index, name, wanted, steps) for name in ask.systems))
 
         def part(name: str, ranking: Ranking, asked: int) -> Part:
@@ -215,13 +223,16 @@ class Answerer:
         self, spec: StageSpec, query: str, ranking: Ranking, gone: Sequence[bool], start: float, tell: Tell | None
     ) -> tuple[Ranking, Step]:
         """Apply one stage, in the rerank lane; it ends early, with GoneError, if nobody waits for it."""
-        stage: Stage = self._rerankers.stage(spec)
-        total = stage.reranker.inferences(min(spec.k, len(ranking)))
-        update = stopping(gone, str(spec), total, tell)
-        update(0)
-        (found,), cost = apply_stage(stage, [query], [ranking], on_progress=update)
-        counts = (cost.inferences, cost.candidates, cost.tokens, cost.truncated, cost.precision)
-        return found, Step(str(spec), _ms(start), *counts)
+        reranker = self._rerankers.reranker(spec)
+        (total,) = reranker.planned([len(ranking)])
+        progress = Trace()
+        progress.advance = stopping(gone, str(spec), total, tell)  # type: ignore[method-assign,assignment]
+        progress.advance(0)
+        notes = Notes(progress)
+        reranked = reranker.rank([Query('0', query)], {'0': ranking}, None, notes)['0']
+        cost = notes.cost
+        counts = (cost.inferences, cost.candidates, cost.tokens, cost.truncated, cost.precision) if cost else ()
+        return reranked, Step(str(spec), _ms(start), *counts)
 
     def _note(self, steps: list[Step], step: Step) -> None:
         steps.append(step)

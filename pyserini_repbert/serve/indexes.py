@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, UnknownNameError
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.documents import raw_document
 from pyserini_repbert.serve.index_types import type_of
 from pyserini_repbert.serve.lanes import Lanes
@@ -56,7 +56,17 @@ class ServedIndex:
         self._by_text: dict[str, str] = {}
 
     async def open(self, base: ServedIndex | None = None) -> None:
-        """Open the searchers; `base` is the opened index that its settings name as `base_index`."""
+        """Open the searchers; `base` is the opened index that its settings name as `base_index`.
+
+        Raises
+        ------
+        UnknownNameError, MissingResourceError, InputError
+            where there is no index of the settings' type, nothing to search, or no passages
+        DamagedFileError, MismatchError
+            for damaged files, or an encoder or approximate index that does not belong to the index
+        ClusterError
+            where the Ray cluster does not answer
+        """
         self.index_type = await self._lanes.files.call(type_of, self.settings)
         if self.index_type in ('dense', 'faiss'):
             await self._lanes.dense.call(self._open_dense, base)
@@ -101,12 +111,12 @@ class ServedIndex:
 
     def _on_ray(self) -> Callable[[DenseBundle], Search]:
         """A factory of the search on the settings' Ray cluster, whose workers run until `close`."""
-        from pyserini_repbert.cluster.ray_fleet import connected
-        from pyserini_repbert.cluster.searching import ClusterSearch
+        from pyserini_repbert.pipeline.ray_search import ShardSearch
+        from pyserini_repbert.pipeline.ray_workers import connected
 
         device = self._service.device
         fleet = self._cluster.enter_context(connected(str(self.settings.ray), gpu=device != 'cpu'))
-        return lambda bundle: ClusterSearch(fleet, bundle, device)
+        return lambda bundle: ShardSearch(fleet, bundle, device)
 
     def close(self) -> None:
         """Release the workers of a Ray cluster."""
@@ -126,7 +136,15 @@ class ServedIndex:
             self.qrels = load_qrels(qrels)
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
+        """The systems of a request: the default for none, dense and BM25 for 'hybrid'.
+
+        Raises
+        ------
+        UnknownNameError
+            for a system that this index lacks, with the nearest name
+        InputError
+            for a system named twice
+        """
         wanted: list[str] = []
         for name in names or self.systems[:1]:
             wanted += [DENSE, 'bm25'] if name == HYBRID else [name]
@@ -150,6 +168,11 @@ class ServedIndex:
         Parameters
         ----------
         weights : BM25's k1 and b, for system 'bm25' only; None: the index's
+
+        Raises
+        ------
+        OverloadedError
+            where too many jobs wait
         """
         given = (query, k)
         if system in self._dense:
@@ -207,7 +230,6 @@ def _folded(text: str) -> str:
 
 def _searched(searcher: Any, asked: Sequence[tuple[str, int]], threads: int) -> list[Ranking]:
     """The k best hits of each (query, k): all are searched to the greatest k, and each ranking is cut to its own."""
-    qids = [str(number) for number in range(len(asked))]
-    deepest = max(k for _, k in asked)
-    run = searcher.rankings([query for query, _ in asked], qids, deepest, threads)
-    return [run[qid][:k] for qid, (_, k) in zip(qids, asked, strict=True)]
+    topics = [Query(str(number), query) for number, (query, _) in enumerate(asked)]
+    run = searcher.with_settings(threads=threads).rank(topics, None, max(k for _, k in asked))
+    return [run[topic.qid][:k] for topic, (_, k) in zip(topics, asked, strict=True)]

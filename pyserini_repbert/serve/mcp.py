@@ -14,7 +14,7 @@ from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import PyseriniRepbertError, UnknownNameError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion.methods import FusionMethod, fuse
-from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import by_score
 from pyserini_repbert.serve.answers import Ask, bm25_weights
 from pyserini_repbert.serve.documents import document

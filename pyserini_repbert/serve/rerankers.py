@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.interop.pyserini.registration import system_of
-from pyserini_repbert.pipeline.specs import SYSTEMS, StageSpec, open_reranker
-from pyserini_repbert.pipeline.stages import Stage
+from pyserini_repbert.pipeline.opening import SYSTEMS, open_reranker
+from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.aggregation import checked_method
 from pyserini_repbert.rerank.base import Progress, Reranker, Work
@@ -91,6 +91,15 @@ class Rerankers:
     Attributes
     ----------
     systems : name -> 'monobert', 'duobert', 'epic' or 'cedr'
+
+    Raises
+    ------
+    UnknownNameError
+        for a reranker of the settings that is neither in the catalog nor a folder
+    MismatchError
+        for a checkpoint of another system
+    InputError
+        for two folders of one name
     """
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -105,7 +114,16 @@ class Rerankers:
         self._maps: dict[str, Any] = {}
 
     def check(self, stages: Sequence[StageSpec], limits: Limits) -> None:
-        """Refuse stages that a client may not ask for, before anything is computed."""
+        """Refuse stages that a client may not ask for, before anything is computed.
+
+        Raises
+        ------
+        UnknownNameError
+            for a reranker that the service lacks
+        InputError
+            for an option that clients may not set or with a wrong value, or a depth or number of inferences above the
+            limits
+        """
         total = 0
         for spec in stages:
             system = self.system(spec.name)
@@ -153,12 +171,12 @@ class Rerankers:
             self._opened[name] = made
         return self._opened[name]
 
-    def stage(self, spec: StageSpec) -> Stage:
+    def reranker(self, spec: StageSpec) -> Reranker:
         """A stage with its opened reranker. Only in the rerank lane. Raises what `opened` raises."""
         reranker = self.opened(spec.name)
         if isinstance(reranker, RememberingDuoBert):
             reranker = reranker.with_options(dict(spec.options))
-        return Stage(reranker, spec.k, str(spec))
+        return reranker.with_settings(reads=spec.k)
 
     def similarity_model(self, name: str) -> Any:
         """The model for the similarity maps of a CEDR checkpoint. Only in the rerank lane.

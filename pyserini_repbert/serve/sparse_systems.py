@@ -55,7 +55,7 @@ class SparseSystems:
     def searcher(self, name: str) -> Any:
         """The searcher of a system, opened if it is not yet. Raises what `open_sparse` raises."""
         if name not in self._opened:
-            from pyserini_repbert.search.first_stage import open_sparse
+            from pyserini_repbert.search.sparse import open_sparse
 
             spec, index = self._specs[name]
             self._opened[name] = open_sparse(spec, index, device=self._device)

@@ -119,12 +119,12 @@ def main() -> None:
 
 def _small_batches() -> None:
     """A reranking whose query batches hold one query each, and whose clock stands still."""
-    from pyserini_repbert.pipeline import query_batches, reranking, stages
+    from pyserini_repbert.pipeline import pipeline
+    from pyserini_repbert.rerank import base
 
-    cut = reranking.cut_batches
-    reranking.cut_batches = lambda planned, size: cut(planned, 1)
-    for module in (stages, query_batches):
-        module.time = type('Clock', (), {'perf_counter': staticmethod(lambda: 0.0)})
+    cut = pipeline.cut_batches
+    pipeline.cut_batches = lambda planned, size: cut(planned, 1)
+    base.time = type('Clock', (), {'perf_counter': staticmethod(lambda: 0.0)})
 
 
 if __name__ == '__main__':

@@ -20,9 +20,10 @@ from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import SETTINGS, SHARD
-from pyserini_repbert.pipeline.resume import BatchResult, PartFile
+from pyserini_repbert.pipeline.part_file import PartFile
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
+from pyserini_repbert.trace import Notes
 
 KINDS = {'dense': indexes.dense, 'epic': indexes.epic, 'faiss': indexes.faiss}
 OPENED = {'dense': DenseBundle, 'epic': EpicBundle, 'faiss': FaissFolder}
@@ -156,10 +157,10 @@ def test_flipped_bits_of_saved_scores_are_refused_or_change_nothing(every, tmp_p
 @pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_batch(every, tmp_path):
     output, settings = tmp_path / 'part' / 'out.txt', {'run': 'x', 'stages': [1]}
-    batches = [BatchResult(((f'q{n}', Ranking(['a', 'b'], [2.0, float(n)])),), ()) for n in range(3)]
+    batches = [{f'q{n}': Ranking(['a', 'b'], [2.0, float(n)])} for n in range(3)]
     with PartFile(output, settings) as part:
         for number, batch in enumerate(batches):
-            part.append(number, batch)
+            part.append(number, batch, Notes())
     path = output.with_name('out.txt.part')
     whole = path.read_bytes()
     failures, cases = [], 0
@@ -168,10 +169,10 @@ def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_batch(every, tmp_path
         flipped(path, place, bit)
         try:
             with PartFile(output, settings, resume=True) as part:
-                if any(part.done[number] != batches[number] for number in part.done):
+                if any(part.batches[number][0] != batches[number] for number in part.batches):
                     failures.append(f'{place}.{bit}: other scores')
-                if len(part.done) < 2:
-                    failures.append(f'{place}.{bit}: {len(part.done)} batches are left')
+                if len(part.batches) < 2:
+                    failures.append(f'{place}.{bit}: {len(part.batches)} batches are left')
         except PyseriniRepbertError as error:
             failures += [] if 'out.txt.part' in str(error) else [f'{place}.{bit}: {error}']
         except BaseException as error:

@@ -16,7 +16,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import weighted_texts
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import Query, Ranking
 
 BOM = b'\xef\xbb\xbf'

@@ -64,7 +64,7 @@ def test_texts_come_from_who_has_them(searcher, mono):
     assert hits_with_text(Bare(), 'q', 2, Texts()).texts == ('text of x', 'text of y')
     hybrid = hits_with_text(HybridSearcher(searcher, searcher), 'the cat', 3)
     assert list(hybrid.texts) == searcher.texts(hybrid.docids)
-    pipeline = Pipeline(searcher, [(mono, 2)], searcher, hits=4)  # two that are reranked, with texts, two that are not
+    pipeline = Pipeline([searcher, (mono, 2)])  # two that are reranked, with texts, two that are not
     ranked = hits_with_text(pipeline, 'the cat', 4)
     assert list(ranked.texts) == searcher.texts(ranked.docids)
     assert list(ranked.scores) == [hit.score for hit in pipeline.search('the cat', 4)]

@@ -27,6 +27,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.search import RepBertSearcher
+from tests.rerank.many import rerank_many
 
 DOCIDS = ['d1', 'd2', 'd3', 'd4']
 TITLES = ['', 'red', '', '']
@@ -130,8 +131,7 @@ def test_dense_on_the_demo_has_the_figures_of_evaluate(tmp_path):
     measures, _ = _evaluated(DenseSearch('repbert-demo'), WholeDemo(), tmp_path / 'predictions')
     encode_corpus(open_corpus('demo'), RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
     topics = load_topics('demo')
-    texts, qids = [own.text for own in topics], [own.qid for own in topics]
-    run = RepBertSearcher(tmp_path / 'dense').rankings(texts, qids, 1000)
+    run = RepBertSearcher(tmp_path / 'dense').rank(topics)
     own = evaluate(run, load_qrels('demo'), parse_measures(['nDCG@10', 'RR@10', 'R@100'])).means
     print(own)
     assert list(own.values()) == pytest.approx(
@@ -188,7 +188,7 @@ def test_reranker(system, request, tmp_path):
     _, found = _evaluated(model, TinyReranking(), tmp_path / 'predictions')
     texts = dict(zip(DOCIDS, JOINED, strict=True))
     lists = [[Candidate(docid, text=texts[docid]) for docid in docids] for docids in CANDIDATES.values()]
-    own = reranker.rerank_many(list(QUERIES.values()), lists)
+    own = rerank_many(reranker, list(QUERIES.values()), lists)
     assert found == {qid: _scores(hits) for qid, hits in zip(QUERIES, own, strict=True)}
 
 

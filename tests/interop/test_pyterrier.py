@@ -16,7 +16,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import fuse, interleave
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Ranker, Ranking, topics_of
 from pyserini_repbert.search import RepBertSearcher
 
 pt = pytest.importorskip('pyterrier')
@@ -137,16 +137,15 @@ def test_interleave_alternates_and_says_where_hits_come_from():
             ours.Interleave(*parts, names=refused)
 
 
-class Stub:
+class Stub(Ranker):
     """A searcher with given rankings."""
 
     def __init__(self, docids):
         self.docids = docids
 
-    def rankings(self, queries, qids, k, threads=1):
-        return {
-            qid: Ranking(self.docids[:k], [1 / (place + 1) for place in range(len(self.docids[:k]))]) for qid in qids
-        }
+    def _rank(self, topics, run, k, trace):
+        scores = [1 / (place + 1) for place in range(len(self.docids))]
+        return {topic.qid: Ranking(self.docids, scores) for topic in topics}
 
     def texts(self, docids):
         return [f'text of {docid}' for docid in docids]
@@ -157,8 +156,8 @@ def test_a_hybrid_retriever_fuses_as_our_own_fusion(dense, method):
     repbert, sparse = ours.RepBertRetriever(dense), ours.LuceneRetriever(Stub([f'd{n}' for n in range(9)]))
     hybrid = ours.HybridRetriever([sparse, repbert], method, num_results=12, provenance=True)
     found = hybrid(TOPICS)
-    runs = [Stub([f'd{n}' for n in range(9)]).rankings(None, list(QUERIES), 12)]
-    runs.append(RepBertSearcher(dense).rankings(list(QUERIES.values()), list(QUERIES), 1000))
+    topics = topics_of(list(QUERIES.values()), list(QUERIES))
+    runs = [Stub([f'd{n}' for n in range(9)]).rank(topics), RepBertSearcher(dense).rank(topics)]
     if method == 'interleave':
         runs[1] = {qid: ranking[:12] for qid, ranking in runs[1].items()}
     assert frame_of(found) == pairs(fuse(runs, method, 12))
@@ -177,9 +176,12 @@ def test_hybrid_settings_that_cannot_be(dense):
         ours.HybridRetriever([repbert], 'interpolation')
     with pytest.raises(InputError, match='names that differ'):
         ours.HybridRetriever([repbert, repbert], provenance=True)
-    hybrid = ours.HybridRetriever([repbert, ours.LuceneRetriever(Stub(['d1']))])
-    with pytest.raises(InputError, match='retrievers themselves'):
-        ours.HybridRetriever([hybrid, repbert])
+
+
+def test_a_fused_retriever_can_be_fused_again(dense):
+    stub = ours.LuceneRetriever(Stub(['d1']))
+    hybrid = ours.HybridRetriever([ours.HybridRetriever([ours.RepBertRetriever(dense), stub]), stub])
+    assert 'd1' in set(hybrid(TOPICS)['docno'])
 
 
 def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_folder, tiny_cedr, tiny_epic):
@@ -265,7 +267,7 @@ def test_lucene_gives_its_own_searchers_hits(dense, tmp_path):
     build_lucene_index(open_corpus(tmp_path / 'corpus.jsonl'), tmp_path / 'lucene')
     for spec in (str(tmp_path / 'lucene'), f'bm25+rm3@{tmp_path / "lucene"}'):
         retriever = ours.LuceneRetriever(spec, num_results=6, threads=2)
-        own = retriever.stage.searchers[0].batch_search(list(QUERIES.values()), list(QUERIES), k=6)
+        own = retriever.ranker.batch_search(list(QUERIES.values()), list(QUERIES), k=6)
         assert frame_of(retriever(TOPICS)) == {qid: hits for qid, hits in pairs(own).items() if hits}
         assert frame_of((retriever % 2).compile()(TOPICS)) == frame_of((retriever % 2)(TOPICS))
     assert retriever.name == 'bm25+rm3'

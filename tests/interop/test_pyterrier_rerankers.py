@@ -11,6 +11,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
+from tests.rerank.many import rerank_many
 
 pt = pytest.importorskip('pyterrier')
 pd = pytest.importorskip('pandas')
@@ -20,7 +21,7 @@ def together(reranker, frame):
     """Our own reranker's answer to all queries at once: batches of the model may decide over the last digit."""
     groups = [(key, rows.sort_values('rank')) for key, rows in frame.groupby(['qid', 'query'], sort=False)]
     lists = [list(map(Candidate, rows['docno'], rows['score'], rows['text'])) for _, rows in groups]
-    found = reranker.rerank_many([query for (_, query), _ in groups], lists)
+    found = rerank_many(reranker, [query for (_, query), _ in groups], lists)
     return pairs({qid: hits for ((qid, _), _), hits in zip(groups, found, strict=True)})
 
 

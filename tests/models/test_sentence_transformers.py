@@ -20,7 +20,7 @@ from pyserini_repbert.encode.opening import document_encoder, query_encoder
 from pyserini_repbert.encode.sentence import SentenceQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingDependencyError
 from pyserini_repbert.models.sentence_transformers import folder_digest
-from pyserini_repbert.pipeline.specs import open_reranker
+from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker

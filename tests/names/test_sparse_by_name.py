@@ -7,7 +7,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import MissingResourceError, UnknownNameError
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.search.first_stage import open_sparse
+from pyserini_repbert.search.sparse import open_sparse
 
 
 def test_every_technique_has_settings_that_exist():

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from pyserini_repbert.data.runs import write_run
+from pyserini_repbert.pipeline import PipelineSpec, StageCost, open_pipeline, run_pipeline
 from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.rerank.saved_scores import SavedScores
+from pyserini_repbert.trace import Notes, Trace
 
 
 class World(NamedTuple):
@@ -23,6 +26,46 @@ class World(NamedTuple):
     duo: Path
     queries: list[Query]
     run: Run
+
+
+class Reranked(NamedTuple):
+    """A new run, the costs of the stages, the saved scores, and the calls of the progress callback."""
+
+    run: Run
+    costs: list[StageCost]
+    saved: list[SavedScores]
+    done: list[int]
+
+
+class Progress(Trace):
+    """Keeps how far the work is."""
+
+    def __init__(self, on_progress: Callable[[int], object] = int) -> None:
+        self.totals: list[int] = []
+        self.done: list[int] = []
+        self.on_progress = on_progress
+
+    def begins(self, step: str, total: int, unit: str) -> None:
+        self.totals.append(total)
+
+    def advance(self, n: int) -> None:
+        if n:
+            self.done.append(n)
+            self.on_progress(n)
+
+
+def run_stages(
+    world: World, stages: list[str], queries: Any = None, run: Any = None, machine: Any = None, **given: Any
+) -> Reranked:
+    """Rerank the world's run; `given` are fields of the spec and arguments of `run_pipeline`."""
+    spec = {name: given.pop(name) for name in list(given) if name in PipelineSpec.model_fields}
+    opened = open_pipeline(PipelineSpec.of({'stages': stages, 'corpus': str(world.corpus), **spec}), machine)
+    progress = Progress(given.pop('on_progress', int))
+    notes = Notes(progress)
+    new = run_pipeline(opened.pipeline, queries or world.queries, run or world.run, None, notes, **given)
+    opened.pipeline.close()
+    saved = [own for part in notes.walk() for own in part.kept.get('scores', {}).values()]
+    return Reranked(new, [part.cost for part in notes.walk() if part.cost], saved, progress.done)
 
 
 @pytest.fixture

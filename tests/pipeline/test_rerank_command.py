@@ -10,7 +10,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.pipeline.resume import PartFile
+from pyserini_repbert.pipeline.part_file import PartFile
 
 
 def arguments(world, output, *more: str) -> list[str]:

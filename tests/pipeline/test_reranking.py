@@ -5,14 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.evaluate.studies.tradeoff import Setting, replayed_order
-from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline import parse_stage, run_stages
-from pyserini_repbert.pipeline.query_batches import cut_batches
-from pyserini_repbert.pipeline.reranking import Settings
-from pyserini_repbert.pipeline.resume import finished
+from pyserini_repbert.pipeline import Machine
+from pyserini_repbert.pipeline.part_file import finished
+from pyserini_repbert.pipeline.pipeline import cut_batches
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
 from pyserini_repbert.rerank.saved_scores import (
@@ -23,16 +20,13 @@ from pyserini_repbert.rerank.saved_scores import (
     replay,
     write_saved_scores,
 )
+from tests.pipeline.conftest import run_stages
 
 NAN = float('nan')
 
 
-def texts_of(world):
-    return lambda wanted: CorpusTexts(open_corpus(world.corpus), wanted)
-
-
 def stages_of(world, k0=10, k1=4, method='sum'):
-    return [parse_stage(f'{world.mono}@{k0}'), parse_stage(f'{world.duo}@{k1}:{method}')]
+    return [f'{world.mono}@{k0}', f'{world.duo}@{k1}:{method}']
 
 
 def test_batches_end_with_the_query_that_fills_them():
@@ -42,8 +36,8 @@ def test_batches_end_with_the_query_that_fills_them():
 
 
 def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypatch):
-    output, settings = tmp_path / 'out.txt', Settings(batch_inputs=1, save=())
-    whole = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings)
+    output, settings = tmp_path / 'out.txt', {'batch_inputs': 1, 'save_scores': True}
+    whole = run_stages(world, stages_of(world), **settings)
     assert list(whole.run) == ['q1', 'q2', 'q3']
     original, calls = DuoBertReranker.pair_differences, []
 
@@ -55,22 +49,22 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
 
     monkeypatch.setattr(DuoBertReranker, 'pair_differences', die_second)
     with pytest.raises(KeyboardInterrupt):
-        run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
+        run_stages(world, stages_of(world), output=output, **settings)
     part = tmp_path / 'out.txt.part'
     assert len(part.read_text().splitlines()) == 2
     with open(part, 'a') as stream:
         stream.write('{"batch": 1, "rank')  # cut while it was written
     with pytest.raises(InputError, match='resume it, or overwrite it') as refused:
-        run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
+        run_stages(world, stages_of(world), output=output, **settings)
     assert refused.value.parameters == ('resume', 'overwrite')
-    resumed = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output, resume=True)
+    resumed = run_stages(world, stages_of(world), output=output, resume=True, **settings)
     assert len(calls) == 4  # one before the kill, and not again
     assert resumed.run == whole.run
     assert [cost.inferences for cost in resumed.costs] == [cost.inferences for cost in whole.costs] == [24, 36]
     for one, other in zip(resumed.saved, whole.saved, strict=True):
         np.testing.assert_array_equal(one.differences, other.differences)
         np.testing.assert_array_equal(one.scores, other.scores)
-    again = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output, resume=True)
+    again = run_stages(world, stages_of(world), output=output, resume=True, **settings)
     assert len(calls) == 4
     assert again.run == whole.run
     finished(output)
@@ -78,81 +72,56 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
 
 
 def test_resuming_refuses_another_run_model_or_setting(world, tmp_path):
-    output, settings = tmp_path / 'out.txt', Settings(batch_inputs=1)
-    run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings, output)
+    output, settings = tmp_path / 'out.txt', {'batch_inputs': 1}
+    run_stages(world, stages_of(world), output=output, **settings)
     other_run = world.run | {'q1': Ranking(world.run['q1'].docids[::-1], world.run['q1'].scores)}
     mono_only = stages_of(world)[:1]
-    for queries, run, stages, chosen, what in (
-        (world.queries, other_run, stages_of(world), settings, 'run was'),
-        ([Query('q1', 'other words'), *world.queries[1:]], world.run, stages_of(world), settings, 'run was'),
-        (world.queries, world.run, mono_only, settings, 'stages was'),
-        (world.queries, world.run, stages_of(world, method='min'), settings, 'stages was'),
-        (world.queries, world.run, stages_of(world, k1=3), settings, 'stages was'),
-        (world.queries, world.run, stages_of(world), Settings(batch_inputs=1, drop_rest=True), 'drop_rest was'),
+    for queries, run, stages, more, what in (
+        (world.queries, other_run, stages_of(world), {}, 'run was'),
+        ([Query('q1', 'other words'), *world.queries[1:]], world.run, stages_of(world), {}, 'run was'),
+        (world.queries, world.run, mono_only, {}, 'pipeline was'),
+        (world.queries, world.run, stages_of(world, method='min'), {}, 'pipeline was'),
+        (world.queries, world.run, stages_of(world, k1=3), {}, 'pipeline was'),
+        (world.queries, world.run, stages_of(world), {'drop_rest': True}, 'pipeline was'),
     ):
         with pytest.raises(MismatchError, match=f'begun with other settings: {what}'):
-            run_stages(queries, run, stages, texts_of(world), chosen, output, resume=True)
-    run_stages(world.queries, world.run, mono_only, texts_of(world), settings, output, overwrite=True)
-
-
-def test_queries_and_topics_need_not_be_the_same(world, caplog):
-    topics = [*world.queries[1:], Query('q9', 'not in the run')]
-    found = run_stages(topics, world.run, stages_of(world)[:1], texts_of(world))
-    assert list(found.run) == ['q2', 'q3']
-    assert '1 queries of the run are not among the topics' in caplog.text
-    with pytest.raises(InputError, match='none of the 1 topics'):
-        run_stages(topics[-1:], world.run, stages_of(world), texts_of(world))
+            run_stages(world, stages, queries, run, output=output, resume=True, **settings, **more)
+    run_stages(world, mono_only, output=output, overwrite=True, **settings)
 
 
 def test_progress_counts_all_inferences(world):
-    totals, done = [], []
-
-    def begin(total):
-        totals.append(total)
-        return done.append
-
-    run_stages(world.queries, world.run, stages_of(world), texts_of(world), on_total=begin)
-    assert totals == [24 + 36]
-    assert sum(done) == 60
+    assert sum(run_stages(world, stages_of(world)).done) == 24 + 36
 
 
 @pytest.mark.slow
 def test_queries_are_split_between_processes(world):
-    alone = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(batch_inputs=1))
-    done = []
-    split = run_stages(
-        world.queries,
-        world.run,
-        stages_of(world),
-        texts_of(world),
-        Settings(('cpu', 'cpu'), batch_inputs=1),
-        on_total=lambda total: done.append,
-    )
-    assert sum(done) == 60
+    alone = run_stages(world, stages_of(world), batch_inputs=1)
+    split = run_stages(world, stages_of(world), machine=Machine(devices=('cpu', 'cpu')), batch_inputs=1)
+    assert sum(split.done) == 60
     assert list(split.run) == list(alone.run)
     for qid, ranked in alone.run.items():
         assert split.run[qid].docids == ranked.docids
         np.testing.assert_allclose(split.run[qid].scores, ranked.scores, atol=1e-5)
     with pytest.raises(MismatchError, match='a reranker was expected|has no classifier'):
-        broken = [parse_stage(f'{world.mono.parent / "encoder"}@5')]
+        broken = [f'{world.mono.parent / "encoder"}@5']
         (world.mono.parent / 'encoder').mkdir()
         (world.mono.parent / 'encoder' / 'config.json').write_text('{"ranking": {"system": "repbert"}}')
-        run_stages(world.queries, world.run, broken, texts_of(world), Settings(('cpu', 'cpu')))
+        run_stages(world, broken, machine=Machine(devices=('cpu', 'cpu')))
 
 
 @pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max'])
 @pytest.mark.parametrize('drop_rest', [False, True])
 def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_rest, world, tmp_path):
-    settings = Settings(save=(6, 2), drop_rest=drop_rest)
-    deep = run_stages(world.queries, world.run, stages_of(world), texts_of(world), settings)
-    plain = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(drop_rest=drop_rest))
+    settings = {'save_scores': True, 'replay_k0': (6, 2), 'drop_rest': drop_rest}
+    deep = run_stages(world, stages_of(world), **settings)
+    plain = run_stages(world, stages_of(world), drop_rest=drop_rest)
     assert {qid: ranked.docids for qid, ranked in deep.run.items()} == {q: r.docids for q, r in plain.run.items()}
     write_saved_scores(tmp_path / 'saved.npz', deep.saved, {'made': 'here'})
     saved, about = read_saved_scores(tmp_path / 'saved.npz')
     assert about == {'made': 'here'}
     for k0, k1 in ((10, 4), (6, 4), (2, 2), (10, 3), (6, 2), (6, 0)):
         stages = stages_of(world, k0, k1, method) if k1 else stages_of(world, k0)[:1]
-        expected = run_stages(world.queries, world.run, stages, texts_of(world), Settings(drop_rest=drop_rest)).run
+        expected = run_stages(world, stages, drop_rest=drop_rest).run
         for own in saved:
             found = replay(own, k0, k1, method, drop_rest=drop_rest)
             assert [item.docid for item in found] == list(expected[own.qid].docids), (k0, k1)
@@ -193,8 +162,9 @@ def test_replayed_ties_keep_the_order_of_the_stage_before():
 @pytest.mark.parametrize('keep', [None, (6,)])
 def test_ties_of_a_stage_keep_the_order_of_the_stage_before(keep, world, monkeypatch):
     monkeypatch.setattr(DuoBertReranker, 'aggregated', lambda self, query, differences: np.zeros(len(differences)))
-    mono = run_stages(world.queries, world.run, stages_of(world)[:1], texts_of(world)).run
-    both = run_stages(world.queries, world.run, stages_of(world), texts_of(world), Settings(save=keep)).run
+    saving = {} if keep is None else {'save_scores': True, 'replay_k0': keep}
+    mono = run_stages(world, stages_of(world)[:1]).run
+    both = run_stages(world, stages_of(world), **saving).run
     assert any(ranked.docids[:4] != sorted(ranked.docids[:4]) for ranked in mono.values())
     assert {qid: ranked.docids for qid, ranked in both.items()} == {qid: list.docids for qid, list in mono.items()}
 
@@ -214,11 +184,11 @@ def test_saved_scores_that_are_no_such_thing(tmp_path):
 
 
 def test_only_mono_and_duo_scores_are_kept(world):
-    settings = Settings(save=())
-    mono = run_stages(world.queries, world.run, stages_of(world)[:1], texts_of(world), settings)
+    settings = {'save_scores': True}
+    mono = run_stages(world, stages_of(world)[:1], **settings)
     assert [len(kept.scores) for kept in mono.saved] == [10, 10, 4]
     assert [item.docid for item in replay(mono.saved[0], 10)] == list(mono.run['q1'].docids)
-    duo = run_stages(world.queries, world.run, stages_of(world)[1:], texts_of(world), settings)
+    duo = run_stages(world, stages_of(world)[1:], **settings)
     assert [item.docid for item in replay(duo.saved[0], 0, 4)] == list(duo.run['q1'].docids)
     with pytest.raises(InputError, match='the last stage has to be duoBERT'):
-        run_stages(world.queries, world.run, [stages_of(world)[0]] * 2, texts_of(world), settings)
+        run_stages(world, [stages_of(world)[0]] * 2, **settings)

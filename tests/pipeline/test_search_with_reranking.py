@@ -80,11 +80,10 @@ def test_wrong_stages_are_one_line(world, index, tmp_path, capsys, stages, messa
 
 @pytest.mark.parametrize('where', [['--index', 'nowhere/lucene'], ['--corpus', 'nowhere/lucene']])
 def test_a_place_that_is_not_there_is_noticed_before_models_load(world, index, tmp_path, capsys, monkeypatch, where):
-    from pyserini_repbert.names import index_building
-    from pyserini_repbert.pipeline.runners import Opening
+    from pyserini_repbert.pipeline import opening
 
-    monkeypatch.setattr(Opening, 'open', lambda *given: pytest.fail('a reranker was opened'))
-    monkeypatch.setattr(index_building, 'ready_folder', lambda *given, **named: pytest.fail('a dense index was opened'))
+    monkeypatch.setattr(opening, 'open_chain', lambda *given: pytest.fail('a reranker was opened'))
+    monkeypatch.setattr(opening, 'ready_folder', lambda *given, **named: pytest.fail('a dense index was opened'))
     arguments = ['--topics', str(world.topics), '--output', str(tmp_path / 'out.txt')]
     reranker = ['--run', str(world.run_file), '--reranker', f'{world.mono}@3']
     assert command.run(rerank, [*reranker, *where, *arguments]) == 2

@@ -9,11 +9,12 @@ import pytest
 from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline import Pipeline, Stage, StageSpec, open_reranker, open_texts, parse_stage
-from pyserini_repbert.pipeline.costs import StageCost, added, shown
+from pyserini_repbert.pipeline import Pipeline, StageCost, StageSpec, open_reranker, open_texts, parse_stage
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, Reranker
+from pyserini_repbert.rerank.costs import shown
 from pyserini_repbert.search import HybridSearcher
+from pyserini_repbert.trace import Notes
 
 
 class Reverse(Reranker):
@@ -44,79 +45,73 @@ def docids(items) -> list[str]:
     return [item.docid for item in items]
 
 
+def costs_of(notes: Notes) -> list[StageCost]:
+    return [part.cost for part in notes.walk() if part.cost]
+
+
 def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
-    pipeline = Pipeline(First(), [(Reverse(), 4), (Reverse(), 2)], hits=6)
-    found = pipeline.search('x')
-    assert docids(found) == ['d2', 'd3', 'd1', 'd0', 'd4', 'd5']
-    assert all(a.score > b.score for a, b in itertools.pairwise(found))
-    dropping = Pipeline(First(), [(Reverse(), 4), (Reverse(), 2)], hits=6, drop_rest=True)
+    pipeline = Pipeline([First(), (Reverse(), 4), (Reverse(), 2)])
+    hits = pipeline.search('x', 6)
+    assert docids(hits) == ['d2', 'd3', 'd1', 'd0', 'd4', 'd5']
+    assert all(a.score > b.score for a, b in itertools.pairwise(hits))
+    dropping = Pipeline([First(), (Reverse(), 4), (Reverse(), 2)], drop_rest=True)
     assert docids(dropping.search('x')) == ['d2', 'd3']
     assert docids(pipeline.search('x', k=3)) == ['d2', 'd3', 'd1']
     assert pipeline.search('') == []
-    assert [cost.inferences for cost in dropping.costs] == [4, 2]
-    run = pipeline.rankings([Query('a', 'x'), Query('b', ''), Query('c', 'y')])
+    notes = Notes()
+    run = pipeline.rank([Query('a', 'x'), Query('b', ''), Query('c', 'y')], k=6, trace=notes)
     assert {qid: len(ranking) for qid, ranking in run.items()} == {'a': 6, 'b': 0, 'c': 6}
-    assert [(cost.queries, cost.inferences) for cost in pipeline.costs] == [(3, 8), (3, 4)]
-
-
-def test_hits_of_a_searcher_are_a_first_stage():
-    found = First().batch_search(['x'], ['a'], 6)
-    assert docids(Pipeline(found, [(Reverse(), 4)]).batch_search(['x'], ['a'])['a']) == [
-        'd3',
-        'd2',
-        'd1',
-        'd0',
-        'd4',
-        'd5',
-    ]
+    assert [(cost.queries, cost.inferences) for cost in costs_of(notes)] == [(2, 8), (2, 4)]
 
 
 def test_bad_calls_are_errors():
-    pipeline = Pipeline(First(), [(Reverse(), 4)])
-    with pytest.raises(InputError, match='2 queries and 1 different qids'):
+    pipeline = Pipeline([First(), (Reverse(), 4)])
+    with pytest.raises(InputError, match='2 queries and 1 qids'):
         pipeline.batch_search(['x', 'y'], ['1'])
+    with pytest.raises(InputError, match="qid '1' was given twice"):
+        pipeline.batch_search(['x', 'y'], ['1', '1'])
     with pytest.raises(InputError, match='k=-1'):
         pipeline.search('x', -1)
+    with pytest.raises(InputError, match='takes no run'):
+        pipeline.rank([Query('1', 'x')], {})
 
 
 def test_a_hybrid_searcher_is_a_first_stage():
-    """Its k0 comes before its k, as in Pyserini's."""
-    pipeline = Pipeline(HybridSearcher(First(), Turned()), [(Reverse(), 4)])
-    assert docids(pipeline.search('x')) == ['d998', 'd1', 'd999', 'd0']
+    pipeline = Pipeline([HybridSearcher(First(), Turned()), (Reverse(), 4)])
+    assert docids(pipeline.search('x', 4)) == ['d2', 'd1', 'd3', 'd0']
 
 
-def test_a_run_is_a_first_stage(world):
+def test_a_run_is_given_to_rerankers(world):
     mono, duo = MonoBertReranker(world.mono), DuoBertReranker(world.duo)
     texts = CorpusTexts(open_corpus(world.corpus), (f'd{number}' for number in range(20)))
-    pipeline = Pipeline(world.run, [Stage(mono, 10), Stage(duo, 3)], texts)
-    found = pipeline.batch_search([query.text for query in world.queries], [query.qid for query in world.queries])
+    pipeline, notes = Pipeline([(mono, 10), (duo, 3)], texts), Notes()
+    run = pipeline.rank(world.queries, world.run, None, notes)
     with_text = [Candidate(docid, 0.0, texts.texts([docid])[0]) for docid in world.run['q1'].docids[:10]]
     first = mono.rerank('red cat', with_text)
     expected = docids(duo.rerank('red cat', first[:3])) + docids(first[3:]) + list(world.run['q1'].docids[10:])
-    assert docids(found['q1']) == expected
-    assert len(found['q3']) == 4
-    assert [cost.inferences for cost in pipeline.costs] == [10 + 10 + 4, 3 * 6]
-    assert pipeline.costs[0].tokens > 0
-    with pytest.raises(InputError, match='use batch_search'):
+    assert docids(run['q1']) == expected
+    assert len(run['q3']) == 4
+    assert [cost.inferences for cost in costs_of(notes)] == [10 + 10 + 4, 3 * 6]
+    assert costs_of(notes)[0].tokens > 0
+    with pytest.raises(InputError, match='give it the run of a first stage'):
         pipeline.search('red cat')
 
 
 def test_a_passage_that_is_not_there_is_named(world):
-    texts = CorpusTexts(open_corpus(world.corpus), ['d0'])
-    pipeline = Pipeline(world.run, [(MonoBertReranker(world.mono), 5)], texts)
+    texts, moon = CorpusTexts(open_corpus(world.corpus), ['d0']), [Query('q2', 'moon')]
     with pytest.raises(InputError, match="5 candidates have no text, 'd3' among them: give the corpus"):
-        pipeline.batch_search(['moon'], ['q2'])
+        Pipeline([(MonoBertReranker(world.mono), 5)], texts).rank(moon, world.run)
     with pytest.raises(InputError, match='has no text: name the corpus'):
-        Pipeline(world.run, [(MonoBertReranker(world.mono), 5)]).batch_search(['moon'], ['q2'])
+        Pipeline([(MonoBertReranker(world.mono), 5)]).rank(moon, world.run)
 
 
 def test_depths_must_not_grow():
     with pytest.raises(InputError, match='takes 50 candidates, Reverse@20 before it only 20'):
-        Pipeline(First(), [(Reverse(), 20), (Reverse(), 50)])
-    with pytest.raises(InputError, match='at least one stage'):
-        Pipeline(First(), [])
+        Pipeline([First(), (Reverse(), 20), (Reverse(), 50)])
+    with pytest.raises(InputError, match='one first stage or none'):
+        Pipeline([(Reverse(), 5), First()])
     with pytest.raises(InputError, match='at least 1 candidate'):
-        Pipeline(First(), [(Reverse(), 0)])
+        Pipeline([First(), (Reverse(), 0)])
 
 
 def test_the_rest_gets_lower_scores():
@@ -165,7 +160,7 @@ def test_rerankers_are_opened_by_their_checkpoints(world, tiny_checkpoint):
 def test_costs_add_up():
     one = StageCost('m@9', 2, 18, 1.0, 500, 18, 3)
     two = StageCost('m@9', 1, 9, 0.5, 100, 9, 0)
-    total = added([[one], [two]])[0]
+    total = one + two
     assert total == StageCost('m@9', 3, 27, 1.5, 600, 27, 3)
     assert total.inferences_per_query == 9
     assert total.truncated_share == pytest.approx(1 / 9)
@@ -185,7 +180,6 @@ def test_costs_add_up():
     silent = StageCost('x@5', 1, 5, 1.0, None, 5, None)
     assert (silent + silent).tokens is None
     assert shown([total, silent]).splitlines()[-1] == 'all stages: 14.0 inferences, 1.500 s a query'
-    assert added([]) == []
 
 
 @pytest.mark.parametrize('stored', [True, False])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Candidate, Query
 from pyserini_repbert.rerank import Reranker
 
 
@@ -45,8 +45,10 @@ def test_the_depth_cuts_and_nothing_given_changes():
 
 def test_what_is_refused():
     reranker = Given(a=1.0, b=float('nan'))
-    with pytest.raises(InputError, match='2 queries and 1 lists'):
-        reranker.rerank_many(['p', 'q'], [candidates('a')])
+    with pytest.raises(InputError, match="'Given' reranks: give it the run"):
+        reranker.rank([Query('1', 'p')])
+    with pytest.raises(InputError, match="qid '1' was given twice"):
+        reranker.rank([Query('1', 'p'), Query('1', 'q')], {})
     with pytest.raises(InputError, match='k=-1'):
         reranker.rerank('q', candidates('a'), -1)
     with pytest.raises(DamagedFileError, match="the score of candidate 'b' is not finite"):

@@ -9,9 +9,10 @@ from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.cedr import FIRST_STAGES
-from pyserini_repbert.pipeline.specs import StageSpec, parse_stage
+from pyserini_repbert.pipeline.spec import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
+from tests.rerank.many import rerank_many
 
 ARCHITECTURES = ['vanilla', 'knrm', 'pacrr', 'drmm']
 QUERIES = ['cat sat', 'the big red dog ran on a mat in the sun', '']
@@ -64,7 +65,7 @@ def test_an_empty_text_comes_last(architecture, seed, tiny_cedr):
 def test_no_candidates(tiny_cedr):
     reranker = CedrReranker(tiny_cedr('vanilla'))
     assert reranker.rerank('cat', []) == []
-    assert reranker.rerank_many([], []) == []
+    assert rerank_many(reranker, [], []) == []
 
 
 @pytest.mark.parametrize('architecture', ARCHITECTURES)

@@ -14,6 +14,7 @@ from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, aggregate
 from pyserini_repbert.rerank.aggregation import sampled_pairs
 from pyserini_repbert.rerank.duobert import sample_seed
+from tests.rerank.many import rerank_many
 
 WORDS = 'cat dog fish bird sat ate ran mat hat red blue the a on in big small old new'.split()
 
@@ -219,7 +220,7 @@ def test_each_text_is_tokenised_once(cross_encoder_folder, monkeypatch):
     monkeypatch.setattr(reranker.tokenizer, 'ids', lambda texts: seen.extend(texts) or original(texts))
     items = candidates(4)
     done = []
-    reranker.rerank_many(['red cat', 'blue dog'], [items, items], on_progress=done.append)
+    rerank_many(reranker, ['red cat', 'blue dog'], [items, items], on_progress=done.append)
     assert sorted(seen) == sorted(['red cat', 'blue dog', *(item.text for item in items)])
     assert sum(done) == reranker.work.inferences == 24
     assert reranker.work.candidates == 8

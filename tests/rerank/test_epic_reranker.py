@@ -9,11 +9,11 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
 from pyserini_repbert.rerank.base import Work
+from tests.rerank.many import rerank_many
 
 QUERIES = ['blue fish in the sea', 'moon', 'the cat ate the bird ?']
 
@@ -55,7 +55,7 @@ def test_an_index_gives_the_scores_of_the_fly(prune, weights, atol, encoder, pas
     fly = EpicReranker(encoder, prune=prune)
     without_text = [candidates(passages, text=False)] * 3
     for one, other in zip(
-        indexed.rerank_many(QUERIES, without_text), fly.rerank_many(QUERIES, [candidates(passages)] * 3), strict=True
+        rerank_many(indexed, QUERIES, without_text), rerank_many(fly, QUERIES, [candidates(passages)] * 3), strict=True
     ):
         assert set(scores(one)) == set(scores(other))
         for docid, score in scores(one).items():
@@ -69,7 +69,7 @@ def test_scores_do_not_depend_on_other_queries(prune, encoder, passages, monkeyp
     reranker = EpicReranker(encoder, prune=prune)
     lists = [candidates(passages[:20]), [], candidates(passages[5:]), candidates(passages[:1])]
     seen = []
-    many = reranker.rerank_many([*QUERIES, ''], lists, on_progress=seen.append)
+    many = rerank_many(reranker, [*QUERIES, ''], lists, on_progress=seen.append)
     for query, own, found in zip([*QUERIES, ''], lists, many, strict=True):
         assert scores(found) == pytest.approx(scores(reranker.rerank(query, own)), abs=1e-5)
     assert sum(seen) == 41
@@ -92,19 +92,6 @@ def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
         EpicReranker(encoder, missing='skip')
 
 
-def test_a_query_vector_given(encoder, passages, tmp_path):
-    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
-    reranker = EpicReranker(encoder, index=tmp_path / 'index')
-    given = candidates(passages, text=False)
-    vector = reranker.encode_query(QUERIES[2])
-    assert list(reranker.rerank_with(vector, given, 4)) == reranker.rerank(QUERIES[2], given, 4)
-    assert len(reranker.rerank_with(vector, given, 4)) == 4
-    with pytest.raises(InputError, match='k=-1'):
-        reranker.rerank_with(vector, given, -1)
-    with pytest.raises(InputError, match='comes twice'):
-        reranker.rerank_with(vector, [given[0], given[0]])
-
-
 def test_an_empty_query_scores_zero_and_keeps_the_order_of_the_candidates(encoder, passages, tmp_path):
     encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
     for reranker in (EpicReranker(encoder), EpicReranker(encoder, index=tmp_path / 'index')):
@@ -112,8 +99,6 @@ def test_an_empty_query_scores_zero_and_keeps_the_order_of_the_candidates(encode
         assert {candidate.score for candidate in found} == {0.0}
         assert [candidate.docid for candidate in found] == [passage.docid for passage in passages][::-1]
         assert reranker.rerank(QUERIES[0], []) == []
-        outside = TermVector.of({0: 1.0})  # [PAD], which pruning may leave to no passage
-        assert len(reranker.rerank_with(outside, candidates(passages))) == 25
 
 
 def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_path):
@@ -139,7 +124,7 @@ def test_work_counts_what_was_read(tiny_epic, tmp_path):
     passages = [Passage(f'd{number}', ' '.join(['cat'] * length)) for number, length in enumerate(lengths)]
     for prune in (0, 9):
         fly = EpicReranker(short, prune=prune)
-        fly.rerank_many(['cat', 'dog'], [candidates(passages), candidates(passages[3:])])
+        rerank_many(fly, ['cat', 'dog'], [candidates(passages), candidates(passages[3:])])
         # 3 + 2 in one chunk; 12 + 4, 15 + 4 and 15 + 4 in two; nothing; d3 counts once as read, twice as cut
         assert fly.work == Work(inferences=5, tokens=5 + 16 + 19 + 19, candidates=7, truncated=2)
     encode_epic_corpus(passages[2:], short, tmp_path / 'index', prune=9)
@@ -156,7 +141,7 @@ def test_identity_tells_apart_what_changes_scores(encoder, passages, tmp_path):
 
 def test_a_stage_names_its_index(encoder, passages, tmp_path):
     from pyserini_repbert.names.texts import open_texts
-    from pyserini_repbert.pipeline.specs import open_reranker, parse_stage
+    from pyserini_repbert.pipeline import open_reranker, parse_stage
 
     encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15, store_text=True)
     stage = parse_stage(f'{encoder.name}@10:index={tmp_path / "index"},missing=refuse')

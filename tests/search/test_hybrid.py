@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.fusion import Fusion, fuse
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.search import HybridSearcher
-from pyserini_repbert.search.first_stage import FirstStage
 from pyserini_repbert.search.hybrid import PYSERINI
+from pyserini_repbert.search.pyserinis import as_ranker
 
 
 @dataclass
@@ -118,8 +118,8 @@ def test_one_formula_wherever_it_is_asked_for(dense, sparse):
         expected = fuse(runs, method, 4, **settings)['0']
         searched = HybridSearcher(first, second, method, **settings).search('q', k=4)
         assert searched == list(expected)
-        commanded = FirstStage(('a', 'b'), (first, second), FusionMethod(method), **settings)
-        assert commanded.run([Query('0', 'q')], 4)[0] == {'0': expected}
+        commanded = Fusion([as_ranker(first), as_ranker(second)], method, **settings)
+        assert commanded.rank([Query('0', 'q')], None, 4) == {'0': expected}
 
 
 @pytest.fixture

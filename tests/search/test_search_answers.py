@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from types import SimpleNamespace
 
 import pytest
 
@@ -14,12 +13,11 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
+from pyserini_repbert.fusion import Fusion
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline import runners, searching
-from pyserini_repbert.pipeline.searching import Request
-from pyserini_repbert.pipeline.specs import open_reranker, parse_stage
-from pyserini_repbert.ranking import Candidate, Query, Ranking
+from pyserini_repbert.pipeline import PipelineSpec, open_reranker, opening
+from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker
 
 
@@ -36,10 +34,12 @@ def test_ranks_in_each_input():
     inputs = [Ranking(['a', 'b'], [2, 1]), Ranking(['c', 'b'], [2, 1])]
     found = hit_reasons('q', hits, ['one', 'two'], inputs)
     assert [own.ranks for own in found] == [
-        (('one', 2), ('two', 2)),
-        (('one', 1), ('two', None)),
-        (('one', None), ('two', 1)),
+        (('one', '2'), ('two', '2')),
+        (('one', '1'), ('two', '-')),
+        (('one', '-'), ('two', '1')),
     ]
+    cut = hit_reasons('q', hits, ['one', 'two'], [inputs[0], inputs[1][:1]], depth=2)
+    assert cut[1].ranks == (('one', '1'), ('two', '-')) and cut[2].ranks == (('one', '>2'), ('two', '1'))
     assert {own.reranker for own in found} == {''}
 
 
@@ -112,16 +112,13 @@ def test_a_reranker_is_opened_once_and_refused_before_anything_is_searched(
     bundle, cross_encoder_folder, monkeypatch, capsys
 ):
     opened, mono = [], str(cross_encoder_folder('monobert'))
-    really = runners.open_reranker
-    monkeypatch.setattr(runners, 'open_reranker', lambda *given, **own: opened.append(1) or really(*given, **own))
-    request = Request(str(bundle), stages=(parse_stage(f'{mono}@2'),))
-    watcher = SimpleNamespace(begins=lambda what, total, unit: int, building=lambda index: int)
-    already = searching.opened(request, watcher)
+    really = opening.open_reranker
+    monkeypatch.setattr(opening, 'open_reranker', lambda *given, **own: opened.append(1) or really(*given, **own))
+    pipeline, models, _ = opening.open_pipeline(PipelineSpec(index=str(bundle), stages=(f'{mono}@2',)))
     for text in ('red cat', 'a dog'):
-        found = searching.search(request, [Query('q', text)], 3, watcher, already=already)
-        assert len(found.run['q']) == 3 and len(found.models) == 2
-    assert opened == [1]
-    monkeypatch.setattr(searching.FirstStage, 'run', lambda *given: pytest.fail('searched'))
+        assert len(pipeline.search(text, 3)) == 3
+    assert opened == [1] and len(models) == 2
+    monkeypatch.setattr(Fusion, 'rank', lambda *given: pytest.fail('searched'))
     assert run(main, ['--index', str(bundle), '--query', 'red cat', '--rerank', 'nobody@2', '--quiet']) == 2
     assert "'nobody'" in capsys.readouterr().err
 

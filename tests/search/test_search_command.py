@@ -12,8 +12,8 @@ from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.fusion import fuse
-from pyserini_repbert.pipeline import searching
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.pipeline import opening
+from pyserini_repbert.ranking import Ranker, Ranking
 from pyserini_repbert.search import RepBertSearcher
 
 
@@ -103,21 +103,24 @@ def test_wrong_input_is_one_line_and_leaves_nothing(setting, tmp_path, capsys, c
     assert not (tmp_path / 'out').exists()
 
 
-class Other:
+class Other(Ranker):
     """A sparse searcher: d0, d1, … d29 with the scores 30, 29, …, for every query; notes how many were asked for."""
+
+    index = ''
 
     def __init__(self):
         self.asked = set()
 
-    def batch_search(self, queries, qids, k=10, threads=1):
+    def _rank(self, topics, run, k, trace):
         self.asked.add(k)
-        return dict.fromkeys(qids, [Candidate(f'd{rank}', 30.0 - rank) for rank in range(30)][:k])
+        ranking = Ranking([f'd{rank}' for rank in range(30)], [30.0 - rank for rank in range(30)])
+        return {topic.qid: ranking[:k] for topic in topics}
 
 
 @pytest.fixture
 def other(monkeypatch):
     searcher = Other()
-    monkeypatch.setattr(searching, 'open_sparse', lambda *_: searcher)
+    monkeypatch.setattr(opening, 'open_sparse', lambda *_: searcher)
     return searcher
 
 
@@ -143,11 +146,39 @@ def test_search_fuses_as_the_fusion_command_does(setting, other, tmp_path, flags
     dense = RepBertSearcher(*setting[:2]).batch_search(['the cat', 'a dog ran', ''], ['q2', 'q1', 'q0'], asked)
     runs = [
         {qid: Ranking([hit.docid for hit in own], [hit.score for hit in own]) for qid, own in found.items()}
-        for found in (dense, other.batch_search([], dense, asked))
+        for found in (dense, other.batch_search(list(dense), list(dense), asked))
     ]
     fused = fuse(runs[::-1] if '--sparse-first' in given else runs, method, hits, **settings)
     write_run(expected, fused, tag='t')
     assert output.read_text() == expected.read_text()
+
+
+def test_provenance_knows_ranks_below_the_hits(setting, other, tmp_path):
+    """d9 is 10th of the other searcher, whatever --hits says."""
+    ranks = tmp_path / 'ranks.tsv'
+    given = ['--sparse', 'any@where', '--hits', '3', '--provenance', str(ranks)]
+    assert main(_arguments(setting, tmp_path / 'run.txt', *given)) == 0
+    rows = [line.split('\t') for line in ranks.read_text().splitlines()[1:]]
+    assert rows and all(row[-1] == str(int(row[1][1:]) + 1) for row in rows)
+
+
+def test_the_length_of_queries_holds_for_the_encoder_that_the_index_names(setting, tmp_path):
+    index, checkpoint, topics = setting
+    topics.write_text('q\tcat dog fish bird sat ate ran mat\n')
+    runs = []
+    for encoder in ([], ['--encoder', str(checkpoint)]):
+        output = tmp_path / f'{len(runs)}.txt'
+        flags = ['--index', str(index), '--topics', str(topics), '--max-length', '5', '--tag', 't', *encoder]
+        assert main([*flags, '--output', str(output), '--quiet']) == 0
+        runs.append(output.read_text())
+    assert runs[0] == runs[1]
+
+
+def test_an_index_that_is_named_is_searched(setting, other, tmp_path, capsys):
+    index, _, topics = setting
+    flags = ['--index', str(index), '--topics', str(topics), '--output', str(tmp_path / 'run.txt')]
+    assert main([*flags, '--sparse', 'any@where', '--provenance', str(tmp_path / 'ranks.tsv')]) == 0
+    assert (tmp_path / 'ranks.tsv').read_text().splitlines()[0].endswith('\ttiny\tany@where')
 
 
 def test_the_depth_of_fusion_changes_its_ranking(setting, other, tmp_path):

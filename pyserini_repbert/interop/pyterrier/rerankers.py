@@ -12,8 +12,8 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.interop.pyterrier.frames import candidates_of, pd, pt, ranked_frame
 from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.pipeline.query_batches import cut_batches
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.pipeline.pipeline import cut_batches
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation
 from pyserini_repbert.rerank.base import Reranker, rescored
 from pyserini_repbert.rerank.cedr import CedrReranker
@@ -64,7 +64,9 @@ class RerankTransformer(pt.Transformer):  # type: ignore[misc]
         return ranked_frame(inp, rows, rankings, {name: pd.Series(own, dtype=object) for name, own in columns.items()})
 
     def _reranked(self, queries: list[str], rankings: list[Ranking]) -> tuple[list[Ranking], dict[str, list[Any]]]:
-        return self.reranker.reranked(queries, rankings), {}
+        topics = [Query(str(place), query) for place, query in enumerate(queries)]
+        run = {topic.qid: ranking for topic, ranking in zip(topics, rankings, strict=True)}
+        return list(self.reranker.rank(topics, run, None).values()), {}
 
 
 class TextRerankTransformer(RerankTransformer):

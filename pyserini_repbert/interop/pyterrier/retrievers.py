@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner
+from pyserini_repbert.fusion.fused import Fusion, fused_depth
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
 from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame, pt, rank_columns
 from pyserini_repbert.names.index_building import ready_folder
-from pyserini_repbert.ranking import Query, Run
+from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.search.first_stage import FirstStage, open_sparse
-from pyserini_repbert.search.hybrid import DEPTH
+from pyserini_repbert.search.pyserinis import as_ranker
+from pyserini_repbert.search.sparse import open_sparse
+from pyserini_repbert.trace import Notes
 
 HITS = 1000  # of a query, as PyTerrier's own retrievers give
 
@@ -26,19 +28,19 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
 
     Attributes
     ----------
-    stage : the searchers, and their fusion
+    ranker : any first stage
     num_results : hits of a query
-    threads : as of the searchers
+    ranked_by : names of the parts of a fusion, for columns 'rank_NAME'
     """
 
-    stage: FirstStage
+    ranker: Ranker
     num_results: int
-    threads: int
+    ranked_by: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """Its name in a fusion: that of the encoder, the sparse technique or the index."""
-        return '+'.join(self.stage.names)
+        return self.ranker.label
 
     def transform(self, inp: Any) -> Any:
         """The hits of each query, by (-score, docno).
@@ -49,16 +51,14 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         pt.validate.query_frame(inp, extra_columns=['query'])
         check_queries(inp, ['qid', 'query'])
         topics = [Query(str(place), str(query)) for place, query in enumerate(inp['query'])]
-        run, parts = self.stage.run(topics, self.num_results, self.threads) if topics else ({}, [])
-        rankings = [run[topic.qid] for topic in topics]
-        return hits_frame(inp, rankings, self._columns(run, parts))
-
-    def _columns(self, run: Run, parts: Sequence[Run]) -> dict[str, Any]:
-        return {}
+        notes = Notes()
+        rankings = list(self.ranker.rank(topics, None, self.num_results, notes).values()) if topics else []
+        inputs = [[notes.parts[place].run[topic.qid] for place, _ in enumerate(self.ranked_by)] for topic in topics]
+        return hits_frame(inp, rankings, rank_columns(self.ranked_by, inputs, rankings))
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, one for each docid, None where the index stores none."""
-        return self.stage.texts(docids)
+        return self.ranker.texts(docids)
 
     def fuse_rank_cutoff(self, k: int) -> Any:
         """This retriever with at most k hits, for PyTerrier's compiler.
@@ -103,8 +103,7 @@ class RepBertRetriever(Retriever):
         else:
             given = None if encoder is None else str(encoder)
             searcher = RepBertSearcher(ready_folder(str(index), given, device), given, device)
-        called = getattr(searcher.query_encoder, 'name', type(searcher.query_encoder).__name__)
-        self.stage = FirstStage((Path(str(called)).name,), (searcher,))
+        self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 
 
 class LuceneRetriever(Retriever):
@@ -137,9 +136,10 @@ class LuceneRetriever(Retriever):
         if isinstance(spec, (str, Path)):
             beside = None if index is None else str(index)
             name = Path(str(spec).partition('@')[0]).name
-            self.stage = FirstStage((name,), (open_sparse(str(spec), beside, None, download, device),))
+            searcher: Ranker = open_sparse(str(spec), beside, None, download, device)
         else:
-            self.stage = FirstStage((Path(spec.index).name if hasattr(spec, 'index') else 'sparse',), (spec,))
+            name, searcher = Path(spec.index).name if hasattr(spec, 'index') else 'sparse', as_ranker(spec)
+        self.ranker = searcher.with_settings(name=name, threads=threads)
 
 
 class HybridRetriever(Retriever):
@@ -158,8 +158,7 @@ class HybridRetriever(Retriever):
     Raises
     ------
     InputError
-        for settings that `fusion.fuse` refuses, a retriever that is fused itself, or `provenance` of retrievers with
-        equal names
+        for settings that `fusion.fuse` refuses, or `provenance` of retrievers with equal names
     """
 
     def __init__(
@@ -173,22 +172,13 @@ class HybridRetriever(Retriever):
         provenance: bool = False,
         threads: int = 1,
     ) -> None:
-        combiner(len(retrievers), method, None, alpha, rrf_k)  # refuses wrong settings before the first search
         self.retrievers, self.method = tuple(retrievers), FusionMethod(method)
         self.num_results, self.alpha, self.rrf_k, self.threads = num_results, alpha, rrf_k, threads
-        least = 1 if self.method is FusionMethod.INTERLEAVE else DEPTH
-        self.depth = depth or max(num_results, least)
+        self.depth = depth or fused_depth(method, num_results)
         self.provenance = provenance
         names = tuple(retriever.name for retriever in retrievers)
+        self.ranked_by = names if provenance else ()
         if provenance and len(set(names)) < len(names):
             raise InputError(f'retrievers are called {", ".join(names)}: their ranks need names that differ')
-        searchers = tuple(searcher for retriever in retrievers for searcher in retriever.stage.searchers)
-        if len(searchers) != len(names):
-            raise InputError('a fused retriever was given to be fused again: give its retrievers themselves')
-        self.stage = FirstStage(names, searchers, self.method, alpha, rrf_k, self.depth)
-
-    def _columns(self, run: Run, parts: Sequence[Run]) -> dict[str, Any]:
-        if not self.provenance:
-            return {}
-        inputs = [[part[qid] for part in parts] for qid in run]
-        return rank_columns(self.stage.names, inputs, list(run.values()))
+        fusion = Fusion([retriever.ranker for retriever in retrievers], method, alpha, rrf_k, self.depth)
+        self.ranker = fusion.with_settings(threads=threads)

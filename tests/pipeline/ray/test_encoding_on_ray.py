@@ -9,10 +9,10 @@ import threading
 import pytest
 from folders import tree
 
-from pyserini_repbert.cluster import addresses
-from pyserini_repbert.cluster.ray_fleet import connected, group_of
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
+from pyserini_repbert.pipeline import ray_addresses as addresses
+from pyserini_repbert.pipeline.ray_workers import connected, group_of
 
 
 @pytest.fixture
@@ -158,5 +158,5 @@ def test_no_ray(monkeypatch, tmp_path):
     monkeypatch.setenv('RAY_TMPDIR', str(tmp_path))
     monkeypatch.setitem(sys.modules, 'ray', None)
     monkeypatch.delenv('RAY_ADDRESS', raising=False)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'pyserini-repbert\[ray\]'"), connected('auto'):
+    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[ray\]'"), connected('auto'):
         pass

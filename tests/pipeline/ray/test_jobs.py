@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from pyserini_repbert.cluster.jobs import Crew, Job
 from pyserini_repbert.errors import BusyError, ClusterError, InputError, MismatchError
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 
 VERSIONS = {'torch': '2'}
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from starlette.testclient import TestClient
 
-from pyserini_repbert.cluster.searching import ClusterSearch, groups
 from pyserini_repbert.commands import command, encode, search
 from pyserini_repbert.errors import ClusterError, DamagedFileError, InputError
 from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.pipeline.ray_search import ShardSearch, groups
 from pyserini_repbert.search import RepBertSearcher, exact
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.serve.app import create_app
@@ -61,7 +61,7 @@ def test_merging_is_sorting_all(parts, k):
 def test_the_same_rows_and_bits(bundle, fleet, k, loses):
     queries = np.random.default_rng(1).standard_normal((9, 16)).astype(np.float32)
     workers = fleet(4, loses)
-    spread = ClusterSearch(workers, bundle)
+    spread = ShardSearch(workers, bundle)
     seen = []
     for _ in range(2):  # a second time with what is open
         for one, many in zip(exact.search(bundle, queries, k), spread(queries, k, seen.append), strict=True):
@@ -73,11 +73,11 @@ def test_the_same_rows_and_bits(bundle, fleet, k, loses):
 def test_a_part_without_an_answer_is_an_error(bundle, fleet):
     queries = np.ones((1, 16), np.float32)
     with pytest.raises(ClusterError, match=r'shard-0000\d.* of .*bundle was tried 5 times'):
-        ClusterSearch(fleet(3, range(2, 99)), bundle)(queries, 5)
+        ShardSearch(fleet(3, range(2, 99)), bundle)(queries, 5)
 
 
 def test_a_worker_that_sees_another_file(bundle, fleet):
-    spread = ClusterSearch(fleet(3), bundle)
+    spread = ShardSearch(fleet(3), bundle)
     path = bundle.folder / 'shard-00004' / 'vectors.npy'
     raw = bytearray(path.read_bytes())
     raw[-1] ^= 1

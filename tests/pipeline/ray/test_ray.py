@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,19 +22,17 @@ os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = '0'  # else Ray puts this mach
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
 pytest.importorskip('ray')
 
-from pyserini_repbert.cluster.jobs import Crew, Job
-from pyserini_repbert.cluster.ray_fleet import connected, versions
-from pyserini_repbert.cluster.reranking import ClusterRunner
-from pyserini_repbert.cluster.searching import ClusterSearch
 from pyserini_repbert.commands import command, encode
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.reranking import Settings, run_stages
-from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.pipeline import Machine
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job
+from pyserini_repbert.pipeline.ray_search import ShardSearch
+from pyserini_repbert.pipeline.ray_workers import connected, versions
 from pyserini_repbert.search import exact
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
+from tests.pipeline.conftest import run_stages
 
 pytestmark = pytest.mark.slow
 NODE = {'num_cpus': 1, 'node_ip_address': '127.0.0.1', 'object_store_memory': 100 * 2**20}
@@ -132,7 +129,7 @@ def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_
     queries = np.random.default_rng(2).standard_normal((1000, 16)).astype(np.float32)
     with threads(1), connected(cluster.address, 1) as fleet:
         whole = exact.search(bundle, queries, 100)
-        spread = ClusterSearch(fleet, bundle)
+        spread = ShardSearch(fleet, bundle)
         assert fleet.room() == 2
         calls = 0
         removed = when(lambda: calls >= 2, lambda: cluster.remove_node(node, allow_graceful=False))
@@ -158,19 +155,17 @@ def threads(number):
 
 
 def test_reranking_goes_on_without_a_node(cluster, node, world):
-    specs = [parse_stage(f'{world.mono}@10'), parse_stage(f'{world.duo}@4')]
-    texts = texts_opener(str(world.corpus), None)
-    one = run_stages(world.queries, world.run, specs, texts, Settings(batch_inputs=1))
+    stages = [f'{world.mono}@10', f'{world.duo}@4']
+    one = run_stages(world, stages, batch_inputs=1)
     removed = []
 
-    def progress(done):
+    def lose_node(done):
         if not removed:
             cluster.remove_node(node, allow_graceful=False)
             removed.append(done)
 
     with connected(cluster.address, 1) as fleet:
-        settings = Settings(batch_inputs=1, spread=partial(ClusterRunner, fleet))
-        many = run_stages(world.queries, world.run, specs, texts, settings, on_total=lambda total: progress)
+        many = run_stages(world, stages, machine=Machine(ray=fleet), on_progress=lose_node, batch_inputs=1)
     assert removed and many.run == one.run
 
 
@@ -178,8 +173,8 @@ DRIVER = """
 import os, sys, time
 from dataclasses import dataclass
 import ray
-from pyserini_repbert.cluster.jobs import Crew, Job
-from pyserini_repbert.cluster.ray_fleet import connected, versions
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job
+from pyserini_repbert.pipeline.ray_workers import connected, versions
 
 @dataclass(frozen=True)
 class Endless:

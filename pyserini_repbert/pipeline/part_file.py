@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,27 +18,19 @@ import numpy as np
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.locks import locked
-from pyserini_repbert.pipeline.costs import StageCost
 from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.rerank.costs import StageCost
 from pyserini_repbert.rerank.saved_scores import SavedScores
+from pyserini_repbert.trace import Notes
 
 SUFFIX = '.part'
 
 
-@dataclass(frozen=True)
-class BatchResult:
-    """The result of a query batch: its rankings, their costs, and the saved scores."""
-
-    rankings: tuple[tuple[str, Ranking], ...]
-    costs: tuple[StageCost, ...]
-    saved: tuple[SavedScores, ...] = ()
-
-
-def run_digest(topics: Iterable[Query], run: Run, depth: int | None) -> str:
-    """sha256 of a reranking's input: qids, texts, and docids in order, to `depth` (None: all)."""
+def run_digest(topics: Iterable[Query], run: Run) -> str:
+    """sha256 of a reranking's input: qids, texts, and docids in order."""
     seen = hashlib.sha256()
     for query in topics:
-        docids = run[query.qid].docids[:depth] if query.qid in run else []
+        docids = run[query.qid].docids if query.qid in run else []
         seen.update(json.dumps([query.qid, query.text, docids]).encode('utf-8'))
     return seen.hexdigest()
 
@@ -58,7 +50,7 @@ class PartFile:
 
     Attributes
     ----------
-    done : the finished batches by number
+    batches : the finished ones by number: their runs and notes
 
     Raises
     ------
@@ -76,7 +68,7 @@ class PartFile:
         self, output: StrPath, settings: Mapping[str, Any], resume: bool = False, overwrite: bool = False
     ) -> None:
         self.path = Path(f'{output}{SUFFIX}')
-        self.done: dict[int, BatchResult] = {}
+        self.batches: dict[int, tuple[Run, Notes]] = {}
         self._header = json.dumps(settings, sort_keys=True, default=str)
         self._resume, self._overwrite = resume, overwrite
         self._begun = False
@@ -109,21 +101,17 @@ class PartFile:
             os.truncate(self.path, whole)
             self._begun = True
 
-    def append(self, number: int, batch: BatchResult) -> None:
+    def append(self, number: int, run: Run, notes: Notes) -> None:
         """Write a finished batch; it is on disk when this returns."""
-        record = {
-            'batch': number,
-            'rankings': [[qid, ranked.docids, ranked.scores] for qid, ranked in batch.rankings],
-            'costs': [asdict(cost) for cost in batch.costs],
-            'saved': [_packed(saved) for saved in batch.saved],
-        }
+        rankings = [[qid, ranking.docids, ranking.scores] for qid, ranking in run.items()]
+        record = {'batch': number, 'rankings': rankings, 'notes': _packed_notes(notes)}
         lines = _checked(json.dumps(record))
         with open(self.path, 'ab' if self._begun else 'wb') as stream:
             stream.write(lines if self._begun else _checked(self._header) + lines)
             stream.flush()
             os.fsync(stream.fileno())
         self._begun = True
-        self.done[number] = batch
+        self.batches[number] = run, notes
 
     def _read(self) -> int:
         """Read the finished batches; returns the number of bytes in whole lines (a kill may have cut the last line)."""
@@ -142,7 +130,7 @@ class PartFile:
                     _compare(self.path, json.loads(text), json.loads(self._header))
                 else:
                     record = json.loads(text)
-                    self.done[record['batch']] = _result(record)
+                    self.batches[record['batch']] = _unpacked_run(record['rankings']), _unpacked_notes(record['notes'])
                 whole += len(line)
         return whole
 
@@ -175,6 +163,29 @@ def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
             )
 
 
+def _unpacked_run(rankings: Iterable[Any]) -> Run:
+    return {qid: Ranking(docids, scores) for qid, docids, scores in rankings}
+
+
+def _packed_notes(notes: Notes) -> dict[str, Any]:
+    """Costs and saved scores; the runs of single stages are not kept."""
+    return {
+        'name': notes.name,
+        'cost': notes.cost and asdict(notes.cost),
+        'scores': [_packed(saved) for saved in notes.kept.get('scores', {}).values()],
+        'parts': [[place, _packed_notes(part)] for place, part in notes.parts.items()],
+    }
+
+
+def _unpacked_notes(values: Mapping[str, Any]) -> Notes:
+    notes = Notes(name=values['name'])
+    notes.cost = values['cost'] and StageCost(**values['cost'])
+    for saved in map(_unpacked, values['scores']):
+        notes.keep('scores', saved.qid, saved)
+    notes.parts = {place: _unpacked_notes(part) for place, part in values['parts']}
+    return notes
+
+
 def _packed(saved: SavedScores) -> dict[str, Any]:
     return {
         'qid': saved.qid,
@@ -184,12 +195,6 @@ def _packed(saved: SavedScores) -> dict[str, Any]:
         'members': saved.members.tolist(),
         'differences': base64.b64encode(np.ascontiguousarray(saved.differences, dtype='<f8').tobytes()).decode('ascii'),
     }
-
-
-def _result(record: Mapping[str, Any]) -> BatchResult:
-    rankings = tuple((qid, Ranking(docids, scores)) for qid, docids, scores in record['rankings'])
-    costs = tuple(StageCost(**cost) for cost in record['costs'])
-    return BatchResult(rankings, costs, tuple(_unpacked(saved) for saved in record['saved']))
 
 
 def _unpacked(values: Mapping[str, Any]) -> SavedScores:

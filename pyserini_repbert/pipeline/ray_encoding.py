@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.cluster.jobs import Crew, Fleet, Job
-from pyserini_repbert.cluster.ray_fleet import versions
 from pyserini_repbert.encode.plan import Plan
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
+from pyserini_repbert.pipeline.ray_workers import versions
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pyserini_repbert.cluster import jobs, ray_fleet
-from pyserini_repbert.cluster.jobs import Answer, Job
-from pyserini_repbert.cluster.ray_fleet import Host
+from pyserini_repbert.pipeline import ray_jobs as jobs, ray_workers as ray_fleet
+from pyserini_repbert.pipeline.ray_jobs import Answer, Job
+from pyserini_repbert.pipeline.ray_workers import Host
 from tests.pipeline.conftest import world
 
 __all__ = ['world']

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.cluster.jobs import Crew, Fleet, Job
-from pyserini_repbert.cluster.ray_fleet import versions
 from pyserini_repbert.index.dense import DenseBundle, DenseShard
 from pyserini_repbert.index.records import Settings, ShardRecord
+from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
+from pyserini_repbert.pipeline.ray_workers import versions
 from pyserini_repbert.search.exact import TopRows, merged
 
 _Question = tuple[NDArray[np.float32], int]
 
 
-class ClusterSearch:
+class ShardSearch:
     """Searches a bundle in groups of shards, one group for each worker that there is room for.
 
     Scores equal those of one machine bit by bit, where processors and numbers of threads are the same: a shard is

@@ -12,9 +12,9 @@ from importlib import metadata
 from typing import Any
 
 from pyserini_repbert import __version__
-from pyserini_repbert.cluster.addresses import check_answers, known_address
-from pyserini_repbert.cluster.jobs import Answer, Job, Work
 from pyserini_repbert.errors import ClusterError, needs
+from pyserini_repbert.pipeline.ray_addresses import check_answers, known_address
+from pyserini_repbert.pipeline.ray_jobs import Answer, Job, Work
 
 CORES = 8  # CPUs of a worker, on machines that have as many
 _PACKAGES = ('torch', 'transformers')

@@ -64,14 +64,6 @@ class StageCost:
         return asdict(self) | {'inferences_per_query': self.inferences_per_query, 'seconds_per_query': seconds}
 
 
-def added(costs: Sequence[Sequence[StageCost]]) -> list[StageCost]:
-    """The sums of each stage's costs over disjoint parts of the queries."""
-    total: list[StageCost] = []
-    for part in costs:
-        total = [old + new for old, new in zip(total, part, strict=True)] if total else list(part)
-    return total
-
-
 def shown(costs: Sequence[StageCost]) -> str:
     """The costs as lines of text, one a stage, with a line of sums where there are several stages."""
     lines = []

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
-from pyserini_repbert.cluster.reranking import ClusterRunner
 from pyserini_repbert.commands import command, rerank
 from pyserini_repbert.errors import ClusterError
-from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.reranking import Settings, run_stages
-from pyserini_repbert.pipeline.specs import parse_stage
+from pyserini_repbert.pipeline import Machine
+from tests.pipeline.conftest import run_stages
 
 
 @pytest.fixture
 def reranked(world):
-    """reranked(fleet, output=None, resume=False) -> mono and duo of the world, in a batch for each query."""
+    """reranked(fleet=None, output=None, resume=False): mono and duo of the world, in a batch for each query."""
 
     def make(workers=None, output=None, resume=False):
-        spread = workers and partial(ClusterRunner, workers)
-        settings = Settings(save=(), batch_inputs=1, spread=spread)
-        specs = [parse_stage(f'{world.mono}@10'), parse_stage(f'{world.duo}@4:binary')]
-        texts, done = texts_opener(str(world.corpus), None), []
-        found = run_stages(
-            world.queries, world.run, specs, texts, settings, output, resume, on_total=lambda total: done.append
-        )
-        return found, done
+        settings = {'save_scores': True, 'batch_inputs': 1, 'output': output, 'resume': resume}
+        stages = [f'{world.mono}@10', f'{world.duo}@4:binary']
+        return run_stages(world, stages, machine=workers and Machine(ray=workers), **settings)
 
     return make
 
 
 @pytest.mark.parametrize('loses', [(), (0,), (2, 3)])
 def test_the_same_ranking_and_saved_scores(reranked, fleet, loses):
-    one, _ = reranked()
+    one = reranked()
     workers = fleet(2, loses)
-    many, done = reranked(workers)
-    assert many.run == one.run and len(done) == 3
+    many = reranked(workers)
+    assert many.run == one.run and len(many.done) == 3
     assert [saved.qid for saved in many.saved] == [saved.qid for saved in one.saved]
     assert [saved.scores.tobytes() for saved in many.saved] == [saved.scores.tobytes() for saved in one.saved]
     assert [cost.inferences for cost in many.costs] == [cost.inferences for cost in one.costs]
@@ -44,11 +35,11 @@ def test_the_same_ranking_and_saved_scores(reranked, fleet, loses):
 
 
 def test_what_was_lost_is_resumed(reranked, fleet, tmp_path):
-    one, _ = reranked()
+    one = reranked()
     with pytest.raises(ClusterError, match='query batch 1 was tried 5 times'):
         reranked(fleet(1, range(2, 99)), tmp_path / 'out.txt')
     workers = fleet(1)
-    many, _ = reranked(workers, tmp_path / 'out.txt', resume=True)
+    many = reranked(workers, tmp_path / 'out.txt', resume=True)
     assert many.run == one.run
     assert [name for _, name in workers.asked] == ['opening the stages', 'query batch 1', 'query batch 2']
 

@@ -1,1 +1,0 @@
-"""Encoding, searching and reranking on several machines, over Ray."""

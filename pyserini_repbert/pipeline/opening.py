@@ -1,0 +1,187 @@
+"""`open_pipeline`: the one place that opens what a spec names."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.fusion.fused import Fusion
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, combiner
+from pyserini_repbert.models.checkpoints.used import used_models
+from pyserini_repbert.names.index_building import ready_folder
+from pyserini_repbert.names.indexes import NamedIndex
+from pyserini_repbert.names.texts import texts_opener
+from pyserini_repbert.pipeline.pipeline import Chain, Pipeline
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.ranking import Ranker
+from pyserini_repbert.record import Input, Model, checksum
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.rerank.saving import Saving
+from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.search.sparse import open_sparse
+
+SYSTEMS = {
+    'monobert': ('monobert', 'MonoBertReranker'),
+    'duobert': ('duobert', 'DuoBertReranker'),
+    'epic': ('epic', 'EpicReranker'),
+    'cedr': ('cedr', 'CedrReranker'),
+}
+_SENTENCE = ('sentence', 'SentenceCrossEncoderReranker')  # of sentence-transformers
+Building = Callable[[NamedIndex | Path], Any]  # called before an index is built; returns a callback for passages done
+
+
+class Opened(NamedTuple):
+    """A pipeline, with the models and the indexes for its record."""
+
+    pipeline: Pipeline
+    models: tuple[Model, ...]
+    indexes: tuple[Input, ...]
+
+
+def open_pipeline(spec: PipelineSpec, machine: Machine | None = None, on_build: Building = lambda index: int) -> Opened:
+    """Open everything that a spec names; errors are those of its parts.
+
+    Parameters
+    ----------
+    on_build : called with a catalog index, or the folder of a Lucene index, before it is built
+    """
+    machine = machine or Machine()
+    stages: list[Ranker] = []
+    indexes: list[Input] = []
+    texts = None
+    if spec.stages and not machine.build and (spec.corpus or spec.texts_index):
+        source = (spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download)
+        texts = texts_opener(*source)
+    if spec.searches:
+        first, indexes = _first_stage(spec, machine, on_build)
+        stages.append(first)
+    if spec.stages:
+        stages.append(_rerankers(spec, machine))
+    pipeline = Pipeline(stages, texts)
+    return Opened(pipeline, models_of(pipeline), tuple(indexes))
+
+
+def models_of(ranker: Ranker) -> tuple[Model, ...]:
+    """The checkpoints that a ranker runs, each once; workers on other devices tell theirs."""
+    models: list[Model] = []
+    for leaf in ranker.leaves():
+        encoder = getattr(leaf, 'query_encoder', leaf)
+        models += getattr(leaf, 'models', used_models([getattr(encoder, 'encoder', encoder)]))
+    return tuple(dict.fromkeys(models))
+
+
+def _first_stage(spec: PipelineSpec, machine: Machine, on_build: Building) -> tuple[Fusion, list[Input]]:
+    """The searchers of a spec, in the order in which they are fused; and the indexes that they search."""
+    alpha, rrf_k = (ALPHA if spec.alpha is None else spec.alpha), (RRF_K if spec.rrf_k is None else spec.rrf_k)
+    combiner(len(spec.sparse) + spec.is_dense, spec.fusion, None, alpha, rrf_k)
+    device = machine.devices[0]
+    changes = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
+    parts: list[Ranker] = []
+    indexes: list[Input] = []
+    for name in spec.sparse:
+        searcher = open_sparse(name, spec.index, on_build, machine.download, device, spec.k1, spec.b)
+        parts.append(searcher.with_settings(name=name, **changes))
+        indexes.append(Input('sparse', name, checksum(searcher.index)))
+    if spec.is_dense:
+        dense, folder = _dense(spec, machine, device, on_build)
+        parts.insert(len(parts) if spec.sparse_first else 0, dense.with_settings(name=Path(dense.name).name, **changes))
+        indexes.append(Input('index', str(spec.index), checksum(folder)))
+    elif spec.index:
+        indexes.append(Input('index', spec.index))
+    return Fusion(parts, spec.fusion, alpha, rrf_k, spec.depth), indexes
+
+
+def _dense(spec: PipelineSpec, machine: Machine, device: str, on_build: Building) -> tuple[RepBertSearcher, Path]:
+    folder = ready_folder(
+        str(spec.index), spec.encoder, device, machine.build, spec.corpus, spec.precision, on_build=on_build
+    )
+    spread = None
+    if machine.ray is not None:
+        from pyserini_repbert.pipeline.ray_search import ShardSearch
+
+        spread = lambda bundle: ShardSearch(machine.ray, bundle, device)  # noqa: E731
+    searcher = RepBertSearcher(
+        folder,
+        spec.encoder,
+        device,
+        ann=spec.ann,
+        device_dtype=spec.device_dtype,
+        spread=spread,
+        precision=spec.precision,
+        max_length=spec.max_length,
+    )
+    return searcher, folder
+
+
+def _rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
+    on_ray = machine.ray is not None and not spec.searches
+    if not on_ray and len(machine.devices) == 1:
+        return open_chain(spec, machine, machine.devices[0])
+    from pyserini_repbert.pipeline.ray_reranking import RayPlaces
+    from pyserini_repbert.pipeline.spreading import DevicePlaces, Spread
+
+    return Spread(spec, machine, RayPlaces(machine.ray) if on_ray else DevicePlaces())
+
+
+def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
+    """The rerankers of a spec on one device: what each worker opens."""
+    settings = {'precision': spec.precision, 'backend': spec.backend, 'token_budget': machine.batch_tokens}
+    rerankers = [
+        open_reranker(stage.name, device, dict(stage.options), **settings).with_settings(
+            reads=stage.k, drop_rest=spec.drop_rest
+        )
+        for stage in spec.stages
+    ]
+    if not spec.save_scores:
+        return Chain(rerankers)
+    return Chain([*rerankers[:-2], Saving(rerankers[-2:], spec.replay_k0)])
+
+
+def open_reranker(
+    name: str | Path,
+    device: str = 'cpu',
+    options: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Reranker:
+    """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
+
+    A checkpoint that names no system is taken for a cross-encoder of sentence-transformers if it has one label, else
+    for monoBERT.
+
+    Parameters
+    ----------
+    options : keyword arguments that the reranker must have
+    settings : keyword arguments (precision, backend, token_budget), each passed on if the reranker has it
+
+    Raises
+    ------
+    UnknownNameError, MissingResourceError, DamagedFileError
+        for a checkpoint that is not there or not whole
+    MismatchError
+        for a checkpoint of another system
+    InputError
+        for an option that the reranker does not have
+    """
+    from inspect import signature
+
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.rerank.sentence import is_cross_encoder
+
+    checkpoint = open_checkpoint(name, 'rerankers')
+    system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
+    if system not in SYSTEMS:
+        raise MismatchError(
+            f"checkpoint '{name}' is for the system '{system}', a reranker was expected: {', '.join(SYSTEMS)}"
+        )
+    module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
+    kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
+    known = signature(kind).parameters
+    for key in options or {}:
+        if key not in known:
+            raise InputError(f"reranker '{name}' is one of {system}, which has no option '{key}': leave it out")
+    passed = {key: value for key, value in settings.items() if key in known and value is not None}
+    reranker: Reranker = kind(checkpoint, device, **passed, **(options or {}))
+    return reranker

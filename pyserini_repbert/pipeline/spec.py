@@ -1,0 +1,220 @@
+"""`PipelineSpec`: what to run, whoever says it; `Machine`: where it runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from pyserini_repbert.data.values import integer
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.cedr.settings import FIRST_STAGES
+from pyserini_repbert.names.sparse import takes_index
+
+_FORM = (
+    "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N, "
+    'index=FOLDER, missing=encode|refuse, prune=N'
+)
+_OPTIONS: dict[str, Callable[[str], Any]] = {
+    'sample': integer,
+    'seed': integer,
+    'layout': str,
+    'max-length': integer,
+    'layers': integer,
+    'index': str,
+    'missing': str,
+    'prune': integer,
+}
+_PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # options whose parameter has another name
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """A stage: a reranker by name, and how many candidates it takes.
+
+    Attributes
+    ----------
+    name : catalog name or checkpoint folder
+    k : number of best candidates that it reranks
+    options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers, index,
+        missing, prune
+    """
+
+    name: str
+    k: int
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        settings = ','.join(f'{key}={value}' for key, value in self.options)
+        return f'{self.name}@{self.k}' + (f':{settings}' if settings else '')
+
+    @property
+    def label(self) -> str:
+        """A short name for reports: 'duobert-large@50', the last part of a folder."""
+        return f'{Path(self.name).name}@{self.k}'
+
+
+def parse_stage(text: str) -> StageSpec:
+    """A stage from its text: 'monobert-large@1000', 'duobert-large@50:binary', 'duobert-large@50:sample=10,seed=1'.
+
+    K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack' 100.
+
+    Raises
+    ------
+    InputError
+        for anything else; an unknown METHOD is refused when the reranker is opened
+    """
+    name, at, rest = text.rpartition('@')
+    k, colon, settings = rest.partition(':')
+    if k in FIRST_STAGES:
+        k = str(FIRST_STAGES[k].depth)
+    try:
+        depth = integer(k, 1)
+    except ValueError:
+        depth = 0
+    if not (at and name and depth) or (colon and not settings):
+        raise InputError(f"stage '{text}': expected {_FORM}, K at least 1")
+    options: dict[str, Any] = {}
+    for setting in settings.split(',') if colon else []:
+        key, equals, value = setting.partition('=')
+        if not equals:
+            key, value = 'method', setting
+        elif key not in _OPTIONS:
+            raise InputError(f"stage '{text}': '{key}' is no option: expected {_FORM}")
+        try:
+            parsed = _OPTIONS.get(key, str)(value)
+        except ValueError as error:
+            raise InputError(f"stage '{text}': '{setting}' is not a whole number: expected {_FORM}") from error
+        new = {'method': 'sample', 'samples': parsed} if key == 'sample' else {_PARAMETERS.get(key, key): parsed}
+        if twice := sorted(new.keys() & options.keys()):
+            raise InputError(f"stage '{text}' has more than one {twice[0]}: give one")
+        options |= new
+    return StageSpec(name, depth, tuple(options.items()))
+
+
+def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
+    """Raises InputError for a depth below 1, or a stage that takes more candidates than the one before."""
+    for (before, most), (after, depth) in itertools.pairwise(zip(names, depths, strict=True)):
+        if depth > most:
+            raise InputError(
+                f'stage {after} takes {depth} candidates, {before} before it only {most}: each stage takes at most as '
+                'many as the one before'
+            )
+    if min(depths, default=1) < 1:
+        raise InputError(f'depths {list(depths)}: each stage takes at least 1 candidate')
+
+
+def _stage(value: Any) -> Any:
+    return parse_stage(value) if isinstance(value, str) else value
+
+
+class _Values(BaseModel):
+    model_config = ConfigDict(frozen=True, extra='forbid', arbitrary_types_allowed=True)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """The values that are not None, checked. Raises InputError, naming the parameter, for a wrong one."""
+        try:
+            return cls(**{name: value for name, value in values.items() if value is not None})
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            names = [str(name) for name in wrong['loc'][:1]]
+            raise InputError(f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}', parameters=names) from error
+
+
+def _fitting(stages: tuple[StageSpec, ...]) -> tuple[StageSpec, ...]:
+    check_depths([stage.label for stage in stages], [stage.k for stage in stages])
+    return stages
+
+
+class PipelineSpec(_Values):
+    """All that decides the rankings of a pipeline. Without `index`, `encoder` and `sparse` it reranks a given run.
+
+    The descriptions are the help of the flags that commands make from the fields.
+    """
+
+    index: str | None = Field(
+        default=None, description='an index folder or a catalog name; not needed where --sparse names one'
+    )
+    encoder: str | None = Field(
+        default=None, description='catalog name or checkpoint folder; by default the one the index names'
+    )
+    max_length: int | None = Field(default=None, ge=1, description='wordpieces kept of a query')
+    ann: bool = Field(default=False, description='search the approximate index: for few queries')
+    device_dtype: Literal['float16', 'float32'] = Field(
+        default='float16',
+        description='what a GPU holds and multiplies the vectors in; on a CPU they are multiplied in float32',
+    )
+    sparse: tuple[str, ...] = Field(
+        default=(),
+        description='a sparse technique, or the folder of a Lucene index; repeatable',
+        json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER'},
+    )
+    k1: float | None = Field(default=None, description="BM25's, if not that of the technique or index")
+    b: float | None = Field(default=None, description="BM25's, likewise")
+    remove_duplicates: bool = Field(default=False, description='of a docid that an index has twice, keep the best hit')
+    fusion: Literal['interleave', 'rrf', 'interpolation'] = Field(
+        default='interleave', description='default interleave', json_schema_extra={'flags': ['--method']}
+    )
+    sparse_first: bool = Field(default=False, description='fuse with the sparse rankings first')
+    alpha: float | None = Field(default=None, description="interpolation: the first ranking's weight, default 0.5")
+    rrf_k: float | None = Field(
+        default=None,
+        description='rrf: the constant that is added to ranks, default 60',
+        json_schema_extra={'flags': ['--rrf.k']},
+    )
+    depth: int | None = Field(default=None, ge=1, description='fuse only the best hits of each ranking')
+    stages: Annotated[tuple[Annotated[StageSpec, BeforeValidator(_stage)], ...], AfterValidator(_fitting)] = Field(
+        default=(),
+        description='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
+        'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code',
+        json_schema_extra={'metavar': 'NAME@K[:OPTIONS]'},
+    )
+    precision: str = Field(default='float32', description='what models run in')
+    backend: Literal['torch', 'onnx', 'onnx-int8'] = Field(default='torch', description='what runs models')
+    drop_rest: bool = Field(default=False, description='drop candidates that a stage does not take')
+    save_scores: bool = Field(
+        default=False, description='keep the scores of the last stages, for a replay without a model'
+    )
+    replay_k0: tuple[int, ...] = Field(
+        default=(),
+        description='with --pairs: also compare the pairs that these numbers of first-stage candidates would need',
+        json_schema_extra={'metavar': 'K'},
+    )
+    corpus: str | None = Field(default=None, description='where the passages to rerank are; default: the first stage')
+    texts_index: str | None = Field(default=None, description='an index that stores the passages to rerank')
+    corpus_format: str = Field(default='auto', description='of the corpus')
+    fields: tuple[str, ...] = Field(default=(), description='of a corpus of JSON lines: the text fields')
+
+    @property
+    def searches(self) -> bool:
+        """Whether there is a first stage."""
+        return bool(self.index or self.encoder or self.sparse)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a dense index is searched: `index` is one unless a sparse technique without an index takes it."""
+        return bool(self.encoder) or (self.index is not None and not any(map(takes_index, self.sparse)))
+
+
+class Machine(_Values):
+    """Where a pipeline runs: it decides rankings only by the rounding of hardware and batches.
+
+    Attributes
+    ----------
+    devices : rerankers run on all of them; query encoders and dense search on the first
+    download, build : fetch a missing prebuilt index; build a missing catalog index
+    ray : workers of a cluster (`pipeline.ray_workers.connected`), which search dense shards, or rerank
+    """
+
+    devices: tuple[str, ...] = ('cpu',)
+    threads: int = Field(default=1, ge=1)
+    batch_size: int = Field(default=512, ge=1, description='topics searched together')
+    batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
+    download: bool = Field(default=False, description='fetch a prebuilt sparse index that is not here')
+    build: bool = Field(default=False, description="build a catalog index that isn't there")
+    ray: Any = None

@@ -1,0 +1,167 @@
+"""`Spread`: the rerankers of a spec in several workers, on the devices of this machine or on a cluster."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from pyserini_repbert.errors import PyseriniRepbertError
+from pyserini_repbert.pipeline.opening import models_of, open_chain
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.ranking import Batch, Query, Ranker, Run
+from pyserini_repbert.record import Model
+from pyserini_repbert.trace import SILENT, Notes, Trace
+
+_AHEAD = 2  # batches waiting for each process, so that none is idle
+
+
+class Facts(NamedTuple):
+    """What a worker says of the rerankers that it has opened; `planned` is for lists of 0, 1, … candidates."""
+
+    identity: Mapping[str, Any]
+    planned: list[int]
+    models: tuple[Model, ...]
+
+
+class ChainWorker:
+    """The rerankers of a spec on one device, opened by the first call, so that errors are those of a call."""
+
+    def __init__(self, spec: PipelineSpec, machine: Machine, device: str) -> None:
+        self._settings = spec, machine, device
+
+    @cached_property
+    def _chain(self) -> Ranker:
+        return open_chain(*self._settings)
+
+    def __call__(self, asked: Batch | Sequence[int]) -> Any:
+        """The number, run and notes of a batch; or the `Facts`, for lengths of candidate lists."""
+        if not isinstance(asked, Batch):
+            return Facts(self._chain.identity(), self._chain.planned(asked), models_of(self._chain))
+        ((number, run, notes),) = self._chain.stream([asked])
+        for part in notes.walk():
+            part.progress, part.run = SILENT, {}
+        return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
+
+
+class Places(Protocol):
+    """Where workers are: they answer what `ChainWorker` answers, each result as it is done."""
+
+    def start(self, spec: PipelineSpec, machine: Machine) -> None:
+        """Start the workers."""
+
+    def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
+        """The answer to each batch, in any order."""
+
+    def close(self) -> None:
+        """End the workers."""
+
+
+class Spread(Ranker):
+    """Gives batches of topics to workers that open the rerankers of the same spec.
+
+    Scores do not depend on how topics are spread, except for the rounding of different hardware.
+
+    Parameters
+    ----------
+    places : the workers, not started yet
+    """
+
+    def __init__(self, spec: PipelineSpec, machine: Machine, places: Places) -> None:
+        self._places = places
+        self._places.start(spec, machine)
+        self.name, self.reads = '+'.join(stage.label for stage in spec.stages), spec.stages[0].k
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        ((_, reranked, notes),) = self.stream([Batch(0, topics, run)], trace)
+        if isinstance(trace, Notes):
+            trace.add(notes)
+        return reranked
+
+    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[tuple[int, Run, Notes]]:
+        for number, run, notes in self._places.answers(batches):
+            trace.advance(sum(part.cost.inferences for part in notes.walk() if part.cost))
+            yield number, run, notes
+
+    def close(self) -> None:
+        """End the workers."""
+        self._places.close()
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        """The query-document pairs to come for runs of these lengths."""
+        return [self._facts.planned[min(n, len(self._facts.planned) - 1)] for n in lengths]
+
+    def identity(self) -> Mapping[str, Any]:
+        """All that decides its rankings, stage by stage."""
+        return self._facts.identity
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The checkpoints that the workers run."""
+        return self._facts.models
+
+    @cached_property
+    def _facts(self) -> Facts:
+        facts: Facts
+        (facts,) = self._places.answers([range((self.reads or 0) + 1)])
+        return facts
+
+
+class DevicePlaces:
+    """One process for each device: ('cuda:0', 'cuda:1'); a device may come twice."""
+
+    def start(self, spec: PipelineSpec, machine: Machine) -> None:
+        """Start the processes."""
+        import torch
+        from torch import multiprocessing
+
+        context = multiprocessing.get_context('spawn')  # CUDA does not survive a fork
+        devices = context.Queue()
+        for device in machine.devices:
+            devices.put(device)
+        self._n = len(machine.devices)
+        threads = max(1, torch.get_num_threads() // self._n)
+        self._pool = ProcessPoolExecutor(self._n, context, _Process.start, (spec, machine, devices, threads))
+
+    def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
+        """The answer to each batch, in the order in which they are finished."""
+        waiting: set[Future[Any]] = set()
+        source = iter(asked)
+        try:
+            while True:
+                more = itertools.islice(source, self._n * _AHEAD - len(waiting))
+                waiting |= {self._pool.submit(_Process.answer, batch) for batch in more}
+                if not waiting:
+                    return
+                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
+        except BrokenProcessPool as error:
+            raise PyseriniRepbertError(
+                'a process that reranks was ended from outside (out of memory?): resume on fewer devices',
+                parameters=('resume', 'devices'),
+            ) from error
+
+    def close(self) -> None:
+        """End the processes, once they are done with their batches."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Process:
+    """The worker of a process."""
+
+    worker: Callable[[Any], Any]
+
+    @classmethod
+    def start(cls, spec: PipelineSpec, machine: Machine, devices: Any, threads: int) -> None:
+        import torch
+
+        torch.set_num_threads(threads)
+        cls.worker = ChainWorker(spec, machine, devices.get())
+
+    @classmethod
+    def answer(cls, asked: Batch | Sequence[int]) -> Any:
+        return cls.worker(asked)

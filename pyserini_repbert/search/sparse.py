@@ -1,0 +1,52 @@
+"""Sparse first stages by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.sparse_settings import default_settings
+from pyserini_repbert.names.sparse import find_sparse
+
+if TYPE_CHECKING:
+    from pyserini_repbert.search.impact import EpicImpactSearcher
+
+
+def open_sparse(
+    spec: str,
+    index: str | None = None,
+    on_build: Callable[[Path], object] | None = None,
+    download: bool = False,
+    device: str = 'cpu',
+    k1: float | None = None,
+    b: float | None = None,
+) -> LuceneSparseSearcher | EpicImpactSearcher:
+    """Open a sparse searcher; the first four parameters, and the errors, are those of `names.sparse.find_sparse`.
+
+    Parameters
+    ----------
+    device : where queries are encoded for an index of EPIC's impacts
+    k1, b : of BM25, instead of those of the technique or of the index's own record
+
+    Raises
+    ------
+    InputError
+        where k1 or b is given for anything but BM25
+    """
+    found = find_sparse(spec, index, on_build, download)
+    changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
+    if changes and (found.of_impacts or (found.settings is not None and found.settings.model != 'bm25')):
+        raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))
+    if found.of_impacts:
+        from pyserini_repbert.search.impact import EpicImpactSearcher
+
+        return EpicImpactSearcher(found.folder, device=device)
+    settings = found.settings
+    if changes:
+        known = settings or default_settings(found.folder)
+        settings = replace(known, k1=known.k1 if k1 is None else k1, b=known.b if b is None else b)
+    return LuceneSparseSearcher(found.folder, settings)

@@ -1,0 +1,100 @@
+"""What rankers report while they rank: progress, each part's own run, costs, values to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyserini_repbert.ranking import Run
+    from pyserini_repbert.rerank.costs import StageCost
+
+
+class Trace:
+    """What rankers report while they rank. This trace keeps nothing; `Notes` keeps all; commands draw progress bars."""
+
+    def at(self, place: int, name: str) -> Trace:
+        """The trace of a part of a fusion or a pipeline. Places keep two parts of one name apart."""
+        return self
+
+    def begins(self, step: str, total: int, unit: str) -> None:
+        """A step of `total` units begins: 'search', 'rerank'."""
+
+    def advance(self, n: int) -> None:
+        """`n` more units are done. May raise an error, which ends the work."""
+
+    def ranked(self, run: Run) -> None:
+        """The run of the part that is traced here."""
+
+    def spent(self, cost: StageCost) -> None:
+        """What the part took."""
+
+    def keep(self, what: str, qid: str, value: Any) -> None:
+        """A value of one topic: 'scores', which can be replayed without a model."""
+
+
+SILENT = Trace()
+
+
+class Notes(Trace):
+    """All that was reported, as a tree with a node for each part: workers send it back, part files store it.
+
+    Parameters
+    ----------
+    progress : gets `begins` and `advance`
+    name : of the part
+
+    Attributes
+    ----------
+    parts : the notes of the parts, by place
+    run : the part's own run, without texts
+    cost : what the part took; None if it did not say
+    kept : values by kind and qid
+    """
+
+    def __init__(self, progress: Trace = SILENT, name: str = '') -> None:
+        self.progress, self.name = progress, name
+        self.parts: dict[int, Notes] = {}
+        self.run: Run = {}
+        self.cost: StageCost | None = None
+        self.kept: dict[str, dict[str, Any]] = {}
+
+    def at(self, place: int, name: str) -> Notes:
+        """The notes of a part."""
+        return self.parts.setdefault(place, Notes(self.progress, name))
+
+    def begins(self, step: str, total: int, unit: str) -> None:
+        """Pass on that a step begins."""
+        self.progress.begins(step, total, unit)
+
+    def advance(self, n: int) -> None:
+        """Pass on that units are done."""
+        self.progress.advance(n)
+
+    def ranked(self, run: Run) -> None:
+        """Keep the run, without texts."""
+        self.run |= {qid: ranking.without_texts() for qid, ranking in run.items()}
+
+    def spent(self, cost: StageCost) -> None:
+        """Add a cost."""
+        self.cost = cost if self.cost is None else self.cost + cost
+
+    def keep(self, what: str, qid: str, value: Any) -> None:
+        """Keep a value."""
+        self.kept.setdefault(what, {})[qid] = value
+
+    def add(self, other: Notes) -> None:
+        """Add the notes of the same ranker on other topics."""
+        self.run |= other.run
+        if other.cost is not None:
+            self.spent(other.cost)
+        for what, values in other.kept.items():
+            self.kept.setdefault(what, {}).update(values)
+        for place, part in other.parts.items():
+            self.at(place, part.name).add(part)
+
+    def walk(self) -> Iterator[Notes]:
+        """These notes and those of all parts, in the order of their places."""
+        yield self
+        for _, part in sorted(self.parts.items()):
+            yield from part.walk()
