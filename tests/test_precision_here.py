@@ -11,8 +11,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from pyserini_repbert.commands import command
-from pyserini_repbert.doctor import checks
+from pyserini_repbert.commands import command, doctor
 from pyserini_repbert.models.precision import has_native_bfloat16
 
 ANSWERS = (True, False)
@@ -27,8 +26,8 @@ Force = Callable[[bool], None]
 @pytest.mark.parametrize('native', ANSWERS)
 def test_the_doctor_asks_the_same_function(native, native_bfloat16: Force):
     native_bfloat16(native)
-    (finding,) = checks._torch()
-    assert finding.status is checks.Status.OK
+    (finding,) = doctor._torch()
+    assert finding.status is doctor.Status.OK
     assert ('bfloat16 natively on the CPU: --bf16 is 2x to 3x faster' in finding.found) is native
     assert ('no native bfloat16: --bf16 is slow' in finding.found) is not native
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
     if options.passage is not None and options.corpus:
         raise usage('--corpus is for --docid, whose text it gives')
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.explain.epic_views import as_html, as_json, as_text
+    from pyserini_repbert.explain.epic_views import as_html, as_text
     from pyserini_repbert.files import atomic_file
 
     forbid_downloads(options.offline)
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         with atomic_file(options.html) as stream:
             stream.write(as_html(options.query, explanation))
     if options.json:
-        print(as_json(options.query, explanation))
+        print(json.dumps({'query': options.query, **explanation.as_json()}, ensure_ascii=False, indent=1))
     else:
         colours = options.colour == 'always' or (options.colour == 'auto' and sys.stdout.isatty())
         print(as_text(explanation, colours))

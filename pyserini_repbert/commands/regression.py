@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, usage
 from pyserini_repbert.commands.regression_report import check_name, write_report
-from pyserini_repbert.commands.regression_work import add_folders, all_files, read_work
+from pyserini_repbert.commands.regression_work import FOLDER, add_folders, all_files, read_work
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.regression.schema import FOLDER
 
 if TYPE_CHECKING:
-    from pyserini_repbert.commands.regression_work import Work
+    from pyserini_repbert.commands.regression_work import FOLDER, Work
     from pyserini_repbert.regression.runner import Outcome
     from pyserini_repbert.regression.workspace import Workspace
 

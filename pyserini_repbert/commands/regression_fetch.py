@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import argument_type, parser, progress
-from pyserini_repbert.commands.regression_work import add_choice, add_folders, all_files, chosen_work, read_work
+from pyserini_repbert.commands.regression_work import add_folders, all_files, read_work
 
 if TYPE_CHECKING:
     from pyserini_repbert.regression.resources import Missing
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.regression.needs import cheapest_first, is_out_of_reach, missing_of
 
-    work = chosen_work(options)
+    work = [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
     everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
     reached = cheapest_first(work, options.budget)
     wanted = {need.key: need for _, needs in reached for need in needs}
@@ -119,7 +119,8 @@ def _parser() -> argparse.ArgumentParser:
         'regression fetch',
         'Download, verify and unpack what the conditions need, those of the smallest downloads first.',
     )
-    add_choice(made)
+    made.add_argument('files', nargs='*', metavar='FILE', help='regression files; default: all of regressions/')
+    made.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
     made.add_argument('--budget', type=_size, metavar='SIZE', help='fetch no more than this (10GB)')
     made.add_argument('--dry-run', action='store_true', help='the list only: sizes, sources, licences')
     made.add_argument('--offline', action='store_true', help='download nothing: unpack what lies there')

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.errors import InputError, UnknownNameError
-from pyserini_repbert.regression.schema import FOLDER
 
 if TYPE_CHECKING:
     from pyserini_repbert.regression.schema import Condition, Regression
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
 
 
+FOLDER = 'regressions'  # whose files commands take if none is named
 DATA_VARIABLE = 'PYSERINI_REPBERT_DATA'
 DATA = '../shared/data'
 WORK = 'runs/regressions'
@@ -32,36 +32,15 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--work', default=WORK, metavar='FOLDER', help='for what the commands make')
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
-    """Add FILES and --condition."""
-    parser.add_argument('files', nargs='*', metavar='FILE', help=f'regression files; default: all of {FOLDER}/')
-    parser.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
-
-
 def all_files() -> list[str]:
     """The regression files below the working folder, which has to be the project's root, sorted."""
     return sorted(str(path) for path in Path(FOLDER).glob('*.yaml'))
 
 
-def chosen_work(options: argparse.Namespace) -> list[tuple[Condition, Workspace]]:
-    """The conditions that the flags of `add_choice` name, in the order of the files."""
-    return [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
-
-
 def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> Work:
-    """The regressions of these files with their chosen conditions.
+    """The regressions of these files with the conditions that `options.condition` chooses, all for an empty list.
 
-    Parameters
-    ----------
-    options : with `condition`, `work` and `data`
-    version : of code and packages; cached results of other versions are not used
-
-    Raises
-    ------
-    InputError
-        for no files, or one that is not a regression file
-    UnknownNameError
-        for a condition that no file has
+    `version` is of code and packages: cached results of other versions are not used.
     """
     from pyserini_repbert.catalog import did_you_mean
     from pyserini_repbert.regression.reading import read_regression

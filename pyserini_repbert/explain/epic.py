@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MissingResourceError
@@ -54,6 +54,18 @@ class Explanation:
     quality: float | None
     precision: str = 'float32'
 
+    def as_json(self) -> dict[str, Any]:
+        """The explanation as values of JSON."""
+        return {
+            'score': self.score,
+            'quality': self.quality,
+            'precision': self.precision,
+            'query_terms': [term._asdict() for term in self.query],
+            'passage_terms': [term._asdict() for term in self.passage],
+            'expansions': [term._asdict() for term in self.expansions],
+            'contributions': [part._asdict() for part in self.contributions],
+        }
+
 
 def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0) -> Explanation:
     """Explain the score of a passage that is given as a text.
@@ -62,11 +74,6 @@ def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, 
     ----------
     top : how many expansions
     prune : how many of the largest weights of the passage's vector are kept, 0 for all
-
-    Raises
-    ------
-    InputError
-        for a negative number of expansions
     """
     vector = largest(encoder.encode_dense([passage])[0], prune)
     return _explained(encoder, query, vector, passage, top)
@@ -81,15 +88,6 @@ def explain_indexed(
     ----------
     text : of the passage; default: from the index, if it stores texts
     top : how many expansions
-
-    Raises
-    ------
-    MissingResourceError
-        where the index has no such docid
-    MismatchError
-        where the index was made with another model
-    InputError
-        for a negative number of expansions
     """
     check_fits(index, encoder)
     row = int(index.rows([docid])[0])
@@ -104,22 +102,18 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
     if top < 0:
         raise InputError(f'{top} expansions were asked for, expected 0 or more')
     (query_tokens,) = encoder.query_weights([query])
-    query_vector = TermVector.summed(*query_tokens)
-    ids: list[int] = []
-    quality = None
-    if text is not None:
-        (found,) = encoder.passage_weights([text])
-        ids, quality = found.ids, found.quality
-    own = vector.as_dict()
-    others = sorted(own.keys() - set(ids), key=lambda term: (-own[term], term))[:top]
-    contributions = _contributions(encoder, query_vector, vector)
+    passage = None if text is None else encoder.passage_weights([text])[0]
+    ids = passage.ids if passage else []
+    weights = vector.as_dict()
+    others = sorted(weights.keys() - set(ids), key=lambda term: (-weights[term], term))[:top]
+    contributions = _contributions(encoder, TermVector.summed(*query_tokens), vector)
     return Explanation(
         _named(encoder, query_tokens.ids, query_tokens.weights.tolist()),
-        _named(encoder, ids, [own.get(term, 0.0) for term in ids]),
-        _named(encoder, others, [own[term] for term in others]),
+        _named(encoder, ids, [weights.get(term, 0.0) for term in ids]),
+        _named(encoder, others, [weights[term] for term in others]),
         contributions,
         sum(part.contribution for part in contributions),
-        quality,
+        passage.quality if passage else None,
         encoder.precision,
     )
 
@@ -129,10 +123,7 @@ def _named(encoder: EpicEncoder, ids: Sequence[int], weights: Sequence[float]) -
 
 
 def _contributions(encoder: EpicEncoder, query: TermVector, passage: TermVector) -> tuple[Contribution, ...]:
-    names = encoder.tokenizer.tokens(query.terms.tolist())
-    weights = passage.weights_of(query.terms).tolist()
-    parts = [
-        Contribution(name, one, other, one * other)
-        for name, one, other in zip(names, query.weights.tolist(), weights, strict=True)
-    ]
+    terms = encoder.tokenizer.tokens(query.terms.tolist())
+    weights = zip(query.weights.tolist(), passage.weights_of(query.terms).tolist(), strict=True)
+    parts = [Contribution(term, one, other, one * other) for term, (one, other) in zip(terms, weights, strict=True)]
     return tuple(sorted(parts, key=lambda part: (-part.contribution, part.term)))

@@ -1,8 +1,7 @@
-"""An explanation of EPIC as terminal text, JSON or an HTML page: the darker a term, the greater its weight."""
+"""An explanation of EPIC as terminal text or an HTML page: the darker a term, the greater its weight."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from pyserini_repbert.evaluate.pages import page
@@ -11,26 +10,10 @@ from pyserini_repbert.explain.epic import Explanation, Weighted
 _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
 
 
-def as_json(query: str, explanation: Explanation) -> str:
-    """The explanation and its query as a JSON object."""
-    content = {
-        'query': query,
-        'score': explanation.score,
-        'quality': explanation.quality,
-        'precision': explanation.precision,
-        'query_terms': [term._asdict() for term in explanation.query],
-        'passage_terms': [term._asdict() for term in explanation.passage],
-        'expansions': [term._asdict() for term in explanation.expansions],
-        'contributions': [part._asdict() for part in explanation.contributions],
-    }
-    return json.dumps(content, ensure_ascii=False, indent=1)
-
-
 def as_text(explanation: Explanation, colours: bool) -> str:
     """The explanation for a terminal: terms are shaded with `colours`, else followed by their weights."""
-    lines = [f'score {explanation.score:.4f}']
-    if explanation.quality is not None:
-        lines[0] += f', passage quality {explanation.quality:.4f}'
+    quality = '' if explanation.quality is None else f', passage quality {explanation.quality:.4f}'
+    lines = [f'score {explanation.score:.4f}{quality}']
     for title, terms in _sections(explanation):
         lines += ['', f'{title}:', _shaded_line(terms) if colours else _plain_line(terms)]
     lines += ['', f'{"term":20} {"query":>9} {"passage":>9} {"product":>9}']
@@ -49,11 +32,9 @@ def as_html(query: str, explanation: Explanation) -> str:
 
 def _sections(explanation: Explanation) -> list[tuple[str, Sequence[Weighted]]]:
     """(title, terms) of the lines of terms."""
-    expansions = 'strongest terms that the passage does not contain'
-    found: list[tuple[str, Sequence[Weighted]]] = [('query', explanation.query)]
-    if explanation.passage:
-        return [*found, ('passage', explanation.passage), (expansions, explanation.expansions)]
-    return [*found, ('strongest terms' if explanation.quality is None else expansions, explanation.expansions)]
+    what = 'strongest terms' + ('' if explanation.quality is None else ' that the passage does not contain')
+    passage = [('passage', explanation.passage)] if explanation.passage else []
+    return [('query', explanation.query), *passage, (what, explanation.expansions)]
 
 
 def _shares(terms: Sequence[Weighted]) -> list[float]:
@@ -68,9 +49,6 @@ def _plain_line(terms: Sequence[Weighted]) -> str:
 
 def _shaded_line(terms: Sequence[Weighted]) -> str:
     shades = [_SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)] for share in _shares(terms)]
-    cells = [f'\x1b[30;48;5;{shade}m{_printable(term.term)}\x1b[0m' for term, shade in zip(terms, shades, strict=True)]
+    words = (''.join(one if one.isprintable() else '\ufffd' for one in term.term) for term in terms)
+    cells = [f'\x1b[30;48;5;{shade}m{word}\x1b[0m' for word, shade in zip(words, shades, strict=True)]
     return ' '.join(cells) or '(none)'
-
-
-def _printable(text: str) -> str:
-    return ''.join(character if character.isprintable() else '�' for character in text)

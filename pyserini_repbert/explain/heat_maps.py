@@ -22,12 +22,10 @@ class Panel(NamedTuple):
 
 def scales(panels: Sequence[Panel]) -> dict[int, tuple[float, float]]:
     """{layer: (least, greatest similarity)}: maps of the same layer share a scale, so that they can be compared."""
-    found: dict[int, tuple[float, float]] = {}
-    for panel in panels:
-        layer, values = panel.map.layer, panel.map.values
-        low, high = found.get(layer, (float('inf'), float('-inf')))
-        found[layer] = (min(low, float(values.min())), max(high, float(values.max())))
-    return found
+    ends: dict[int, list[float]] = {}
+    for _, shown in panels:
+        ends.setdefault(shown.layer, []).extend([float(shown.values.min()), float(shown.values.max())])
+    return {layer: (min(own), max(own)) for layer, own in ends.items()}
 
 
 def write_png(path: StrPath, panels: Sequence[Panel]) -> None:
@@ -40,26 +38,26 @@ def write_png(path: StrPath, panels: Sequence[Panel]) -> None:
     for axis, (title, shown) in zip(axes, panels, strict=True):
         low, high = ranges[shown.layer]
         image = axis.imshow(shown.values, cmap='viridis', aspect='auto', vmin=low, vmax=high)
-        # matplotlib would read the wordpiece '$' as the beginning of a formula.
-        axis.set_xticks(range(len(shown.passage)), [_plain(token) for token in shown.passage], rotation=90)
-        axis.set_yticks(range(len(shown.query)), [_plain(token) for token in shown.query])
+        axis.set_xticks(range(len(shown.passage)), map(_plain, shown.passage), rotation=90)
+        axis.set_yticks(range(len(shown.query)), map(_plain, shown.query))
         axis.set_title(_plain(title), loc='left', fontsize='medium')
         figure.colorbar(image, ax=axis, pad=0.01)
     save_figure(path, figure)
 
 
 def _plain(text: str) -> str:
+    """A text in which matplotlib does not read '$' as the beginning of a formula."""
     return text.replace('$', r'\$')
 
 
 def write_html(path: StrPath, query: str, panels: Sequence[Panel]) -> None:
     """Write the maps as HTML tables: the darker, the more similar; each cell has its value as a tooltip."""
     ranges = scales(panels)
-    shown = []
-    for title, found in panels:
-        low, high = ranges[found.layer]
-        shares = (found.values - low) / ((high - low) or 1.0)
-        rows = list(zip(found.query, found.values.tolist(), shares.tolist(), strict=True))
-        shown.append({'title': title, 'low': low, 'high': high, 'passage': found.passage, 'rows': rows})
+    tables = []
+    for title, shown in panels:
+        low, high = ranges[shown.layer]
+        shares = (shown.values - low) / ((high - low) or 1.0)
+        rows = list(zip(shown.query, shown.values.tolist(), shares.tolist(), strict=True))
+        tables.append({'title': title, 'low': low, 'high': high, 'passage': shown.passage, 'rows': rows})
     with atomic_file(path) as stream:
-        stream.write(page('similarity', query=query, panels=shown))
+        stream.write(page('similarity', query=query, panels=tables))

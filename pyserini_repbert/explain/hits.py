@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import exp
+from typing import NamedTuple
 
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain.epic import explain_text
@@ -22,19 +22,11 @@ _WORDS = 5  # query terms in a line
 Reason = Callable[[str, Candidate], str]
 
 
-@dataclass(frozen=True)
-class HitReasons:
-    """The reasons for one hit.
+class HitReasons(NamedTuple):
+    """The reasons for one hit."""
 
-    Attributes
-    ----------
-    ranks : (name, rank) of each first stage; ranks count from 1, '-' where the stage lacks the hit, '>1000' where it
-        ranked 1,000 others only
-    reranker : the last reranker's reason, in a line; '' without a reranker, and for a hit that it did not read
-    """
-
-    ranks: tuple[tuple[str, str], ...]
-    reranker: str = ''
+    ranks: tuple[tuple[str, str], ...]  # (name, rank from 1) of each first stage; '-' where it lacks the hit
+    reranker: str = ''  # the last reranker's reason, in a line; '' without one, and for a hit that it did not read
 
 
 def hit_reasons(
@@ -58,12 +50,12 @@ def hit_reasons(
     """
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     absent = ['-' if depth is None or len(ranking) < depth else f'>{depth}' for ranking in inputs]
-    found = []
+    reasons = []
     for place, (hit, known) in enumerate(zip(hits, origins, strict=True)):
         ranks = [other if rank is None else str(rank) for rank, other in zip(known, absent, strict=True)]
-        said = reason(query, hit) if reason and place < reranked and hit.text is not None else ''
-        found.append(HitReasons(tuple(zip(names, ranks, strict=True)), said))
-    return found
+        why = reason(query, hit) if reason and place < reranked and hit.text is not None else ''
+        reasons.append(HitReasons(tuple(zip(names, ranks, strict=True)), why))
+    return reasons
 
 
 def reranker_reason(reranker: Reranker) -> Reason:
@@ -94,5 +86,5 @@ def _cedr(reranker: CedrReranker, query: str, text: str) -> str:
     bert = reranker.ranker.bert
     (last,) = similarity_maps(bert, reranker.layout, reranker.tokenizer, query, text, [reranker.n_layers])
     best = [matches[0] for matches in last.best_matches(1)]
-    pairs = sorted(zip(last.query, best, strict=True), key=lambda own: -own[1][2])[:_WORDS]
+    pairs = sorted(zip(last.query, best, strict=True), key=lambda pair: -pair[1][2])[:_WORDS]
     return ', '.join(f'{word}~{match} {value:.2f}' for word, (match, _, value) in pairs)

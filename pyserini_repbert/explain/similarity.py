@@ -24,29 +24,23 @@ from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 
 class SimilarityMap(NamedTuple):
-    """The similarities of one layer.
+    """The similarities of one layer."""
 
-    Attributes
-    ----------
-    layer : 0 for the embedding output, l for layer l
-    query, passage : wordpieces, q and d of them, as the model read them
-    values : float32 (q, d), cosines (CEDR eq. 1)
-    """
-
-    layer: int
-    query: list[str]
-    passage: list[str]
-    values: NDArray[np.float32]
+    layer: int  # 0 for the embedding output, l for layer l
+    query: list[str]  # q wordpieces, as the model read them
+    passage: list[str]  # d wordpieces
+    values: NDArray[np.float32]  # (q, d), cosines (CEDR eq. 1)
 
     def window(self, start: int, width: int) -> SimilarityMap:
         """The map of `width` passage tokens from `start` on."""
-        stop = start + width
-        return self._replace(passage=self.passage[start:stop], values=self.values[:, start:stop])
+        shown = slice(start, start + width)
+        return self._replace(passage=self.passage[shown], values=self.values[:, shown])
 
     def best_window(self, width: int) -> int:
         """The start of the `width` consecutive passage tokens with the greatest sum of similarities; 0 if all fit."""
-        sums = np.cumsum(np.concatenate([[0.0], self.values.sum(axis=0, dtype=np.float64)]))
-        return int(np.argmax(sums[width:] - sums[:-width])) if len(self.passage) > width else 0
+        if len(self.passage) <= width:
+            return 0
+        return int(np.argmax(np.convolve(self.values.sum(axis=0, dtype=np.float64), np.ones(width), 'valid')))
 
     def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
         """For each query token, the `k` most similar passage tokens, most similar first; ties by position.
@@ -68,13 +62,6 @@ class SimilarityModel:
     model : a CEDR checkpoint, or any other BERT: catalog name or folder
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'; similarities are always in float32
-
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint that is not there or not whole
-    InputError
-        for an unknown precision, a device that this machine lacks, or a model that is not a BERT
     """
 
     def __init__(
@@ -94,7 +81,7 @@ class SimilarityModel:
         self.layout = CedrLayout.of(self.config, self.settings, self.tokenizer)
 
     def maps(self, query: str, passage: str, layers: Sequence[int] | None = None) -> list[SimilarityMap]:
-        """The similarity maps of a query and a passage. Parameters and errors are those of `similarity_maps`."""
+        """The similarity maps of a query and a passage, as `similarity_maps` gives them."""
         return similarity_maps(self.bert, self.layout, self.tokenizer, query, passage, layers)
 
 
@@ -106,23 +93,11 @@ def similarity_maps(
     passage: str,
     layers: Sequence[int] | None = None,
 ) -> list[SimilarityMap]:
-    """The similarity maps of a query and a passage, cut as CEDR cuts them.
-
-    Parameters
-    ----------
-    bert, layout, tokenizer : of an opened model
-    layers : the layers wanted, 0 for the embedding output; default: all, from 0 to the last
-
-    Raises
-    ------
-    InputError
-        for a layer that the model does not have, or a query or passage without wordpieces
-    """
+    """The similarity maps of a query and a passage, cut as CEDR cuts them; layer 0 is the embedding output."""
     last = bert.config.num_hidden_layers
-    wanted = list(range(last + 1)) if layers is None else list(layers)
-    for layer in wanted:
-        if not 0 <= layer <= last:
-            raise InputError(f'layer {layer} was asked for, expected 0 (embeddings) to {last}')
+    layers = range(last + 1) if layers is None else layers
+    if strange := [layer for layer in layers if not 0 <= layer <= last]:
+        raise InputError(f'layer {strange[0]} was asked for, expected 0 (embeddings) to {last}')
     pair = layout.cut(*tokenizer.ids([query, passage]))
     for what, ids in zip(('query', 'passage'), pair, strict=True):
         if not ids:
@@ -131,4 +106,4 @@ def similarity_maps(
         evidence = gather_evidence(bert, layout.collate([pair], next(bert.parameters()).device))
     values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
     tokens = [tokenizer.tokens(ids) for ids in pair]
-    return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in wanted]
+    return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in layers]

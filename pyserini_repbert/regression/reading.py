@@ -6,7 +6,7 @@ import itertools
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,11 +20,8 @@ from pyserini_repbert.regression.layout import (
     Build,
     ConditionEntry,
     RegressionFile,
-    Resource,
     ScoreEntry,
     SharedFile,
-    Source,
-    Tolerance,
     checked_number,
     filled,
     places,
@@ -46,13 +43,6 @@ _EXPECTED = {
 }
 
 
-class Names(NamedTuple):
-    """The sources and tolerances that a file declares."""
-
-    sources: dict[str, Source]
-    tolerances: dict[str, Tolerance]
-
-
 def read_regression(path: StrPath) -> Regression:
     """The regression file `path`. Raises InputError for the first fault, with file and line."""
     root, top = _read_layout(path, RegressionFile)
@@ -61,14 +51,13 @@ def read_regression(path: StrPath) -> Regression:
     parts: list[tuple[Place, SharedFile]] = [(root, top)]
     if top.shared:
         parts.insert(0, _read_layout(Path(path).parent / top.shared, SharedFile))
-    names = Names({}, {})
-    resources: dict[str, Resource] = {}
+    declared = SharedFile(resources={}, sources={}, tolerances={})
     for _, part in parts:  # the file's own come last and replace shared ones
-        names.sources.update(part.sources)
-        names.tolerances.update(part.tolerances)
-        resources |= {name: own.model_copy(update={'name': name}) for name, own in part.resources.items()}
+        declared.sources.update(part.sources)
+        declared.tolerances.update(part.tolerances)
+        declared.resources.update({name: own.model_copy(update={'name': name}) for name, own in part.resources.items()})
     builds: dict[str, Build] = {}
-    known = {*resources, *FOLDERS}
+    known = {*declared.resources, *FOLDERS}
     for place, part in parts:
         for name, entry in part.builds.items():
             here = place.below('builds', name)
@@ -84,10 +73,10 @@ def read_regression(path: StrPath) -> Regression:
         for axes, own in _cells(repeated, here):
             if own.name in conditions:
                 raise here.error(f"condition '{own.name}' is there twice: give it another name")
-            conditions[own.name] = _condition(own, axes, names, known, here)
+            conditions[own.name] = _condition(own, axes, declared, known, here)
     if not conditions:
         raise root.error('no conditions: expected at least one', 'conditions')
-    return Regression(str(path), top.name, top.title, resources, builds, list(conditions.values()))
+    return Regression(str(path), top.name, top.title, declared.resources, builds, list(conditions.values()))
 
 
 def _read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
@@ -170,14 +159,16 @@ def _build(name: str, entry: Build, others: set[str], place: Place) -> Build:
     return entry.model_copy(update={'name': name, 'needs': [need for need in needs if need != name]})
 
 
-def _condition(entry: ConditionEntry, axes: Axes, names: Names, known: Collection[str], place: Place) -> Condition:
+def _condition(
+    entry: ConditionEntry, axes: Axes, declared: SharedFile, known: Collection[str], place: Place
+) -> Condition:
     files = {'run': entry.run, 'qrels': entry.qrels, 'table': entry.table}
     for name, text in files.items():
         _check_places(text, known, place, name)
     if bool(entry.run) != bool(entry.qrels) or (entry.run and entry.table):
         raise place.error('expected run and qrels, or table')
-    expected = _scores(entry.expected, axes, names, bool(entry.table), False, place.below('expected'))
-    recorded = _scores(entry.recorded, axes, names, False, True, place.below('recorded'))
+    expected = _scores(entry.expected, axes, declared, bool(entry.table), False, place.below('expected'))
+    recorded = _scores(entry.recorded, axes, declared, False, True, place.below('recorded'))
     if not expected and not recorded:
         raise place.error('expected scores are missing here: give expected or recorded')
     if expected and not (entry.run or entry.table):
@@ -189,7 +180,7 @@ def _condition(entry: ConditionEntry, axes: Axes, names: Names, known: Collectio
 
 
 def _scores(
-    entries: Sequence[ScoreEntry], axes: Axes, names: Names, from_table: bool, is_recorded: bool, place: Place
+    entries: Sequence[ScoreEntry], axes: Axes, declared: SharedFile, from_table: bool, is_recorded: bool, place: Place
 ) -> list[Expected]:
     """The scores of entries, in a grid those of a cell; entries whose value is `null` have none."""
     scores = []
@@ -208,8 +199,8 @@ def _scores(
             raise here.error(str(error), *keys) from error
         if is_recorded and not entry.unit:
             raise here.error('unit is missing here')
-        source = _named(names.sources, entry.source, 'source', here)
-        tolerance = None if is_recorded else _named(names.tolerances, entry.tolerance, 'tolerance', here)
+        source = _named(declared.sources, entry.source, 'source', here)
+        tolerance = None if is_recorded else _named(declared.tolerances, entry.tolerance, 'tolerance', here)
         parts = [text for text in (entry.row, entry.column, entry.cell) if text]
         if source.cells and not parts:
             raise here.error('row, column or cell is missing here: which cell of the source is it?')

@@ -143,18 +143,15 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
         return f'{resource.name} {newest}'
-    algorithm, expected = expected_checksum(resource, path)
+    algorithm, expected = _expected_checksum(resource, path)
     found = remembered_digest(path, catalog.cache_folder(), algorithm)
     if expected and found != expected:
         raise DamagedFileError(f'{path} has {algorithm} {found}, expected {expected}: get it again, {resource.source}')
     return f'{resource.name} {algorithm} {found}'
 
 
-def expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
-    """The algorithm and the checksum that a resource's file at `path` should have, '' for any.
-
-    The checksum recorded when the file was fetched; else that of the regression, unless it is of an archive.
-    """
+def _expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
+    """Algorithm and checksum, '' for any: as recorded when it was fetched, else the regression's but for an archive."""
     from pyserini_repbert.download import expected_md5
 
     record = path.with_name(f'{path.name}{RECORD}')

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.regression.environment import condition_fingerprint, recorded
+from pyserini_repbert.regression.environment import condition_fingerprint
 from pyserini_repbert.regression.needs import missing_of
 from pyserini_repbert.regression.resources import Missing
 from pyserini_repbert.regression.schema import Condition, Expected
@@ -174,8 +174,7 @@ def _measured(condition: Condition, workspace: Workspace) -> _Measured:
         table = Path(workspace.words(condition.table)[0])
         scores = [_looked_up(table, expected) for expected in condition.expected]
     seconds = time.perf_counter() - start
-    records = (recorded(workspace.words(command)) for command in _own_commands(condition, workspace))
-    fingerprint = condition_fingerprint(record for record in records if record is not None)
+    fingerprint = condition_fingerprint(workspace.words(command) for command in _own_commands(condition, workspace))
     if None not in scores:
         remember(note, {'key': key, 'measured': scores, 'seconds': seconds, 'fingerprint': fingerprint})
     return _Measured(scores, seconds, fingerprint, False)

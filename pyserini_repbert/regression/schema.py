@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from pyserini_repbert.regression.layout import Build, Resource, Source, Tolerance
 
-FOLDER = 'regressions'  # whose files commands take if none is named
-
 
 @dataclass(frozen=True, slots=True)
 class Expected:

@@ -23,21 +23,12 @@ _ENDING = b'\n'
 def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
     """Make `target` out of downloads.
 
-    Parameters
-    ----------
-    how : 'gzip' copies a text, 'join' concatenates texts, both compressed if the target's name ends in .gz;
-        'member GLOB' takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders,
-        fits; 'members GLOB' takes all that fit into a folder; 'candidates GLOB' makes a run of MS MARCO's
-        `qid docid query passage` lines; 'paragraphs GLOB' makes JSON lines of TREC CAR's paragraphs
+    `gzip` copies a text, `join` concatenates texts, both compressed if the target's name ends in .gz. `member GLOB`
+    takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders, fits; `members
+    GLOB` takes all that fit into a folder. `candidates GLOB` makes a run of MS MARCO's `qid docid query passage` lines;
+    `paragraphs GLOB` makes JSON lines of TREC CAR's paragraphs.
 
-    Raises
-    ------
-    DamagedFileError
-        for an archive that is not whole, or has another layout; the message names what it holds
-    MissingDependencyError
-        where the library that reads a format is not installed
-    ExhaustedError
-        where there is no room
+    Raises DamagedFileError for an archive that is not whole, or has another layout; the message names what it holds.
     """
     word, _, pattern = how.partition(' ')
     if word in ('gzip', 'join'):

@@ -37,6 +37,7 @@ SECURITY = (
     (b'x-content-type-options', b'nosniff'),
     (b'referrer-policy', b'no-referrer'),
     (b'cross-origin-opener-policy', b'same-origin'),
+    (b'cache-control', b'no-cache'),  # browsers check each script for changes, so that two releases do not mix
 )
 _GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
 _OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')

@@ -124,15 +124,7 @@ def bm25_weights(k1: float | None, b: float | None) -> tuple[float, float] | Non
 
 
 def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
-    """The ask with the names of its systems in place of a default or 'hybrid'.
-
-    Raises
-    ------
-    UnknownNameError
-        for an unknown system, fusion method or reranker, with the nearest name
-    InputError
-        for a query that is empty or too long, limits that are exceeded, and settings that do not go together
-    """
+    """The ask with the names of its systems in place of a default or 'hybrid'."""
     if not ask.query.strip():
         raise InputError('the query is empty: give a question')
     if has_surrogates(ask.query):

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
+import mimetypes
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import (
-    BusyError,
-    ClusterError,
-    InputError,
-    MismatchError,
-    MissingDependencyError,
-    MissingResourceError,
-    PyseriniRepbertError,
-    UnknownNameError,
-    install_extra,
-)
-from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, OverloadedError, TooLateError
+from pyserini_repbert.errors import MissingDependencyError, install_extra
 
 try:
-    from fastapi import FastAPI, Request
-    from fastapi.exceptions import RequestValidationError
-    from starlette.exceptions import HTTPException
+    from fastapi import FastAPI
+    from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response
+    from starlette.staticfiles import StaticFiles
 except ModuleNotFoundError as error:
     raise MissingDependencyError.of(error.name or 'fastapi', __name__, install_extra('serve')) from error
 
 from pyserini_repbert.evaluate.pages import page
 from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.metrics import CONTENT_TYPE, Metrics
-from pyserini_repbert.serve.page_files import PageFiles
+from pyserini_repbert.serve.refusals import add_error_handlers
 from pyserini_repbert.serve.requests import json_response
 from pyserini_repbert.serve.routes.router import make_router
 from pyserini_repbert.serve.service import Service
@@ -43,34 +33,14 @@ from pyserini_repbert.serve.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
 
-_STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
-    (OverloadedError, 429),
-    (NotReadyError, 503),
-    (TooLateError, 504),
-    (NotFoundError, 404),
-    (UnknownNameError, 404),
-    (InputError, 400),
-    (MismatchError, 400),
-    (MissingResourceError, 404),
-    (BusyError, 503),
-    (ClusterError, 503),
-)
+PAGE = Path(__file__).with_name('page')
 _PROBED = ['GET', 'HEAD']  # load balancers ask by HEAD
-_TRY_AGAIN = (OverloadedError, NotReadyError)
-_CUT = 300  # characters of a refused value that its error repeats
 
 
 def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     """The ASGI application of a service; it opens its indexes in the background once it is started.
 
     `app.state.service` is the service, `app.state.metrics` its counters. `with_mcp` adds MCP tools at /mcp.
-
-    Raises
-    ------
-    UnknownNameError
-        for a reranker of the settings that is neither in the catalog nor a folder
-    MissingDependencyError
-        for `with_mcp` without fastmcp
     """
     metrics = Metrics()
     service = Service(settings, metrics.batch, metrics.step)
@@ -104,13 +74,12 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     )
     app.openapi = partial(_described, app.openapi)  # type: ignore[method-assign]
     app.state.service, app.state.metrics = service, metrics
-    _add_errors(app)
+    add_error_handlers(app)
     _add_own_routes(app, service, metrics)
-    router = make_router(service)
-    app.include_router(router)
+    app.include_router(make_router(service))
     if tools is not None:
         app.router.routes.extend(tools.routes)
-    app.mount('/', PageFiles(router.routes), name='page')
+    _add_page(app)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     return app
 
@@ -136,41 +105,20 @@ async def _opened(service: Service, app: FastAPI) -> None:
         getattr(app.state, 'stop', lambda: None)()
 
 
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(PyseriniRepbertError)
-    async def refused(request: Request, error: PyseriniRepbertError) -> Response:
-        status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-        headers = {'Retry-After': str(error.retry_after)} if isinstance(error, _TRY_AGAIN) else None
-        message = ' '.join(str(error).split())
-        if status == 500:
-            logger.error('request %s: %s', request.state.request_id, message)
-            message = f'the service failed: its log says why (request {request.state.request_id})'
-        return json_response({'error': message}, status, headers)
+def _add_page(app: FastAPI) -> None:
+    for kind, ending in (('text/javascript', '.js'), ('text/css', '.css'), ('image/svg+xml', '.svg')):
+        mimetypes.add_type(kind, ending)  # the system's table may lack them
+    for folder in ('js', 'style'):
+        app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
+    files = StaticFiles(directory=PAGE, html=True)
 
-    @app.exception_handler(HTTPException)
-    async def of_http(request: Request, error: HTTPException) -> Response:
-        message = str(error.detail)
-        if error.status_code == 404 and message == 'Not Found':
-            message = 'there is nothing at this address: expected /v1/{index}/search, say; /docs has all of them'
-        if message == 'There was an error parsing the body':
-            message = 'the body is not JSON in UTF-8: send it as it is, not compressed'
-        if error.status_code == 405:
-            message = f'{request.method} is not for this address: /docs says what is'
-        return json_response({'error': message}, error.status_code, dict(error.headers or {}))
+    @app.api_route('/{name}', methods=_PROBED, include_in_schema=False)
+    async def file(request: Request, name: str) -> Response:
+        return await files.get_response(name, request.scope)
 
-    @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = [str(part) for part in first['loc']]
-        if first['type'] == 'json_invalid':
-            problem = first.get('ctx', {}).get('error', '')
-            return json_response({'error': f'the body is not JSON ({problem}, at character {where[-1]})'}, 400)
-        name = f"parameter '{'.'.join(where[1:])}'" if len(where) > 1 else 'the body'
-        if name == 'the body' and 'json' not in request.headers.get('content-type', ''):
-            return json_response({'error': 'the body has to be JSON: send Content-Type: application/json'}, 422)
-        given = json.dumps(first.get('input'), default=str)[:_CUT] if first['type'] != 'missing' else 'nothing'
-        status = 422 if where[0] == 'body' else 400
-        return json_response({'error': f'{name}: {first["msg"]} ({given} was given)'}, status)
+    @app.api_route('/', methods=_PROBED, include_in_schema=False)
+    async def start(request: Request) -> Response:
+        return await files.get_response('.', request.scope)
 
 
 def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:

@@ -78,15 +78,7 @@ class ServeFile(BaseModel):
 
 
 def read_config(path: StrPath) -> ServeFile:
-    """Read a settings file.
-
-    Raises
-    ------
-    InputError
-        for a file that is missing; naming file and line, for one that is not YAML, an unknown key, a value of another
-        type, an index without a path or name or with both, a folder that is not there, an alias that `check_alias`
-        refuses, or an API key that is empty, not ASCII, or has blanks around it
-    """
+    """Read a settings file."""
     file = read_yaml(path, 'settings file')
     try:
         found = ServeFile.model_validate(file.value or {})

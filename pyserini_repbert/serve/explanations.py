@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,10 +55,7 @@ def _epic(rerankers: Rerankers, name: str, query: str, text: str, options: Mappi
     from pyserini_repbert.explain.epic import explain_text
 
     reranker: Any = rerankers.opened(name)
-    found = asdict(explain_text(reranker.encoder, query, text, int(options.get('top', 10))))
-    names = {'query': 'query_terms', 'passage': 'passage_terms'}
-    lists = {key: [own._asdict() for own in found.pop(key)] for key in (*names, 'expansions', 'contributions')}
-    return found | {names.get(key, key): own for key, own in lists.items()}
+    return explain_text(reranker.encoder, query, text, int(options.get('top', 10))).as_json()
 
 
 def _maps(rerankers: Rerankers, name: str, query: str, text: str, options: Mapping[str, Any]) -> dict[str, Any]:

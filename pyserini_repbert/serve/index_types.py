@@ -14,17 +14,7 @@ TYPES = ('tf', 'dense', 'faiss', 'impact')
 
 
 def type_of(settings: IndexSettings) -> str:
-    """The type of the index that lies at the settings' place.
-
-    Raises
-    ------
-    UnknownNameError
-        for a place that is neither a folder nor an index of the catalog
-    InputError
-        for a type that is not served, and for `ray` with another index than a dense bundle
-    MismatchError
-        where the settings name another type
-    """
+    """The type of the index that lies at the settings' place."""
     place = settings.place
     folder = Path(place)
     if catalog.find('indexes', place):

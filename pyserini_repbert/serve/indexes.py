@@ -56,17 +56,7 @@ class ServedIndex:
         self._by_text: dict[str, str] = {}
 
     async def open(self, base: ServedIndex | None = None) -> None:
-        """Open the searchers; `base` is the opened index that its settings name as `base_index`.
-
-        Raises
-        ------
-        UnknownNameError, MissingResourceError, InputError
-            where there is no index of the settings' type, nothing to search, or no passages
-        DamagedFileError, MismatchError
-            for damaged files, or an encoder or approximate index that does not belong to the index
-        ClusterError
-            where the Ray cluster does not answer
-        """
+        """Open the searchers; `base` is the opened index that its settings name as `base_index`."""
         self.index_type = await self._lanes.files.call(type_of, self.settings)
         if self.index_type in ('dense', 'faiss'):
             await self._lanes.dense.call(self._open_dense, base)
@@ -136,15 +126,7 @@ class ServedIndex:
             self.qrels = load_qrels(qrels)
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The systems of a request: the default for none, dense and BM25 for 'hybrid'.
-
-        Raises
-        ------
-        UnknownNameError
-            for a system that this index lacks, with the nearest name
-        InputError
-            for a system named twice
-        """
+        """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
         wanted: list[str] = []
         for name in names or self.systems[:1]:
             wanted += [DENSE, 'bm25'] if name == HYBRID else [name]
@@ -168,11 +150,6 @@ class ServedIndex:
         Parameters
         ----------
         weights : BM25's k1 and b, for system 'bm25' only; None: the index's
-
-        Raises
-        ------
-        OverloadedError
-            where too many jobs wait
         """
         given = (query, k)
         if system in self._dense:

@@ -1,8 +1,43 @@
-"""Why a request is not answered: the errors that only a service raises."""
+"""Why a request is not answered: the errors that only a service raises, and the status and message of each error."""
 
 from __future__ import annotations
 
-from pyserini_repbert.errors import PyseriniRepbertError
+import json
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from pyserini_repbert.errors import (
+    BusyError,
+    ClusterError,
+    InputError,
+    MismatchError,
+    MissingResourceError,
+    PyseriniRepbertError,
+    UnknownNameError,
+)
+from pyserini_repbert.serve.requests import json_response
+
+logger = logging.getLogger(__name__)
+
+_CUT = 300  # characters of a refused value that its error repeats
+_ERRORS = {
+    400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
+    401: 'no key, or one that is not accepted',
+    404: 'no such index, system, reranker, document, topic or address',
+    405: 'the address does not take this method',
+    413: 'the body is too long',
+    422: 'the body is not of the form expected, or not sent as application/json',
+    429: 'too many requests wait: try again after Retry-After seconds',
+    500: 'the service failed',
+    503: 'the service is not ready, or a cluster does not answer',
+    504: 'no answer within the time limit',
+}
 
 
 class OverloadedError(PyseriniRepbertError):
@@ -23,3 +58,68 @@ class TooLateError(PyseriniRepbertError):
 
 class NotFoundError(PyseriniRepbertError):
     """There is no such document, topic, request or address, or no judgments."""
+
+
+_STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
+    (OverloadedError, 429),
+    (NotReadyError, 503),
+    (TooLateError, 504),
+    (NotFoundError, 404),
+    (UnknownNameError, 404),
+    (InputError, 400),
+    (MismatchError, 400),
+    (MissingResourceError, 404),
+    (BusyError, 503),
+    (ClusterError, 503),
+)
+_TRY_AGAIN = (OverloadedError, NotReadyError)
+
+
+class ErrorResponse(BaseModel):
+    """Why there is no answer."""
+
+    error: str
+
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {'model': ErrorResponse, 'description': text} for status, text in _ERRORS.items()
+}
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer each error with one JSON object."""
+
+    @app.exception_handler(PyseriniRepbertError)
+    async def refused(request: Request, error: PyseriniRepbertError) -> Response:
+        status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+        headers = {'Retry-After': str(error.retry_after)} if isinstance(error, _TRY_AGAIN) else None
+        message = ' '.join(str(error).split())
+        if status == 500:
+            logger.error('request %s: %s', request.state.request_id, message)
+            message = f'the service failed: its log says why (request {request.state.request_id})'
+        return json_response({'error': message}, status, headers)
+
+    @app.exception_handler(HTTPException)
+    async def of_http(request: Request, error: HTTPException) -> Response:
+        message = str(error.detail)
+        if error.status_code == 404 and message == 'Not Found':
+            message = 'there is nothing at this address: expected /v1/{index}/search, say; /docs has all of them'
+        if message == 'There was an error parsing the body':
+            message = 'the body is not JSON in UTF-8: send it as it is, not compressed'
+        if error.status_code == 405:
+            message = f'{request.method} is not for this address: /docs says what is'
+        return json_response({'error': message}, error.status_code, dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = [str(part) for part in first['loc']]
+        if first['type'] == 'json_invalid':
+            problem = first.get('ctx', {}).get('error', '')
+            return json_response({'error': f'the body is not JSON ({problem}, at character {where[-1]})'}, 400)
+        name = f"parameter '{'.'.join(where[1:])}'" if len(where) > 1 else 'the body'
+        if name == 'the body' and 'json' not in request.headers.get('content-type', ''):
+            return json_response({'error': 'the body has to be JSON: send Content-Type: application/json'}, 422)
+        given = json.dumps(first.get('input'), default=str)[:_CUT] if first['type'] != 'missing' else 'nothing'
+        status = 422 if where[0] == 'body' else 400
+        return json_response({'error': f'{name}: {first["msg"]} ({given} was given)'}, status)

@@ -91,15 +91,6 @@ class Rerankers:
     Attributes
     ----------
     systems : name -> 'monobert', 'duobert', 'epic' or 'cedr'
-
-    Raises
-    ------
-    UnknownNameError
-        for a reranker of the settings that is neither in the catalog nor a folder
-    MismatchError
-        for a checkpoint of another system
-    InputError
-        for two folders of one name
     """
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -114,16 +105,7 @@ class Rerankers:
         self._maps: dict[str, Any] = {}
 
     def check(self, stages: Sequence[StageSpec], limits: Limits) -> None:
-        """Refuse stages that a client may not ask for, before anything is computed.
-
-        Raises
-        ------
-        UnknownNameError
-            for a reranker that the service lacks
-        InputError
-            for an option that clients may not set or with a wrong value, or a depth or number of inferences above the
-            limits
-        """
+        """Refuse stages that a client may not ask for, before anything is computed."""
         total = 0
         for spec in stages:
             system = self.system(spec.name)

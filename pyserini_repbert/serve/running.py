@@ -1,56 +1,22 @@
-"""Running a service with uvicorn: it finishes its requests before it stops, and answers bad HTTP with a JSON error."""
+"""Running a service with uvicorn: it finishes its requests before it stops."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import resource
 import socket
 import sys
 from typing import Any
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.settings import ServeSettings
 
 _LONGEST_HEAD = 256 << 10  # bytes of a request's line and headers; longer ones are refused before they are parsed
-_FIRST_BYTES = 30.0  # seconds that a new connection may be silent
 _IDLE = 15  # seconds that a connection is kept between requests
 _BACKLOG = 2048
-
-
-class JsonH11Protocol(H11Protocol):
-    """uvicorn's protocol with refusals in JSON; it closes a connection that sends no request."""
-
-    def connection_made(self, transport: Any) -> None:
-        """Accept a connection, to be closed later unless it sends a request."""
-        super().connection_made(transport)
-        self._silent = self.loop.call_later(_FIRST_BYTES, self._close_if_silent)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection, which need not be closed any more."""
-        self._silent.cancel()
-        super().connection_lost(exc)
-
-    def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
-            self.transport.close()
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer bytes that cannot be parsed as HTTP, and close the connection."""
-        body = json.dumps({'error': f'{msg.rstrip(".")}: not HTTP, or an address or headers that are too long'})
-        headers = [(b'content-type', b'application/json'), (b'connection', b'close')]
-        for event in (
-            h11.Response(status_code=400, headers=headers, reason=b'Bad Request'),
-            h11.Data(data=body.encode()),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event))
-        self.transport.close()
 
 
 def log_config(file: str | None) -> dict[str, Any]:
@@ -109,7 +75,7 @@ def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_fil
     server = uvicorn.Server(
         uvicorn.Config(
             app,
-            http=JsonH11Protocol,
+            http='h11',
             ws='none',
             access_log=False,
             server_header=False,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import io
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from one_process import OneProcess
 
-from pyserini_repbert.commands.command import run
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.workspace import CommandFailedError, Workspace
+from pyserini_repbert.regression.workspace import Workspace
 
 TEXT = """\
 name: small
@@ -78,16 +75,5 @@ def workspace(tmp_path: Path, data: Path) -> Callable[..., Workspace]:
 
 @pytest.fixture
 def commands_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands of regressions run in this process, where nothing has to be imported for each of them."""
-
-    def run_here(workspace: Workspace, command: str) -> str:
-        words = workspace.words(command)
-        printed = io.StringIO()
-        module = importlib.import_module(words[2].replace('.', '.commands.', 1))
-        with contextlib.redirect_stdout(printed):
-            status = run(module.main, [*words[3:], '--quiet'])
-        if status:
-            raise CommandFailedError(f"'{command}' ended with status {status}")
-        return printed.getvalue()
-
-    monkeypatch.setattr(Workspace, 'run', run_here)
+    """Commands of regressions run in this process."""
+    monkeypatch.setattr(Workspace, 'run', OneProcess.run)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from one_process import OneProcess
 
 from pyserini_repbert import download
 from pyserini_repbert.commands.command import run
@@ -19,7 +18,7 @@ from pyserini_repbert.regression.needs import Pair, is_out_of_reach, missing_of
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.runner import Outcome, run_all
 from pyserini_repbert.regression.schema import Regression
-from pyserini_repbert.regression.workspace import LAST_LINES, CommandFailedError, Workspace
+from pyserini_repbert.regression.workspace import Workspace
 from rehearsal.server import serving
 from rehearsal.stand_ins import stand_ins
 
@@ -81,23 +80,6 @@ def rehearse(
             _sort(f'{workspace.regression.name} {condition.name}', outcome, never, found)
     os.environ.pop(download.MIRROR_VARIABLE)
     return found
-
-
-class OneProcess(Workspace):
-    """A workspace that runs each command in this process, through its `main`."""
-
-    def run(self, command: str) -> str:
-        """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
-        words = self.words(command)
-        printed, errors = io.StringIO(), io.StringIO()
-        module = importlib.import_module(words[2].replace('.', '.commands.', 1))
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
-            quiet = [] if '--quiet' in words else ['--quiet']
-            status = run(module.main, [*words[3:], *quiet])
-        if status:
-            lines = ' | '.join(errors.getvalue().strip().splitlines()[-LAST_LINES:])
-            raise CommandFailedError(f"'{' '.join(words)}' ended with status {status}: {lines}")
-        return printed.getvalue()
 
 
 def _sort(name: str, outcome: Outcome, never: bool, found: Rehearsal) -> None:

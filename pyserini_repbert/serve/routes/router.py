@@ -9,19 +9,19 @@ from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.documents import document, shown_parts
-from pyserini_repbert.serve.payloads import API, index_payload, topics_payload
-from pyserini_repbert.serve.refusals import NotFoundError
-from pyserini_repbert.serve.requests import Progress, StrictRoute, json_response, known_parameters
-from pyserini_repbert.serve.routes.searching import add_searching
-from pyserini_repbert.serve.schemas.common import RESPONSES, gives
-from pyserini_repbert.serve.schemas.searching import ProgressResponse
-from pyserini_repbert.serve.schemas.stored import (
+from pyserini_repbert.serve.forms import (
     DocumentResponse,
     IndexesResponse,
     IndexResponse,
+    ProgressResponse,
     QrelsResponse,
     TopicsResponse,
+    gives,
 )
+from pyserini_repbert.serve.payloads import API, index_payload, topics_payload
+from pyserini_repbert.serve.refusals import RESPONSES, NotFoundError
+from pyserini_repbert.serve.requests import Progress, StrictRoute, json_response, known_parameters
+from pyserini_repbert.serve.routes.searching import add_searching
 from pyserini_repbert.serve.service import Service
 
 

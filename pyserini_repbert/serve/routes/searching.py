@@ -13,18 +13,19 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.serve.answers import Answer, Ask, bm25_weights
 from pyserini_repbert.serve.explanations import SAMPLES, layers
-from pyserini_repbert.serve.payloads import API, Passages, Shown, comparison_payload, passages, search_payload
-from pyserini_repbert.serve.requests import Progress, hits_of, json_response, teller, while_there
-from pyserini_repbert.serve.schemas.common import Fusion, gives
-from pyserini_repbert.serve.schemas.searching import (
+from pyserini_repbert.serve.forms import (
     BatchRequest,
     BatchResponse,
     CompareRequest,
     CompareResponse,
     ExplainResponse,
+    Fusion,
     Pipeline,
     SearchResponse,
+    gives,
 )
+from pyserini_repbert.serve.payloads import API, Passages, Shown, comparison_payload, passages, search_payload
+from pyserini_repbert.serve.requests import Progress, hits_of, json_response, teller, while_there
 from pyserini_repbert.serve.service import Service
 
 

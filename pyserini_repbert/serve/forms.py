@@ -1,12 +1,45 @@
-"""The forms of searches, comparisons and explanations."""
+"""The forms of requests and answers, which FastAPI checks and describes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from pyserini_repbert.serve.schemas.common import Answered, Fusion, OfIndex, Sent, Text
+from pyserini_repbert.data.identifiers import has_surrogates
+
+
+def _characters(text: str) -> str:
+    if has_surrogates(text):
+        raise ValueError('half of a surrogate pair is no character')
+    return text
+
+
+Text = Annotated[str, AfterValidator(_characters)]
+Fusion = Literal['interleave', 'rrf', 'interpolation']
+
+
+class Sent(BaseModel):
+    """A part of a body; unknown fields are refused."""
+
+    model_config = ConfigDict(extra='forbid')
+
+
+class Answered(BaseModel):
+    """An answer of this version of the API."""
+
+    api: Literal['v1']
+
+
+class OfIndex(Answered):
+    """An answer of an index."""
+
+    index: str
+
+
+def gives(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """The form of an answer, for the OpenAPI document."""
+    return {200: {'model': model}}
 
 
 class Pipeline(Sent):
@@ -165,3 +198,68 @@ class ExplainResponse(OfIndex):
     query: str
     passages: list[dict[str, Any]] | None = Field(None, description='of EPIC and CEDR, one entry a passage')
     docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
+
+
+class RerankerInfo(BaseModel):
+    """A reranker that may be asked for."""
+
+    name: str
+    system: str
+
+
+class IndexInfo(BaseModel):
+    """What may be asked of an index."""
+
+    name: str
+    index_type: str
+    passages: int
+    encoder: str | None
+    base_index: str | None
+    systems: list[str] = Field(description='the default first')
+    fusions: list[str]
+    rerankers: list[RerankerInfo]
+    topics: int
+    judged_topics: int
+    limits: dict[str, int]
+
+
+class IndexesResponse(Answered):
+    """The indexes of a service."""
+
+    indexes: list[IndexInfo]
+
+
+class IndexResponse(IndexInfo):
+    """An index."""
+
+    api: Literal['v1']
+
+
+class DocumentResponse(OfIndex):
+    """A document."""
+
+    docid: str
+    doc: Any
+    display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
+
+
+class TopicInfo(BaseModel):
+    """A topic of an index."""
+
+    qid: str
+    text: str
+    judged: bool
+
+
+class TopicsResponse(OfIndex):
+    """Questions to try."""
+
+    topics: list[TopicInfo]
+
+
+class QrelsResponse(OfIndex):
+    """The judgments of a topic: docid -> grade."""
+
+    qid: str
+    text: str | None
+    grades: dict[str, int]

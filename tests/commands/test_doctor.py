@@ -7,8 +7,7 @@ import pytest
 
 from pyserini_repbert.commands import doctor
 from pyserini_repbert.commands.command import run
-from pyserini_repbert.doctor import checks
-from pyserini_repbert.doctor.checks import Finding, Status
+from pyserini_repbert.commands.doctor import Finding, Status
 from pyserini_repbert.errors import MissingDependencyError, MissingResourceError
 
 
@@ -43,9 +42,9 @@ def test_a_broken_check_is_a_finding(monkeypatch):
         raise RuntimeError('cannot load')
         yield
 
-    monkeypatch.setattr(doctor, 'CHECKS', {'python': checks._python, 'torch': broken})
+    monkeypatch.setattr(doctor, 'CHECKS', (doctor._python, broken))
     found = list(doctor.findings())
-    assert [(finding.check, finding.status) for finding in found] == [('python', 'ok'), ('torch', 'fail')]
+    assert [(finding.check, finding.status) for finding in found] == [('python', 'ok'), ('broken', 'fail')]
     assert 'RuntimeError: cannot load' in found[1].found
 
 
@@ -60,13 +59,13 @@ def test_a_broken_check_is_a_finding(monkeypatch):
     ],
 )
 def test_openmp(names, status, monkeypatch):
-    monkeypatch.setattr(checks, 'loaded_openmp', lambda: [Path('/lib') / name for name in names])
-    assert [finding.status for finding in checks._openmp()] == [status]
+    monkeypatch.setattr(doctor, 'loaded_openmp', lambda: [Path('/lib') / name for name in names])
+    assert [finding.status for finding in doctor._openmp()] == [status]
 
 
 def test_missing_packages_fail_with_the_command(monkeypatch):
-    monkeypatch.setattr(checks, 'REQUIRED', ('numpy', 'no-such-package-here'))
-    (finding,) = checks._packages()
+    monkeypatch.setattr(doctor, 'REQUIRED', ('numpy', 'no-such-package-here'))
+    (finding,) = doctor._packages()
     assert finding == Finding(
         'packages', Status.FAIL, 'missing: no-such-package-here', 'pip install no-such-package-here'
     )
@@ -74,8 +73,8 @@ def test_missing_packages_fail_with_the_command(monkeypatch):
 
 def test_old_pyserini_is_a_warning(monkeypatch):
     for version, status in {'0.44.0': 'warn', '1.6.0': 'ok', '2.1': 'ok', '3.0.0': 'warn'}.items():
-        monkeypatch.setattr(checks, '_version', lambda package, version=version: version)
-        assert [finding.status for finding in checks._pyserini()] == [status]
+        monkeypatch.setattr(doctor, '_version', lambda package, version=version: version)
+        assert [finding.status for finding in doctor._pyserini()] == [status]
 
 
 @pytest.mark.parametrize(
@@ -98,26 +97,26 @@ def test_pyserini_is_imported(error, status, found, fix, tmp_path, monkeypatch):
     (tmp_path / 'pyserini-tables/eval/0').mkdir(parents=True)
     (tmp_path / 'pyserini-tables/eval/0/topics.json').touch()
     monkeypatch.setattr(compat, 'import_pyserini', importing)
-    (finding,) = checks.CHECKS['pyserini import']()
+    (finding,) = doctor._pyserini_import()
     assert (finding.status, finding.fix) == (status, fix)
     assert found in finding.found
 
 
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'deep/cache'))
-    (finding,) = checks._cache()
+    (finding,) = doctor._cache()
     assert finding.status in (Status.OK, Status.WARN)
     assert 'holds nothing yet' in finding.found
     (tmp_path / 'deep/cache/downloads').mkdir(parents=True)
     (tmp_path / 'deep/cache/downloads/x').write_bytes(bytes(2000))
-    assert 'downloads 2.0 kB' in next(checks._cache()).found
-    monkeypatch.setattr(checks.os, 'access', lambda path, mode: False)
-    assert next(checks._cache()).status is Status.FAIL
+    assert 'downloads 2.0 kB' in next(doctor._cache()).found
+    monkeypatch.setattr(doctor.os, 'access', lambda path, mode: False)
+    assert next(doctor._cache()).status is Status.FAIL
 
 
 @pytest.mark.jvm
 def test_java_and_jar_of_this_machine():
-    java, jar = checks._java()
+    java, jar = doctor._java()
     assert java.status is Status.OK
     assert jar.status is Status.OK
     assert jar.found.endswith('.jar')
