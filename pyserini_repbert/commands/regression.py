@@ -15,7 +15,7 @@ from pyserini_repbert.commands.regression_work import FOLDER, add_folders, all_f
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from pyserini_repbert.commands.regression_work import FOLDER, Work
+    from pyserini_repbert.commands.regression_work import Work
     from pyserini_repbert.regression.runner import Outcome
     from pyserini_repbert.regression.workspace import Workspace
 
