@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.serve.settings import ServeSettings
 
+_WINDOW = 0.003  # seconds that dense queries wait for each other while several come
+_TOGETHER = 64  # the most jobs of a batch
 _Result = TypeVar('_Result')
 _Given = TypeVar('_Given')
 
@@ -174,10 +176,10 @@ class Lanes:
         def lane(name: str, window: float, together: int) -> Lane:
             return Lane(name, settings.limits.waiting, window, together, partial(on_batch, name))
 
-        self.dense = lane('dense', settings.window, settings.together)
-        self.java = lane('java', 0.0, settings.together)
+        self.dense = lane('dense', _WINDOW, _TOGETHER)
+        self.java = lane('java', 0.0, _TOGETHER)
         self.rerank = lane('rerank', 0.0, 1)
-        self.files = lane('files', 0.0, settings.together)
+        self.files = lane('files', 0.0, _TOGETHER)
         self.all = (self.dense, self.java, self.rerank, self.files)
 
 

@@ -83,8 +83,6 @@ class ServeSettings:
     limits : of requests
     device, precision : of all models
     threads : queries of a batch that Lucene answers at a time
-    window : seconds that dense queries wait for each other while several come
-    together : the most jobs that a lane does as one batch
     api_keys : accepted keys; empty: none is needed
     log_queries : whether the access log holds the query strings of addresses; bodies are never logged
     """
@@ -95,7 +93,5 @@ class ServeSettings:
     device: str = 'cpu'
     precision: str = 'float32'
     threads: int = 1
-    window: float = 0.003
-    together: int = 64
     api_keys: tuple[str, ...] = ()
     log_queries: bool = False
