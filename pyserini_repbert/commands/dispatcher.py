@@ -101,7 +101,8 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     before = sys.argv
     sys.argv = [module, *arguments]
     try:
-        with compat.placeholder_openai_key(), tables.kept_tables():
+        tables.keep_tables()
+        with compat.placeholder_openai_key():
             runpy.run_module(module, run_name='__main__', alter_sys=True)
     except SystemExit as error:
         if isinstance(error.code, str):

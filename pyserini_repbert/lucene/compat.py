@@ -23,7 +23,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.lucene.jvm import start_jvm
-from pyserini_repbert.lucene.tables import kept_tables
+from pyserini_repbert.lucene.tables import keep_tables
 
 _OPENAI_KEY = 'OPENAI_API_KEY'
 _TABLES = {'sparse': 'TF_INDEX_INFO', 'impact': 'IMPACT_INDEX_INFO', 'dense': 'FAISS_INDEX_INFO'}
@@ -58,7 +58,8 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
     version = pyserini_version()
     start_jvm()
     try:
-        with placeholder_openai_key(), kept_tables():
+        keep_tables()
+        with placeholder_openai_key():
             return importlib.import_module(module)
     except PyseriniRepbertError:
         raise

@@ -12,12 +12,10 @@ import io
 import json
 import os
 import re
-import threading
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import urllib.response
+from email.message import Message
 from pathlib import Path
-from typing import Any
 
 from pyserini_repbert.catalog import cache_folder
 from pyserini_repbert.download import is_offline, mirrored
@@ -30,9 +28,6 @@ _TABLE = re.compile(
     r'((?:prebuilt-indexes|eval)/[0-9a-f]{40})/((?:(?:lucene|faiss)/)?[\w.-]+\.json)'
 )
 _TIMEOUT = 10  # seconds without a byte; Pyserini's own
-_replacing = threading.Lock()
-_inside = 0  # number of open contexts of `kept_tables`
-_before: Callable[..., Any] = urllib.request.urlopen
 
 
 def tables_folder() -> Path:
@@ -40,40 +35,26 @@ def tables_folder() -> Path:
     return cache_folder() / 'pyserini-tables'
 
 
-@contextmanager
-def kept_tables() -> Iterator[None]:
-    """A context for imports: modules imported in it read Pyserini's tables from stored copies, now and later.
-
-    Pyserini's modules bind urllib's `urlopen` when they are imported; in this context that is a function which opens
-    other addresses as before. Several threads may be in the context at a time.
-    """
-    global _inside, _before
-    with _replacing:
-        if _inside == 0:
-            _before = urllib.request.urlopen
-            urllib.request.urlopen = _opener(_before)
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _replacing:
-            _inside -= 1
-            if _inside == 0:
-                urllib.request.urlopen = _before
+def keep_tables() -> None:
+    """From now on, urllib's `urlopen` reads Pyserini's tables from stored copies; other addresses as before."""
+    urllib.request.install_opener(urllib.request.build_opener(_StoredTables))
 
 
-def _opener(before: Callable[..., Any]) -> Callable[..., Any]:
-    def urlopen(url: Any, *arguments: Any, **options: Any) -> Any:
-        address = url if isinstance(url, str) else url.full_url
-        found = _TABLE.fullmatch(address)
-        if found is None:
-            return before(url, *arguments, **options)
-        return io.BytesIO(_table(address, found.group(1), found.group(2), before))
+class _StoredTables(urllib.request.BaseHandler):
+    handler_order = 100  # before the handlers that open a connection
 
-    return urlopen
+    def https_open(self, request: urllib.request.Request) -> urllib.response.addinfourl | None:
+        """The answer for a table; None for another address, which the next handler opens."""
+        table = _TABLE.fullmatch(request.full_url)
+        if table is None:
+            return None
+        content = io.BytesIO(_table(request.full_url, table[1], table[2]))
+        answer = urllib.response.addinfourl(content, Message(), request.full_url, 200)
+        answer.msg = 'OK'  # type: ignore[attr-defined]
+        return answer
 
 
-def _table(address: str, origin: str, name: str, fetch: Callable[..., Any]) -> bytes:
+def _table(address: str, origin: str, name: str) -> bytes:
     """The bytes of a table: from the user's copy, else the stored one, else the network; stored from then on.
 
     Raises
@@ -84,17 +65,17 @@ def _table(address: str, origin: str, name: str, fetch: Callable[..., Any]) -> b
     seed, kept = os.environ.get(SEED_VARIABLE), tables_folder() / origin / name
     named, content = _whole(Path(seed) / name) if seed else None, _whole(kept)
     if content is None or (named is not None and named != content):
-        content = named or _fetched(address, name, fetch)
+        content = named or _fetched(address, name)
         with contextlib.suppress(OSError), atomic_file(kept, 'wb') as stream:  # a read-only cache only costs time
             stream.write(content)
     return content
 
 
-def _fetched(address: str, name: str, fetch: Callable[..., Any]) -> bytes:
+def _fetched(address: str, name: str) -> bytes:
     if is_offline():
         raise _missing(address, name, 'downloads are off')
     try:
-        with fetch(mirrored(address), timeout=_TIMEOUT) as response:
+        with urllib.request.build_opener().open(mirrored(address), timeout=_TIMEOUT) as response:
             content = bytes(response.read())
         json.loads(content)
     except (OSError, http.client.HTTPException, ValueError) as error:
