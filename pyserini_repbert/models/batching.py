@@ -118,6 +118,8 @@ def run_batched(
 ) -> NDArray[np.float32]:
     """The results of `forward` for all sequences, in their order.
 
+    Raises torch.OutOfMemoryError where a single sequence does not fit into the device's memory.
+
     Parameters
     ----------
     pad : id of the padding token
@@ -127,11 +129,6 @@ def run_batched(
     Returns
     -------
     float32 (n, …), empty (0,) for no sequences
-
-    Raises
-    ------
-    torch.OutOfMemoryError
-        where a single sequence does not fit into the device's memory
     """
     batches = length_batches([len(sequence.input_ids) for sequence in sequences], usual_budget(token_budget, device))
 

@@ -61,6 +61,8 @@ class Bert(nn.Module):
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output.
 
+        Raises InputError for sequences longer than the positions of this BERT.
+
         Parameters
         ----------
         input_ids, token_type_ids : int64 (n, length)
@@ -69,11 +71,6 @@ class Bert(nn.Module):
         Returns
         -------
         (n, length, h), of the weights' dtype
-
-        Raises
-        ------
-        InputError
-            for sequences longer than the positions of this BERT
         """
         hidden = input_ids
         for hidden in self.each_layer(input_ids, token_type_ids, attention_mask):  # noqa: B007

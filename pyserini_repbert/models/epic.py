@@ -72,15 +72,12 @@ class _MaskedLmHead(nn.Module):
 class Epic(nn.Module):
     """EPIC's model: `forward` gives contextual vectors, the other methods turn them into weights.
 
+    Raises InputError for an unknown variant.
+
     Parameters
     ----------
     config : of its BERT
     variant : the form of its equations
-
-    Raises
-    ------
-    InputError
-        for an unknown variant
     """
 
     def __init__(self, config: BertConfig, variant: Variant | str = Variant.OFFICIAL) -> None:

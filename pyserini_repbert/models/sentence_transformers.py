@@ -21,14 +21,8 @@ _NO_PART = ('README.md', 'sha256sums')
 def open_model(kind: str, folder: StrPath, device: str, precision: Precision) -> Any:
     """A model of the class `kind` of sentence-transformers, on `device`, in the dtype of `precision`.
 
-    Raises
-    ------
-    MissingDependencyError
-        where sentence-transformers is not installed, or older than release 6
-    InputError
-        for a folder that it cannot open without remote code
-    DamagedFileError
-        where a file differs from the checksum beside it
+    Raises MissingDependencyError without sentence-transformers from release 6 on, InputError for a folder that it
+    cannot open.
     """
     with needs('sentence-transformers', _PURPOSE, 'sentence-transformers'):
         import sentence_transformers

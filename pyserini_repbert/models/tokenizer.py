@@ -44,16 +44,13 @@ def read_tokenizer(path: Path) -> Tokenizer:
 class WordPieceTokenizer:
     """A BERT tokenizer.
 
+    Raises DamagedFileError where the vocabulary lacks [CLS], [SEP] or [PAD].
+
     Attributes
     ----------
     backend : the tokenizer of the package `tokenizers`; it neither truncates nor pads
     cls, sep, pad : ids of the special tokens
     vocab_size : number of wordpieces
-
-    Raises
-    ------
-    DamagedFileError
-        where the vocabulary lacks [CLS], [SEP] or [PAD]
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -73,12 +70,7 @@ class WordPieceTokenizer:
     def from_folder(cls, folder: Path) -> WordPieceTokenizer:
         """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise).
 
-        Raises
-        ------
-        InputError
-            where the folder has neither
-        DamagedFileError
-            where a file cannot be read, or is not of a BERT tokenizer
+        Raises InputError where the folder has neither, DamagedFileError for a file that is no BERT tokenizer.
         """
         whole, vocabulary = folder / 'tokenizer.json', folder / 'vocab.txt'
         if whole.is_file():

@@ -66,15 +66,12 @@ class PairBatch:
 class CedrLayout:
     """Lays out pairs for a BERT.
 
+    Raises InputError where the longest query leaves no position for a document.
+
     Parameters
     ----------
     config, settings : of the model
     cls, sep, pad : ids of the special tokens
-
-    Raises
-    ------
-    InputError
-        where the longest query leaves no position for a document
     """
 
     def __init__(self, config: BertConfig, settings: CedrSettings, cls: int, sep: int, pad: int) -> None:

@@ -33,19 +33,12 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
 
     If a PACRR checkpoint does not name its k_max, it follows from the shape of its weights.
 
+    Raises MismatchError for a checkpoint of another system, or a plain BERT.
+
     Parameters
     ----------
     n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2); default: all
     max_doc_length : wordpieces kept of a document; default: the checkpoint's limit
-
-    Raises
-    ------
-    MismatchError
-        for a checkpoint of another system, or a plain BERT
-    DamagedFileError
-        for missing, unexpected or misshapen weights
-    InputError
-        for a number of layers that the model does not have, or invalid settings
     """
     ranking = checkpoint.system(SYSTEM)
     if 'architecture' not in ranking:

@@ -63,10 +63,7 @@ class CedrRanker(nn.Module, ABC):
         run; the others are dropped, as if their signals were 0. This is for a head trained on all layers: a model
         trained with fewer has them in its config.
 
-        Raises
-        ------
-        InputError
-            for fewer than one layer, or more than there are
+        Raises InputError for fewer than one layer, or more than there are.
         """
         config = self.bert.config
         if not 1 <= n_layers <= config.num_hidden_layers:

@@ -42,6 +42,8 @@ class Architecture(Choice, what='CEDR architecture'):
 class CedrSettings:
     """The settings of a CEDR model.
 
+    Raises InputError for an unknown architecture, or values that do not go together.
+
     Attributes
     ----------
     architecture : vanilla (a linear layer on [CLS]), knrm, pacrr or drmm
@@ -51,11 +53,6 @@ class CedrSettings:
     max_query_length, max_doc_length : wordpieces kept, special tokens not counted
     pad_query : leave room for `max_query_length` query tokens, as the released code does, so that a document always
         begins at the same position; without it, positions count on after the query, and DRMM sums over its tokens only
-
-    Raises
-    ------
-    InputError
-        for an unknown architecture, or values that do not go together
     """
 
     architecture: Architecture = Architecture.VANILLA

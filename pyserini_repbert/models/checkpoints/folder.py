@@ -166,13 +166,6 @@ class Checkpoint:
         """All weights by name, the body as `bert.*`; an adapter is merged into its base.
 
         Weights whose names end with `mapped` stay in their file (`read_weights`), the others are read into memory.
-
-        Raises
-        ------
-        InputError
-            where a file of weights is missing, or an adapter was opened without its base
-        DamagedFileError
-            where a file is damaged, or an adapter does not fit its base
         """
         from pyserini_repbert.models.checkpoints.weights import read_weights
 

@@ -21,14 +21,7 @@ _LEGACY = 'pytorch_model.bin'
 def hub_checkpoint(entry: catalog.Entry) -> Path:
     """The checkpoint folder of a catalog entry with a `hub` source, fetched on first use.
 
-    Raises
-    ------
-    MissingResourceError
-        offline, or where the hub cannot be reached: names size and address
-    DamagedFileError
-        where the download is not a checkpoint
-    ExhaustedError
-        where there is no room for it
+    Raises MissingResourceError, with size and address, where it cannot be fetched.
     """
     converted = catalog.cache_folder() / 'checkpoints' / entry.name
     if converted.is_dir():
@@ -46,15 +39,12 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
 def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = False) -> str:
     """Upload a checkpoint's folder as it is, with the user's own token. Returns the repository's address.
 
+    Raises MissingResourceError offline, without a token, or where the hub refuses.
+
     Parameters
     ----------
     repository : OWNER/NAME, made if there is none
     private : whether a new repository is private
-
-    Raises
-    ------
-    MissingResourceError
-        offline, without a token, or where the hub refuses
     """
     from huggingface_hub import HfApi
 

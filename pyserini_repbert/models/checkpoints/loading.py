@@ -60,15 +60,12 @@ def load_strictly(
 
     Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right.
 
+    Raises DamagedFileError naming the missing, unexpected or misshapen tensors.
+
     Parameters
     ----------
     tied : {name of a tensor: the parameter that it repeats}
     tensors : the checkpoint's, if already read; those in float32 become the parameters themselves, uncopied
-
-    Raises
-    ------
-    DamagedFileError
-        naming the missing, unexpected or misshapen tensors
     """
     tensors = checkpoint.tensors() if tensors is None else tensors
     expected = module.state_dict()

@@ -54,17 +54,12 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     The authors save only what was trained. Missing weights of BERT come from `base`, missing kernels of KNRM from their
     initial values; any other difference from the model that the file's names and shapes imply is an error.
 
+    Raises DamagedFileError where weights are missing, unexpected or misshapen.
+
     Parameters
     ----------
     weights : a file of PyTorch weights, read without running code
     base : the BERT that training began with: gives config, tokenizer, and the weights that the file lacks
-
-    Raises
-    ------
-    InputError
-        where `weights` does not exist, or `target` does
-    DamagedFileError
-        where weights are missing, unexpected or misshapen
     """
     check_absent(target)
     found = load_legacy(existing_file(weights, 'weights'))

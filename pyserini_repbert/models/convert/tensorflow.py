@@ -61,21 +61,14 @@ def convert_tensorflow(
 
     Sizes are taken from the `bert_config.json` beside the checkpoint, else from the variables' shapes.
 
+    Raises InputError for no checkpoint of a BERT, or more than one, DamagedFileError for one that cannot be read.
+
     Parameters
     ----------
     source : a .zip, a folder, or a path such as model.ckpt-100000
     ranking : the `ranking` object for config.json; its system is 'monobert' or 'duobert'
     checkpoint : name of the one to convert, if there are several ('model.ckpt-100000')
     vocabulary : the vocab.txt to use if the source has none; default: bert-base-uncased's
-
-    Raises
-    ------
-    InputError
-        where `target` exists, or there is no checkpoint of a BERT, or more than one
-    DamagedFileError
-        where the checkpoint cannot be read, or weights are missing or unexpected
-    MissingResourceError
-        where the default vocabulary is needed, and the package that carries it is not installed
     """
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
