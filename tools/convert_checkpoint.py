@@ -38,8 +38,7 @@ def main(arguments: list[str]) -> None:
     if (system == 'cedr') != bool(options.base):
         raise usage('--base goes with cedr, and cedr needs it')
     if system in ('repbert', 'epic'):
-        from pyserini_repbert.models.convert.epic import convert_epic
-        from pyserini_repbert.models.convert.repbert import convert_repbert
+        from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
 
         convert = convert_repbert if system == 'repbert' else convert_epic
         ranking = catalog.get(str(catalog.checkpoint_kind(system)), system).values['ranking']

@@ -79,7 +79,7 @@ def _fetch_entry(missing: Missing, on_progress: Callable[[int], object]) -> None
 
         hub_checkpoint(entry)
     elif 'download' in entry.values:
-        from pyserini_repbert.models.convert.folder import downloaded_checkpoint
+        from pyserini_repbert.models.checkpoints.hub import downloaded_checkpoint
 
         downloaded_checkpoint(entry, on_progress)
     else:

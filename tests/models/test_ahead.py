@@ -7,21 +7,21 @@ import pytest
 from pyserini_repbert.models.ahead import ahead
 
 
-def test_items_come_in_order_and_no_more_are_made_than_may_wait():
-    made, free = [], threading.Semaphore(0)
+def test_items_come_in_order_and_one_is_made_ahead():
+    numbers, ready = [], threading.Semaphore(0)
 
     def items():
         for number in range(20):
-            made.append(number)
-            free.release()
+            numbers.append(number)
+            ready.release()
             yield number
 
-    found = ahead(items(), depth=2)
-    assert next(found) == 0
-    for _ in range(4):  # 0 is taken, 1 and 2 wait, 3 is made and finds no room
-        free.acquire()
-    assert not free.acquire(timeout=0.3) and made == [0, 1, 2, 3]
-    assert list(found) == list(range(1, 20))
+    iterator = ahead(items())
+    assert next(iterator) == 0
+    for _ in range(2):
+        ready.acquire()
+    assert not ready.acquire(timeout=0.3) and numbers == [0, 1]
+    assert list(iterator) == list(range(1, 20))
 
 
 def test_they_are_made_in_another_thread_that_ends_with_the_iterator():

@@ -12,7 +12,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.models.convert.epic import _HEADS, convert_epic
+from pyserini_repbert.models.convert.pytorch import _EPIC_HEADS, convert_epic
 from tools import convert_checkpoint
 
 RANKING = {'system': 'epic', 'variant': 'official'}
@@ -23,7 +23,7 @@ def published(tiny_epic, tmp_path):
     """(our checkpoint, the same weights under the authors' names)"""
     folder = tiny_epic()
     state = EpicEncoder(folder).model.state_dict()
-    heads = {ours: theirs for theirs, ours in _HEADS.items()}
+    heads = {ours: theirs for theirs, ours in _EPIC_HEADS.items()}
     theirs = {}
     for name, value in state.items():
         head, _, rest = name.partition('.')
@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_refused(published, tmp_path):
 
 def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     folder, source = published
-    monkeypatch.setattr('pyserini_repbert.models.convert.legacy._HEAD_SIZE', 8)
+    monkeypatch.setattr('pyserini_repbert.models.convert.pytorch._HEAD_SIZE', 8)
     given = [str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')]
     assert run(convert_checkpoint.main, ['epic', *given]) == 0
     made, expected = (EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder))
@@ -76,5 +76,5 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     downloads = catalog.cache_folder() / 'downloads'
     downloads.mkdir()
     (downloads / 'epic.p').write_bytes(source.read_bytes())
-    monkeypatch.setattr('pyserini_repbert.models.convert.epic.uncased_vocabulary', lambda: folder / 'vocab.txt')
+    monkeypatch.setattr('pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: folder / 'vocab.txt')
     assert EpicEncoder('epic').name == 'epic'

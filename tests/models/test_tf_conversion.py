@@ -143,7 +143,7 @@ def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
     monkeypatch.setattr(catalog, 'find', lambda kind, name: entry if name == 'duobert-large' else None)
     vocabulary = tmp_path / 'vocab.txt'
     vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
-    monkeypatch.setattr('pyserini_repbert.models.convert.legacy.uncased_vocabulary', lambda: vocabulary)
+    monkeypatch.setattr('pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: vocabulary)
     checkpoint = open_checkpoint('duobert-large', 'rerankers')
     assert checkpoint.system('duobert')['max_query_length'] == 62
     assert checkpoint.folder == catalog.cache_folder() / 'checkpoints' / 'duobert-large'

@@ -19,8 +19,7 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr import CedrSettings, new_ranker
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.convert.cedr import convert_cedr
-from pyserini_repbert.models.convert.epic import _HEADS
-from pyserini_repbert.models.convert.legacy import uncased_vocabulary
+from pyserini_repbert.models.convert.pytorch import _EPIC_HEADS, uncased_vocabulary
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.repbert import RepBert
@@ -81,7 +80,7 @@ def tensorflow_zip(name: str, step: int, segments: int = 2) -> bytes:
 def epic_p() -> bytes:
     """EPIC's `epic.p`: an OpenNIR state, with the tied decoder and the unused next-sentence head."""
     torch.manual_seed(3)
-    heads = {ours: theirs for theirs, ours in _HEADS.items()}
+    heads = {ours: theirs for theirs, ours in _EPIC_HEADS.items()}
     state = Epic(BertConfig.from_dict(CONFIG)).state_dict()
     theirs: OrderedDict[str, torch.Tensor] = OrderedDict(_nil=torch.zeros(1))
     for name, value in state.items():

@@ -92,3 +92,26 @@ def keep_columns(linear: nn.Linear, groups: int, channels: int, kept: int) -> nn
         smaller.weight.copy_(torch.cat([grouped, others], dim=1))
         smaller.bias.copy_(linear.bias)
     return smaller
+
+
+class VanillaBert(CedrRanker):
+    """Scores by [CLS] of the last layer, without BERT's pooler, averaged over the parts of a long document."""
+
+    needs_similarity = False
+
+    def __init__(self, config: BertConfig, settings: CedrSettings) -> None:
+        super().__init__(config, settings)
+        self.dropout = nn.Dropout(0.1)  # the released code
+        self.cls = nn.Linear(config.hidden_size, 1)
+
+    def features(self, evidence: Evidence) -> Tensor:
+        """[CLS]: float32 (n, h)."""
+        return evidence.cls
+
+    def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
+        """Scores (n,)."""
+        scores: Tensor = self.cls(self.dropout(features))
+        return scores.squeeze(1)
+
+    def _keep_channels(self, n_channels: int) -> None:
+        """Does nothing: [CLS] has the same size in each layer."""

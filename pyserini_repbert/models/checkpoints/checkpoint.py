@@ -55,14 +55,10 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
         folder = catalog.package_folder(entry)
     elif 'resource' in entry.values:
         folder = catalog.resource(entry)
-    elif 'hub' in entry.values:
-        from pyserini_repbert.models.checkpoints.hub import hub_checkpoint
-
-        folder = hub_checkpoint(entry)
     else:
-        from pyserini_repbert.models.convert.folder import downloaded_checkpoint
+        from pyserini_repbert.models.checkpoints import hub
 
-        folder = downloaded_checkpoint(entry)
+        folder = hub.hub_checkpoint(entry) if 'hub' in entry.values else hub.downloaded_checkpoint(entry)
     verify(folder)
     return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above)).check()
 

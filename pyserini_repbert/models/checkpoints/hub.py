@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,30 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
         return snapshot
     _convert(snapshot, converted, has_tokenizer, address)
     return converted
+
+
+def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], object] | None = None) -> Path:
+    """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded, verified and converted.
+
+    Raises MissingResourceError, with size and address, where it cannot be fetched.
+
+    Parameters
+    ----------
+    on_progress : called with the number of bytes downloaded since the last call
+    """
+    folder = catalog.cache_folder() / 'checkpoints' / entry.name
+    if not folder.is_dir():
+        from pyserini_repbert.download import fetch_entry
+        from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
+        from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
+
+        converters: dict[str, Callable[..., None]] = {
+            'tensorflow': convert_tensorflow,
+            'epic': convert_epic,
+            'repbert': convert_repbert,
+        }
+        converters[entry.values['convert']](fetch_entry(entry, on_progress), folder, entry.values['ranking'])
+    return folder
 
 
 def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = False) -> str:
@@ -99,7 +124,7 @@ def _reason(error: BaseException) -> str:
 def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) -> None:
     from safetensors.torch import save_file
 
-    from pyserini_repbert.models.convert.legacy import load_legacy, uncased_vocabulary
+    from pyserini_repbert.models.convert.pytorch import load_legacy, uncased_vocabulary
 
     if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)):
         raise DamagedFileError(f'{address} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint')

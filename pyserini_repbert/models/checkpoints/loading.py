@@ -20,7 +20,8 @@ Model = TypeVar('Model', bound=nn.Module)
 def without_weights() -> Iterator[None]:
     """In this context, modules are made without weights: their parameters are on the meta device, not initialised.
 
-    PyTorch's initialisers, which are skipped, would import `torch._dynamo` for the meta device: more than a second.
+    PyTorch's initialisers are skipped. Filling weights only to replace them takes 2.5 seconds for BERT-Base and 10 for
+    BERT-Large, this 0.05; on the meta device, an initialiser imports `torch._dynamo`, 2.7 seconds (two shared cores).
     """
     with torch.device('meta'), _WithoutInitialisers():
         yield

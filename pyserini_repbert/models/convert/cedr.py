@@ -20,7 +20,7 @@ from pyserini_repbert.models.cedr.pacrr import told_k_max
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import without_weights
-from pyserini_repbert.models.convert.legacy import check_absent, load_legacy
+from pyserini_repbert.models.convert.pytorch import check_absent, load_legacy
 
 _UNUSED = 'bert_ranker.'  # a second BERT that the released KNRM and DRMM have but never run
 _TELLING = {  # a weight that only one architecture has

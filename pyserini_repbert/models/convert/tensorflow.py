@@ -16,7 +16,7 @@ from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.convert.legacy import check_absent, converted, sizes_of, unpacked, vocabulary_of
+from pyserini_repbert.models.convert.pytorch import check_absent, converted, sizes_of, unpacked, vocabulary_of
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
