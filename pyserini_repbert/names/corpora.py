@@ -38,14 +38,7 @@ def open_corpus(
     on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip': warnings, counted
     keep_empty : accept passages without text
 
-    Raises
-    ------
-    InputError
-        for a source that is none of these, an unknown format, a folder without corpus files
-    MissingResourceError
-        where a collection cannot be downloaded; names the place to put it by hand
-    DamagedFileError
-        where a download lacks the file that it should hold
+    Raises InputError for a source that is none of these, an unknown format, a folder without corpus files.
     """
     name = str(source)
     if fmt != CorpusFormat.IR_DATASETS and not name.startswith('ir_datasets:') and not Path(source).exists():
@@ -73,15 +66,7 @@ def planned_corpus(plan: Plan[Any], source: str | None = None) -> Corpus:
 
 
 def collection_file(entry: catalog.Entry) -> Path:
-    """The file of a catalog collection: shipped, in the cache, or downloaded now.
-
-    Raises
-    ------
-    MissingResourceError
-        where it cannot be downloaded; names the place to put it by hand
-    DamagedFileError
-        where the download lacks the file that it should hold
-    """
+    """The file of a catalog collection: shipped, in the cache, or downloaded now."""
     if 'resource' in entry.values:
         return catalog.resource(entry)
     unpacked = catalog.cache_folder() / 'collections' / entry.name / str(entry.values['member'])

@@ -1,4 +1,4 @@
-"""Indexes by catalog name: estimating what building takes, and building."""
+"""Indexes by catalog name, built where they are missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.opening import document_encoder
-from pyserini_repbert.encode.rate import passages_per_second
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import human_size
 from pyserini_repbert.models.bert_config import BertConfig
@@ -16,41 +15,24 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import NamedIndex, locate
 
 _BYTES = {'float32': 4, 'float16': 2}
-_BERT_BASE = BertConfig()
 
 
-def requirements(named: NamedIndex, device: str = 'cpu', precision: str = 'float32') -> str:
-    """What building the index takes, in words: downloads, disk, and time at a rate measured now on `device`."""
+def _requirements(named: NamedIndex) -> str:
+    """What building the index takes, in words: downloads and disk."""
     encoder = catalog.find('encoders', named.encoder)
-    collection = catalog.get('collections', named.entry.values['collection'])
-    passages = collection.values['passages']
-    dtype = named.entry.values['vectors']
-    config = _BERT_BASE
-    parts = []
+    collection = named.collection
+    hidden, parts = BertConfig().hidden_size, []
     if encoder is not None and not {'package', 'resource'}.isdisjoint(encoder.values):
         from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
-        config = BertConfig.from_dict(open_checkpoint(encoder.name).config)
+        hidden = BertConfig.from_dict(open_checkpoint(encoder.name).config).hidden_size
     elif encoder is not None:
         parts.append(f'checkpoint {encoder.name} ({encoder.values["download"]["size"]})')
     if 'download' in collection.values:
         parts.append(f'collection {collection.name} ({collection.values["download"]["size"]} packed)')
-    disk = human_size(passages * config.hidden_size * _BYTES[dtype])
-    rate = passages_per_second(config, device, precision)
-    hours = passages / rate / 3600
-    return (
-        f'{"; ".join(parts)}; {disk} of disk for {passages:,} x {config.hidden_size} {dtype} vectors; about '
-        f'{hours:.1f} hours to encode at the {rate:.0f} passages a second that {device} was just measured to reach'
-    )
-
-
-def missing(named: NamedIndex, device: str, precision: str = 'float32') -> MissingResourceError:
-    """The error for an index that is not there and was not to be built."""
-    return MissingResourceError(
-        f"index '{named.entry.name}' for encoder '{named.encoder}' is not at {named.folder}; building it takes "
-        f'{requirements(named, device, precision)}: ask for it to be built',
-        parameters=('build',),
-    )
+    passages, dtype = collection.values['passages'], named.entry.values['vectors']
+    disk = human_size(passages * hidden * _BYTES[dtype])
+    return '; '.join([*parts, f'{disk} of disk for {passages:,} x {hidden} {dtype} vectors'])
 
 
 def build(
@@ -69,12 +51,7 @@ def build(
         on who used it first
     on_progress : called with the number of passages encoded since the last call
 
-    Raises
-    ------
-    MissingResourceError
-        where the checkpoint or the collection is not here and cannot be downloaded
-    MismatchError
-        for a corpus that is not the catalog's collection
+    Raises MismatchError for a corpus that is not the catalog's collection.
     """
     chosen = 'float32' if named.builds_itself else precision
     passages = open_corpus(corpus or named.collection.name)
@@ -131,7 +108,11 @@ def ready_folder(
         return found
     if not found.is_built:
         if not (found.builds_itself or asked_to_build):
-            raise missing(found, device, precision)
+            raise MissingResourceError(
+                f"index '{index}' for encoder '{found.encoder}' is not at {found.folder}; building it takes "
+                f'{_requirements(found)}: ask for it to be built',
+                parameters=('build',),
+            )
         own = corpus if asked_to_build else None  # otherwise it names the passages to rerank
         build(found, device, own, precision, on_build(found) if on_build else None)
     found.check()

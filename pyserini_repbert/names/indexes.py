@@ -112,17 +112,7 @@ def _label(encoder: str) -> str:
 
 
 def existing_folder(index: str, encoder: str | None = None) -> Path:
-    """The folder of an existing index, given as in `locate`.
-
-    Raises
-    ------
-    UnknownNameError
-        for a name that is neither a folder nor known
-    MissingResourceError
-        for a catalog index that has not been built
-    MismatchError
-        for a catalog index that is not what the catalog says
-    """
+    """The folder of an existing index, given as in `locate`. Raises MissingResourceError for one not yet built."""
     found = locate(index, encoder)
     if isinstance(found, Path):
         return found

@@ -17,16 +17,8 @@ IR_DATASETS = 'ir_datasets:'
 def load_topics(spec: str, topics_format: TopicsFormat = TopicsFormat.DEFAULT) -> list[Query]:
     """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
 
-    Only Pyserini's names start a JVM. A `topics_format` other than the default applies to files only.
-
-    Raises
-    ------
-    InputError
-        for a malformed file, or a format for something other than a file
-    UnknownNameError
-        for an unknown name, with the nearest names
-    MissingResourceError
-        when the topics have to be downloaded and cannot be
+    Only Pyserini's names start a JVM. A `topics_format` other than the default applies to files only. Raises
+    UnknownNameError, with the nearest names, for an unknown name.
     """
     path = _file('topics', spec)
     if path is not None:

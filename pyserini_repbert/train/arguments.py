@@ -1,25 +1,20 @@
-"""The Trainer's arguments for a recipe."""
+"""A recipe's settings as the Trainer and the optimizer take them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from torch import nn
 from transformers import TrainingArguments
 
-from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.result import METRIC
+from pyserini_repbert.train.output import METRIC
+from pyserini_repbert.train.recipe import Recipe, Training
 from pyserini_repbert.train.tasks.base import Task
 
 
 def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
-    """The Trainer's arguments for a recipe. With a validation, a checkpoint is written whenever it runs.
-
-    Parameters
-    ----------
-    folder : for the Trainer's checkpoints
-    device : 'cpu', or 'auto' for a GPU where there is one
-    quiet : no progress bar
-    """
+    """The Trainer's arguments for a recipe. With a validation, a checkpoint is written whenever it runs."""
     settings, validation = recipe.training, recipe.validation
     every = {'eval_strategy': 'no', 'save_steps': settings.save_every}
     if validation is not None:
@@ -57,3 +52,16 @@ def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, qu
         disable_tqdm=quiet,
         **every,
     )
+
+
+def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any]]:
+    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight decay."""
+    rates = {False: settings.learning_rate, True: settings.head_learning_rate or settings.learning_rate}
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            groups.setdefault((not name.startswith('ranker.bert.'), parameter.ndim > 1), []).append(parameter)
+    return [
+        {'params': own, 'lr': rates[head], 'weight_decay': settings.weight_decay if decay else 0.0}
+        for (head, decay), own in groups.items()
+    ]

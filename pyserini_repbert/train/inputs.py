@@ -1,11 +1,18 @@
-"""The passages and topics that a recipe's sources name."""
+"""What a recipe's sources name: passages, on disk with 16 bytes of memory each, topics, and which may be trained on."""
 
 from __future__ import annotations
 
+import hashlib
 import random
+import struct
+import tempfile
+from array import array
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from pyserini_repbert.data.identifiers import columns
-from pyserini_repbert.data.passages import PassageTexts
+from pyserini_repbert.data.passages import Passage, PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.corpora import open_corpus
@@ -13,7 +20,9 @@ from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.train.recipe import Source, Validation
-from pyserini_repbert.train.texts import DiskTexts
+
+TEST_SETS = ('demo',)  # of the catalog
+_LENGTHS = struct.Struct('<II')  # of a docid and its text, in bytes
 
 
 def open_passages(source: Source) -> PassageTexts:
@@ -51,3 +60,83 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
         drawn = set(random.Random(f'{seed} sample').sample(range(len(topics)), sample))
         topics = [query for number, query in enumerate(topics) if number in drawn]
     return topics
+
+
+class DiskTexts:
+    """Passages written to a temporary file as they are read, and found in it by a hash of their docids.
+
+    The file vanishes with the object; processes that are forked from this one can read it too. Of passages with one
+    docid, the first counts.
+    """
+
+    def __init__(self, corpus: Iterable[Passage]) -> None:
+        keys, places = array('Q'), array('q')
+        at = 0
+        with tempfile.NamedTemporaryFile(prefix='passages.') as stream:
+            for passage in corpus:
+                docid, text = passage.docid.encode(), passage.text.encode()
+                keys.append(_key(docid))
+                places.append(at)
+                at += stream.write(_LENGTHS.pack(len(docid), len(text)) + docid + text)
+            stream.flush()
+            self._content = np.memmap(stream.name, dtype=np.uint8, mode='r') if at else np.empty(0, np.uint8)
+        unordered = np.asarray(keys)
+        order = np.argsort(unordered, kind='stable')
+        self._keys, self._places = unordered[order], np.asarray(places)[order]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The texts in the order asked for; None for a docid that the corpus lacks."""
+        return [self._text(docid.encode()) for docid in docids]
+
+    def _text(self, docid: bytes) -> str | None:
+        key = np.uint64(_key(docid))
+        row = int(np.searchsorted(self._keys, key))
+        while row < len(self._keys) and self._keys[row] == key:
+            start = int(self._places[row]) + _LENGTHS.size
+            n_docid, n_text = _LENGTHS.unpack(self._content[start - _LENGTHS.size : start].tobytes())
+            middle = start + n_docid
+            if self._content[start:middle].tobytes() == docid:
+                return self._content[middle : middle + n_text].tobytes().decode()
+            row += 1
+        return None
+
+
+def _key(docid: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(docid, digest_size=8).digest(), 'little')
+
+
+def docid_key(docid: str) -> int:
+    """A hash of a docid for int64 tensors: from 0 to 2^63 - 1."""
+    return _key(docid.encode()) >> 1
+
+
+class Guard:
+    """Says which queries may be trained on, by their text, since one qid may name different queries in two collections.
+
+    Parameters
+    ----------
+    test : texts of test topics; to train on one is an error
+    validation : texts of validation topics; these are left out of training
+    """
+
+    def __init__(self, test: Iterable[str] = (), validation: Iterable[str] = ()) -> None:
+        self._test = {_normal_form(text) for text in test}
+        self._validation = {_normal_form(text) for text in validation}
+
+    def admits(self, text: str, where: str) -> bool:
+        """Whether a query may be trained on. Raises InputError, which begins with `where`, for a test topic."""
+        known = _normal_form(text)
+        if known in self._test:
+            raise InputError(
+                f'{where}: {text[:60]!r} is a test topic: take it out of the training data, '
+                'or set allow_test_topics: true'
+            )
+        return known not in self._validation
+
+
+def _normal_form(text: str) -> str:
+    """A query's text in folded case, its words separated by single spaces."""
+    return ' '.join(text.casefold().split())

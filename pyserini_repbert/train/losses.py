@@ -1,7 +1,6 @@
 """The training losses of the four papers, and those over groups of candidates and from a teacher's scores.
 
 Each loss takes scores or logits and gives a float32 scalar, a mean over its batch: 0 for an empty one where it says so.
-Tensors of other shapes than documented raise InputError.
 """
 
 from __future__ import annotations
@@ -12,16 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pyserini_repbert.errors import InputError
-
 MARGIN = 1.0  # of RepBERT eq. 4, and of the hinge loss
-
-
-class TeacherLoss(StrEnum):
-    """How scores follow a teacher's: by `listwise_divergence` (KL) or `margin_mean_squared_error` (MARGIN_MSE)."""
-
-    KL = 'kl'
-    MARGIN_MSE = 'margin_mse'
 
 
 class PairLoss(StrEnum):
@@ -50,34 +40,12 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
 
     The loss is 0 for no rows.
     """
-    if similarities.shape != positive.shape or similarities.dim() != 2:
-        raise InputError(
-            f'similarities {tuple(similarities.shape)} and labels {tuple(positive.shape)}: '
-            'two matrices (rows, passages) of one shape were expected'
-        )
     if not len(similarities):
         return similarities.float().sum()
     columns = torch.arange(positive.shape[1], device=positive.device).expand(positive.shape)
     order = positive.to(torch.int8).argsort(dim=1, descending=True, stable=True)
     targets = torch.where(positive.gather(1, order), columns.gather(1, order), -1)
     return functional.multilabel_margin_loss(similarities.float(), targets)
-
-
-def anchored(vectors: Tensor, anchors: Tensor) -> Tensor:
-    """Mean squared distance between the vectors, divided by their mean length, and the normalised anchors.
-
-    It is 0 if all vectors are equally long and each points in its anchor's direction: inner products of the vectors
-    then rank as cosines of the anchors do. Their common length is free.
-
-    Parameters
-    ----------
-    vectors, anchors : floating (n, h); no gradient reaches the anchors
-    """
-    vectors = vectors.float()
-    length = vectors.detach().norm(dim=1).mean().clamp_min(torch.finfo(torch.float32).tiny)
-    targets = functional.normalize(anchors.detach().float(), dim=1)
-    away: Tensor = (vectors / length - targets).square().sum(dim=1).mean()
-    return away
 
 
 def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
@@ -91,10 +59,6 @@ def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
     logits : floating (n, 2), index 1 is "relevant"; or (n, 1), the log-odds of relevance
     relevant : bool or int64 (n,); or floating (n,), the probability of relevance that a teacher gives
     """
-    if logits.dim() != 2 or logits.shape[1] not in (1, 2) or relevant.shape != logits.shape[:1]:
-        raise InputError(
-            f'logits {tuple(logits.shape)} and labels {tuple(relevant.shape)}: (n, 2) or (n, 1), and (n,) were expected'
-        )
     if logits.shape[1] == 1:
         return functional.binary_cross_entropy_with_logits(logits.float().squeeze(1), relevant.float())
     if relevant.is_floating_point():
@@ -102,22 +66,19 @@ def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
     return functional.cross_entropy(logits.float(), relevant.long())
 
 
-def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss | str) -> Tensor:
+def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss) -> Tensor:
     """Mean loss over pairs of a relevant and a non-relevant text.
 
     Parameters
     ----------
     positive, negative : floating (n,), scores of the relevant and of the non-relevant text of each pair
-    kind : a `PairLoss`, or its name; InputError for another
     """
     difference = positive.float() - negative.float()
     if kind == PairLoss.CROSS_ENTROPY:
         return functional.softplus(-difference).mean()
     if kind == PairLoss.HINGE:
         return functional.relu(MARGIN - difference).mean()
-    if kind == PairLoss.ONE_MINUS_SOFTMAX:
-        return torch.sigmoid(-difference).mean()
-    raise InputError(f"loss '{kind}' is unknown: expected one of {', '.join(PairLoss)}")
+    return torch.sigmoid(-difference).mean()
 
 
 def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
@@ -133,7 +94,6 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
 
     The loss is 0 for no groups.
     """
-    _check_groups(scores, present)
     if not len(scores):
         return scores.float().sum()
     logits = scores.float().masked_fill(~present, -torch.inf)
@@ -151,36 +111,7 @@ def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Ten
     scores, teacher : floating (groups, candidates), both logits
     present : bool (groups, candidates), False where a group has fewer candidates
     """
-    _check_groups(scores, present)
     own = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
     aim = torch.log_softmax(teacher.float().masked_fill(~present, -torch.inf), dim=1)
     difference = (aim - own).masked_fill(~present, 0.0)  # not infinity less infinity
     return (aim.exp() * difference).sum(dim=1).mean()
-
-
-def margin_mean_squared_error(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
-    """Mean squared error, over all candidates but a group's first, of the first one's margin over them.
-
-    Hofstätter et al., "Improving Efficient Neural Ranking Models with Cross-Architecture Knowledge Distillation"
-    (2020), eq. 6.
-
-    Parameters
-    ----------
-    scores, teacher : floating (groups, candidates), in the same units
-    present : bool (groups, candidates), False where a group has fewer candidates
-
-    The loss is 0 if no group has a second candidate.
-    """
-    _check_groups(scores, present)
-    own, aim = (values.float()[:, :1] - values.float()[:, 1:] for values in (scores, teacher))
-    others = present[:, 1:]
-    error: Tensor = (own - aim).masked_fill(~others, 0.0).square().sum() / others.sum().clamp_min(1)
-    return error
-
-
-def _check_groups(scores: Tensor, present: Tensor) -> None:
-    if scores.dim() != 2 or scores.shape != present.shape:
-        raise InputError(
-            f'scores {tuple(scores.shape)} and mask {tuple(present.shape)}: two matrices (groups, candidates) of one '
-            'shape were expected'
-        )

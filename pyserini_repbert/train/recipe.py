@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
-from pyserini_repbert.train.losses import PairLoss, TeacherLoss
+from pyserini_repbert.train.losses import PairLoss
 from pyserini_repbert.train.values import Count, FileName, Number, Positive, Seed, Share, Text, Whole, Workers
 
 _STRICT = ConfigDict(extra='forbid', strict=True)
@@ -107,7 +107,6 @@ class Teacher:
     checkpoint : a bi-encoder, which scores by the cosine of its vectors, or a monoBERT, by its log-odds; None if each
         source has a file of `scores`
     scale : factor that turns the teacher's scores into logits
-    loss : how scores follow the teacher's; duoBERT always takes cross-entropy with the sigmoid of the teacher's margin
     weight, judged_weight : of the teacher's loss, and of the loss over groups with a relevant passage, which is
         `losses.localized_contrastive`, RepBERT eq. 4 for RepBERT, and Multi-Stage eq. 2 for duoBERT
     drop_above : candidates not judged relevant whose score is more than this share of the relevant passage's are left
@@ -118,7 +117,6 @@ class Teacher:
 
     checkpoint: Text | None = None
     scale: Positive = 1.0
-    loss: TeacherLoss = TeacherLoss.KL
     weight: Number = 1.0
     judged_weight: Number = 1.0
     drop_above: Number = 0.0
@@ -143,7 +141,12 @@ class Adapter:
     rank: Count = 16
     alpha: Count = 32
     dropout: Share = 0.0
-    targets: tuple[Literal['query', 'key', 'value', 'dense'], ...] = ('query', 'key', 'value', 'dense')
+    targets: Annotated[tuple[Literal['query', 'key', 'value', 'dense'], ...], Field(min_length=1)] = (
+        'query',
+        'key',
+        'value',
+        'dense',
+    )
     start: Text | None = None
     whole: bool = False
 
@@ -173,8 +176,6 @@ class Training:
         vectors are long; else no factor.
     unit_layer : RepBERT: add a last layer that makes all vectors equally long, for a base that was trained for cosine
         (`models.checkpoints.unit_layer`)
-    anchor : RepBERT: weight of `losses.anchored`, which keeps vectors in the direction of the base's own and makes them
-        equally long, for a base that was trained for cosine; 0 for none
     vanilla_head : CEDR-KNRM: begin with the scores of the base, a Vanilla BERT: its head, and no weight on the kernels
     gather : RepBERT: passages of all devices are negatives
     shuffle : size of the shuffle buffer, in instances; 1 keeps the order
@@ -200,7 +201,6 @@ class Training:
     loss: PairLoss = PairLoss.CROSS_ENTROPY
     scale: Number | None = None
     unit_layer: bool = False
-    anchor: Number = 0.0
     vanilla_head: bool = False
     gather: bool = False
     shuffle: Count = 10000
@@ -234,7 +234,7 @@ class Recipe:
     name: FileName
     system: System
     base: Text
-    data: tuple[Source, ...]
+    data: Annotated[tuple[Source, ...], Field(min_length=1)]
     training: Training
     ranking: dict[str, Any] = field(default_factory=dict)
     validation: Validation | None = None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
-from pyserini_repbert.train.inputs import first_columns, open_passages
-from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.inputs import Guard, first_columns, open_passages
 from pyserini_repbert.train.recipe import Source, Teacher
 from pyserini_repbert.train.teachers import ScoreFile, Scorer
 
@@ -188,58 +186,3 @@ class TrainingSource:
             qid, positive, negative = columns
             if self.guard.admits(qid, f'{path}:{number}') if self.of_texts else qid in self.queries:
                 yield Instance(self.number, qid, positive, negative)
-
-
-class InstanceStream:
-    """The instances of all sources, epoch after epoch without end, in an order that the seed decides.
-
-    In an epoch, sources take turns until all are exhausted. Only the shuffle buffer is held in memory.
-
-    Parameters
-    ----------
-    sources : anything with `instances(seed, epoch)` and `where`
-    shuffle : size of the shuffle buffer, in instances; 1 keeps the order
-    """
-
-    def __init__(self, sources: Sequence[Any], seed: int, shuffle: int) -> None:
-        self.sources, self.seed, self.shuffle = list(sources), seed, shuffle
-
-    def from_position(self, position: int) -> Iterator[Instance | Group]:
-        """The stream from its `position`-th instance (from 0) on. Raises InputError for sources without instances."""
-        return itertools.islice(self._endless(), position, None)
-
-    def _endless(self) -> Iterator[Instance | Group]:
-        for epoch in itertools.count():
-            nothing = True
-            for instance in self._shuffled(epoch):
-                nothing = False
-                yield instance
-            if nothing:
-                where = ', '.join(source.where for source in self.sources)
-                raise InputError(
-                    f'{where}: no training instances: no topic has both a relevant passage and the negatives asked for'
-                )
-
-    def _shuffled(self, epoch: int) -> Iterator[Instance | Group]:
-        draw = random.Random(f'{self.seed} {epoch}')
-        waiting: list[Instance | Group] = []
-        for instance in self._in_turn(epoch):
-            if len(waiting) < self.shuffle:
-                waiting.append(instance)
-                continue
-            at = draw.randrange(len(waiting))
-            waiting[at], instance = instance, waiting[at]
-            yield instance
-        if self.shuffle > 1:
-            draw.shuffle(waiting)
-        yield from waiting
-
-    def _in_turn(self, epoch: int) -> Iterator[Instance | Group]:
-        active = [source.instances(self.seed, epoch) for source in self.sources]
-        while active:
-            for one in list(active):
-                instance = next(one, None)
-                if instance is None:
-                    active.remove(one)
-                else:
-                    yield instance

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import IterableDataset, get_worker_info
 from transformers import (
     EarlyStoppingCallback,
     PrinterCallback,
@@ -19,45 +16,21 @@ from transformers import (
     TrainerCallback,
     TrainerState,
 )
+from transformers.integrations import TensorBoardCallback
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.train.arguments import training_arguments
-from pyserini_repbert.train.logs import FIRST_STEPS, CsvLog, EventLog, LossMeter
-from pyserini_repbert.train.output import EVENTS, LOG
+from pyserini_repbert.train.arguments import parameter_groups, training_arguments
+from pyserini_repbert.train.logs import CsvLog, LossMeter
+from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
-from pyserini_repbert.train.sources import Group, Instance, InstanceStream
-from pyserini_repbert.train.state import is_finished
+from pyserini_repbert.train.state import is_finished, is_first
+from pyserini_repbert.train.stream import InstanceStream, StreamDataset
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
-
-
-class StreamDataset(IterableDataset[Instance | Group]):
-    """Instances from a position on; several worker processes take turns.
-
-    Parameters
-    ----------
-    chunk : instances of one turn: a batch of all devices
-    position : instances to skip
-    """
-
-    def __init__(self, stream: InstanceStream, chunk: int, position: int = 0) -> None:
-        self.stream, self.chunk, self.position = stream, chunk, position
-
-    def __iter__(self) -> Iterator[Instance | Group]:
-        found = self.stream.from_position(self.position)
-        worker = get_worker_info()
-        if worker is None:
-            yield from found
-            return
-        for number in itertools.count():
-            part = list(itertools.islice(found, self.chunk))
-            if number % worker.num_workers == worker.id:
-                yield from part
 
 
 class RankingTrainer(Trainer):  # type: ignore[misc]
@@ -97,8 +70,10 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         self.stream_data = StreamDataset(stream, args.per_device_train_batch_size * args.world_size)
         callbacks: list[TrainerCallback] = [self.csv, LossMeter()]
-        if tensorboard:
-            callbacks.append(EventLog(folder / EVENTS))
+        if tensorboard and is_first():
+            from torch.utils.tensorboard import SummaryWriter
+
+            callbacks.append(TensorBoardCallback(SummaryWriter(str(folder / EVENTS))))
         if recipe.validation is not None and recipe.validation.patience:
             callbacks.append(EarlyStoppingCallback(recipe.validation.patience))
         super().__init__(
@@ -173,8 +148,6 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         if self.since is None:
             self.since = torch.zeros_like(loss) + self.meter.since
         self.since += loss
-        if self.meter.zero and self.state.global_step < FIRST_STEPS:
-            self.meter.zero = not loss.item()
         return loss
 
     def _sum_since(self) -> float:
@@ -231,25 +204,10 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         return (loss, {}) if return_outputs else loss
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """AdamW; heads have a learning rate of their own; biases, layer norms and scalars have no weight decay."""
+        """AdamW over `parameter_groups`."""
         if self.optimizer is None:
-            settings = self.recipe.training
-            rates = {False: settings.learning_rate, True: settings.head_learning_rate or settings.learning_rate}
-            groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
-            for name, parameter in self.model.named_parameters():
-                if parameter.requires_grad:
-                    head = not name.startswith('ranker.bert.')
-                    groups.setdefault((head, parameter.ndim > 1), []).append(parameter)
-            self.optimizer = torch.optim.AdamW(
-                [
-                    {'params': own, 'lr': rates[head], 'weight_decay': settings.weight_decay if decay else 0.0}
-                    for (head, decay), own in groups.items()
-                ],
-                lr=settings.learning_rate,
-                betas=(0.9, 0.999),
-                eps=1e-8,
-                fused=True,
-            )
+            groups = parameter_groups(self.model, self.recipe.training)
+            self.optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, fused=True)
         return self.optimizer
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:

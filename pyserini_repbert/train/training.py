@@ -15,13 +15,10 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MissingDepende
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train import saving
-from pyserini_repbert.train.card import model_card
-from pyserini_repbert.train.inputs import source_topics
-from pyserini_repbert.train.leakage import TEST_SETS, Guard
-from pyserini_repbert.train.output import CARD, EVENTS, LOG, RECIPE, check_apart
+from pyserini_repbert.train.inputs import TEST_SETS, Guard, source_topics
+from pyserini_repbert.train.output import CARD, EVENTS, LOG, RECIPE, Trained, check_apart, read_log
 from pyserini_repbert.train.recipe import Recipe, System
-from pyserini_repbert.train.result import Trained
-from pyserini_repbert.train.sources import InstanceStream, TrainingSource
+from pyserini_repbert.train.sources import TrainingSource
 from pyserini_repbert.train.starting import new_task, open_base, with_settings_of
 from pyserini_repbert.train.state import (
     Standing,
@@ -32,6 +29,7 @@ from pyserini_repbert.train.state import (
     state_folder,
     work_folder,
 )
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.tasks.pretraining import CorpusSource
 from pyserini_repbert.train.teachers import opened_teacher
 from pyserini_repbert.train.validation import Validator
@@ -77,7 +75,6 @@ def train(
     from transformers import set_seed
     from transformers.utils.logging import set_verbosity_error
 
-    from pyserini_repbert.train.logs import read_log
     from pyserini_repbert.train.trainer import RankingTrainer
 
     set_verbosity_error()
@@ -122,7 +119,7 @@ def train(
                 shutil.copyfile(work / name, made / name)
             if (work / EVENTS).is_dir():
                 shutil.copytree(work / EVENTS, made / EVENTS)
-            (made / CARD).write_text(model_card(recipe, base, done, task.notes()), encoding='utf-8')
+            (made / CARD).write_text(saving.model_card(recipe, base, done, task.notes()), encoding='utf-8')
     return done
 
 

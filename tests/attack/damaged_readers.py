@@ -54,8 +54,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.report import as_html, merged
 from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
-from pyserini_repbert.train.inputs import first_columns
-from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.inputs import Guard, first_columns
 from pyserini_repbert.train.reading import read_recipe
 from pyserini_repbert.train.recipe import Source
 from pyserini_repbert.train.sources import TrainingSource

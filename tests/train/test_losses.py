@@ -8,8 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.train.losses import PairLoss, anchored, multi_label_margin, pair_loss, relevance_cross_entropy
+from pyserini_repbert.train.losses import PairLoss, multi_label_margin, pair_loss, relevance_cross_entropy
 
 
 def test_multi_label_margin_by_hand():
@@ -30,24 +29,6 @@ def test_multi_label_margin_is_equation_4(rows, columns, seed):
         pairs = [(i, j) for i in range(columns) for j in range(columns) if p[i] and not p[j]]
         total += sum(max(0.0, 1 - (s[i] - s[j])) for i, j in pairs) / columns
     assert multi_label_margin(scores, positive).item() == pytest.approx(total / rows, abs=1e-5)
-
-
-def test_anchored_by_hand():
-    """Lengths 2 and 4, mean 3: (2/3, 0) against (1, 0), and (0, 4/3) against (0.6, 0.8)."""
-    vectors = torch.tensor([[2.0, 0.0], [0.0, 4.0]], requires_grad=True)
-    anchors = torch.tensor([[5.0, 0.0], [3.0, 4.0]], requires_grad=True)
-    loss = anchored(vectors, anchors)
-    assert loss.item() == pytest.approx(((1 / 3) ** 2 + 0.6**2 + (4 / 3 - 0.8) ** 2) / 2)
-    loss.backward()
-    assert anchors.grad is None and vectors.grad.abs().max() > 0
-
-
-@given(st.floats(0.01, 100))
-def test_anchored_is_zero_for_equally_long_vectors_along_their_anchors(length):
-    anchors = torch.tensor([[5.0, 0.0], [3.0, 4.0], [-0.1, 0.2]])
-    vectors = length * torch.nn.functional.normalize(anchors, dim=1)
-    assert anchored(vectors, anchors).item() == pytest.approx(0.0, abs=1e-6)
-    assert anchored(vectors * torch.tensor([[1.0], [2.0], [1.0]]), anchors).item() > 0.05
 
 
 def test_cross_entropy_of_two_logits_and_of_log_odds():
@@ -78,12 +59,3 @@ def test_losses_of_half_precision_are_single():
     scores = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
     assert pair_loss(scores, scores, 'hinge').dtype == torch.float32
     assert multi_label_margin(scores[None], torch.tensor([[True, False]])).dtype == torch.float32
-
-
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(InputError, match='one shape'):
-        multi_label_margin(torch.zeros(2, 3), torch.zeros(3, 2, dtype=torch.bool))
-    with pytest.raises(InputError, match='expected'):
-        relevance_cross_entropy(torch.zeros(2, 3), torch.zeros(2))
-    with pytest.raises(InputError, match="'square' is unknown"):
-        pair_loss(torch.zeros(1), torch.zeros(1), 'square')

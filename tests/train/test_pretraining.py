@@ -79,7 +79,7 @@ def test_what_pre_training_does_not_take(recipe_file, corpus):
 
 
 def test_streams_of_pairs_resume(corpus):
-    from pyserini_repbert.train.sources import InstanceStream
+    from pyserini_repbert.train.stream import InstanceStream
 
     stream = InstanceStream([CorpusSource(Source(corpus=corpus), 'data.0')], 5, 10)
     start = list(itertools.islice(stream.from_position(0), 60))

@@ -15,7 +15,7 @@ from pyserini_repbert.train.training import train
 @pytest.mark.parametrize('system', ['repbert', 'epic'])
 def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp_path, world, monkeypatch):
     """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and best model continue."""
-    from pyserini_repbert.train.logs import read_log
+    from pyserini_repbert.train.output import read_log
 
     validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
     recipe = tiny_recipe(

@@ -9,12 +9,12 @@ import torch
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.train.leakage import Guard
+from pyserini_repbert.train.inputs import DiskTexts, Guard
 from pyserini_repbert.train.recipe import Source
-from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
+from pyserini_repbert.train.sources import Instance, TrainingSource
 from pyserini_repbert.train.starting import new_task, open_base
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.tasks.repbert import in_batch_labels
-from pyserini_repbert.train.texts import DiskTexts
 from pyserini_repbert.train.training import train
 
 
@@ -70,7 +70,7 @@ def test_workers_take_turns_batch_by_batch(world):
     """Two worker processes give the same batches in the same order as none."""
     from torch.utils.data import DataLoader
 
-    from pyserini_repbert.train.trainer import StreamDataset
+    from pyserini_repbert.train.stream import StreamDataset
 
     stream = InstanceStream([opened(world)], seed=3, shuffle=10)
     alone, shared = (

@@ -14,11 +14,11 @@ from pyserini_repbert.models.checkpoints.loading import load_strictly
 from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
-from pyserini_repbert.train.leakage import Guard
-from pyserini_repbert.train.losses import anchored
+from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.saving import write_checkpoint
-from pyserini_repbert.train.sources import InstanceStream, TrainingSource
+from pyserini_repbert.train.sources import TrainingSource
 from pyserini_repbert.train.starting import new_task, open_base
+from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.tasks import cedr
 from pyserini_repbert.train.tasks.base import in_length_groups
 from pyserini_repbert.train.training import train
@@ -85,35 +85,6 @@ def test_dropout_is_the_recipes_or_else_the_bases(tiny_recipe):
         task, instances = task_and_instances(recipe, 2)
         batch = task.collate(instances)
         assert torch.equal(task(batch), task(batch)) == repeats
-
-
-@pytest.mark.parametrize('adapter', [None, {'rank': 2}])
-def test_an_anchor_keeps_vectors_along_the_bases(adapter, tiny_recipe):
-    """The base's own vectors are remembered before there is an adapter, and are no part of what is kept."""
-    ends = {}
-    for weight in (0.0, 10.0):
-        training = {'anchor': weight, 'dropout': 0}
-        recipe = tiny_recipe('repbert', ranking={'max_query_length': 8}, adapter=adapter, training=training)
-        task, instances = task_and_instances(recipe, 4)
-        batch = task.collate(instances)
-        sides = [[batch.get(f'{side}_{name}') for name in ENCODED] for side in ('query', 'passage')]
-        with torch.no_grad():
-            base = [task.ranker(*side) for side in sides]
-
-        def off(task=task, sides=sides, base=base):
-            pairs = zip(sides, base, strict=True)
-            return sum(anchored(task.ranker(*side), own) for side, own in pairs).item() / 2
-
-        begun, away = task(batch).item(), off()
-        optimizer = torch.optim.Adam([own for own in task.parameters() if own.requires_grad], lr=1e-3)
-        for _ in range(40):
-            optimizer.zero_grad()
-            task(batch).backward()
-            optimizer.step()
-        ends[weight] = (begun - weight * away, off())
-        assert not [name for name in task.state_dict() if 'anchor' in name]
-    assert ends[0.0][0] == pytest.approx(ends[10.0][0], abs=1e-5)
-    assert ends[10.0][1] < 0.5 * ends[0.0][1]
 
 
 @pytest.mark.parametrize('adapter', [None, {'rank': 2}])

@@ -10,8 +10,8 @@ import torch
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.train.leakage import Guard
-from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive, margin_mean_squared_error
+from pyserini_repbert.train.inputs import Guard
+from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive
 from pyserini_repbert.train.reading import read_recipe
 from pyserini_repbert.train.sources import Group
 from pyserini_repbert.train.starting import new_task, open_base
@@ -39,18 +39,6 @@ def test_listwise_divergence_by_hand():
     assert loss.item() == pytest.approx((0.75 * math.log(1.5) + 0.25 * math.log(0.5)) / 2, abs=1e-6)
     loss.backward()
     assert torch.isfinite(scores.grad).all() and scores.grad[1, 2] == 0
-
-
-def test_margins_by_hand():
-    """Margins 1 and 3 against 2 and 2, and 4 against 1; three of them."""
-    scores = torch.tensor([[3.0, 2.0, 0.0], [4.0, 0.0, 8.0]])
-    teacher = torch.tensor([[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    assert margin_mean_squared_error(scores, teacher, PRESENT).item() == pytest.approx((1 + 1 + 9) / 3)
-
-
-def test_losses_refuse_a_mask_of_another_shape():
-    with pytest.raises(InputError, match=r'scores \(2, 3\) and mask \(2, 2\)'):
-        localized_contrastive(torch.zeros(2, 3), PRESENT[:, :2])
 
 
 def test_scores_from_a_file(world):
@@ -228,7 +216,6 @@ SCORED = ['training.group=4', 'teacher.scale=20']
         (SCORED, 'data.0: there is no teacher: give scores, or teacher.checkpoint'),
         ([*SCORED, 'data.0.scores=run.txt', 'data.0.run='], "a query's candidates are a run's hits: give run"),
         (['training.group=4', 'data.0.qrels='], 'without a teacher, groups need qrels and take no scores'),
-        ([*SCORED, 'teacher.loss=huber'], 'teacher.loss is .huber., expected:'),
     ],
 )
 def test_what_does_not_go_together_is_refused(recipe_file, settings, words):

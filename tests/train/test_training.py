@@ -77,7 +77,7 @@ def test_a_short_training_logs_its_loss(tiny_recipe, tmp_path):
         tmp_path / 'short',
         device='cpu',
     )
-    from pyserini_repbert.train.logs import read_log
+    from pyserini_repbert.train.output import read_log
 
     assert [row['step'] for row in read_log(tmp_path / 'out/log.csv')] == ['2', '4', '5']
     assert [row['step'] for row in read_log(tmp_path / 'short/log.csv')] == ['5']
@@ -93,24 +93,6 @@ def test_a_unit_layer_gets_a_scale_where_none_is_given(scale, tiny_recipe, tmp_p
     card = (tmp_path / 'out/README.md').read_text()
     assert ('- scale of inner products: ' in card) is (scale is None)
     assert max(losses(tmp_path / 'out')) > 0
-
-
-@pytest.mark.parametrize(('steps', 'zeros', 'told'), [(12, 99, 10), (3, 99, 3), (12, 9, None)])
-def test_losses_of_0_are_told(steps, zeros, told, tiny_recipe, tmp_path, monkeypatch, caplog):
-    from pyserini_repbert.train.tasks import repbert
-
-    kept, seen = repbert.multi_label_margin, []
-
-    def first_are_zero(*given):
-        seen.append(1)
-        return kept(*given) * (len(seen) > zeros)
-
-    monkeypatch.setattr(repbert, 'multi_label_margin', first_are_zero)
-    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': steps, 'save_every': 50})
-    train(recipe, tmp_path / 'out', device='cpu')
-    found = [record.message for record in caplog.records if 'are all 0' in record.message]
-    assert len(found) == (told is not None)
-    assert told is None or f'the losses of the first {told} steps are all 0' in found[0]
 
 
 def test_a_scale_is_chosen_from_scores():
@@ -174,7 +156,7 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
     """An adapter with a learnt scale, folded into the last layer norm, over its base."""
     import torch
 
-    from pyserini_repbert.train.leakage import Guard
+    from pyserini_repbert.train.inputs import Guard
     from pyserini_repbert.train.saving import write_checkpoint
     from pyserini_repbert.train.sources import TrainingSource
     from pyserini_repbert.train.starting import new_task, open_base
@@ -230,7 +212,7 @@ def test_cedr_starts_from_vanilla_bert_and_adapters_stand_on_adapters(tiny_recip
 def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path, world, monkeypatch):
     """The validation run has each topic's relevant passage first: a model that puts it last is best left out."""
     from pyserini_repbert.train import validation as module
-    from pyserini_repbert.train.logs import read_log
+    from pyserini_repbert.train.output import read_log
 
     monkeypatch.setattr(
         module.Validator, '_scores', lambda self, *_: [-np.arange(len(own), 0.0, -1) for own in self.lists]

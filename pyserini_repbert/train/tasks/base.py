@@ -15,10 +15,8 @@ from pyserini_repbert.models.batching import Forward, collate
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.tokenizer import TokenSequence, WordPieceTokenizer
 from pyserini_repbert.train.losses import (
-    TeacherLoss,
     listwise_divergence,
     localized_contrastive,
-    margin_mean_squared_error,
     pair_loss,
 )
 from pyserini_repbert.train.recipe import Recipe
@@ -132,8 +130,7 @@ class Task(nn.Module, ABC):
         if teacher is None:
             return loss
         own = scores.new_zeros(present.shape).masked_scatter(present, scores)
-        measure = listwise_divergence if teacher.loss is TeacherLoss.KL else margin_mean_squared_error
-        return teacher.judged_weight * loss + teacher.weight * measure(own, batch['taught'], present)
+        return teacher.judged_weight * loss + teacher.weight * listwise_divergence(own, batch['taught'], present)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The wordpieces of each text, without special tokens, not truncated."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import logging
 import math
@@ -24,11 +23,11 @@ from pyserini_repbert.models.repbert import (
     SYSTEM,
     RepBert,
 )
-from pyserini_repbert.train.losses import MARGIN, anchored, multi_label_margin
+from pyserini_repbert.train.inputs import docid_key
+from pyserini_repbert.train.losses import MARGIN, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Group, Instance, TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, limit, outputs, padded
-from pyserini_repbert.train.texts import docid_key
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +59,6 @@ class RepBertTask(Task):
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
         self._notes: list[str] = []
-        self._anchor: tuple[nn.Module, ...] = ()  # in a tuple, so that it is not a submodule: never trained or saved
         return RepBert(sizes)
 
     @classmethod
@@ -81,11 +79,6 @@ class RepBertTask(Task):
         if self.recipe.training.group:
             return 1
         return 2 if any(source.source.triples or source.source.negatives for source in self.sources) else 1
-
-    def begun(self, base: Mapping[str, Tensor]) -> None:
-        """With `anchor`, copy the model as it begins."""
-        if self.recipe.training.anchor > 0:
-            self._anchor = (copy.deepcopy(self.ranker).eval().requires_grad_(False),)
 
     @torch.no_grad()
     def look_at(self, instances: Iterator[Instance]) -> None:
@@ -132,12 +125,8 @@ class RepBertTask(Task):
         return batch | self.of_teacher(instances) if self.recipe.training.group else batch
 
     def forward(self, batch: Batch) -> Tensor:
-        """RepBERT eq. 4, averaged over rows; plus the teacher's loss, for groups, and `anchor` times `losses.anchored`.
-
-        The latter is the mean of that of queries and that of passages.
-        """
+        """RepBERT eq. 4, averaged over rows; plus the teacher's loss, for groups."""
         queries, passages = outputs(self.ranker, batch, 'query_'), outputs(self.ranker, batch, 'passage_')
-        away = self._away_from_anchor(batch, queries, passages)
         columns, keys = passages, batch['passage_keys']
         if self.recipe.training.gather:
             columns, keys = gathered(passages, keys)
@@ -149,15 +138,7 @@ class RepBertTask(Task):
             loss = multi_label_margin(queries[of_rows] @ columns.float().T, labels)
             if judged is not None:
                 loss = self.with_teacher(loss, (queries[rows] * passages.float()).sum(dim=1), batch)
-        return loss if away is None else loss + self.recipe.training.anchor * away
-
-    def _away_from_anchor(self, batch: Batch, queries: Tensor, passages: Tensor) -> Tensor | None:
-        if not self._anchor:
-            return None
-        base = self._anchor[0].to(queries.device)
-        with torch.no_grad():
-            own = [outputs(base, batch, prefix) for prefix in ('query_', 'passage_')]
-        return (anchored(queries, own[0]) + anchored(passages, own[1])) / 2
+        return loss
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights; a learnt scale s goes into the last layer norm, which makes vectors sqrt(s) times as long."""
@@ -225,24 +206,6 @@ def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
     return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
 
 
-class _Gather(torch.autograd.Function):
-    """The rows of all processes, as many of each, in the order of their ranks; gradients are summed over processes."""
-
-    @staticmethod
-    def forward(context: Any, own: Tensor) -> Tensor:
-        parts = [torch.empty_like(own) for _ in range(distributed.get_world_size())]
-        distributed.all_gather(parts, own.contiguous())
-        context.rows = len(own)
-        return torch.cat(parts)
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> Tensor:
-        total = gradient.contiguous().clone()
-        distributed.all_reduce(total)
-        start = distributed.get_rank() * context.rows
-        return total[start : start + context.rows]
-
-
 def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     """Passages and their keys of all processes, in the order of their ranks, with gradients; unchanged for one process.
 
@@ -250,5 +213,7 @@ def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     """
     if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
         return passages, keys
-    everywhere: Any = _Gather.apply
-    return everywhere(passages), everywhere(keys)
+    from torch.distributed.nn import functional
+
+    all_gather: Any = functional.all_gather
+    return torch.cat(all_gather(passages.contiguous())), torch.cat(all_gather(keys))
