@@ -8,6 +8,10 @@ from pathlib import Path
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds, split_folds
+from pyserini_repbert.files import atomic_file, atomic_folder
+from pyserini_repbert.names.topics import load_topics
 
 _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
 
@@ -24,10 +28,6 @@ def split_main(arguments: Sequence[str]) -> None:
     made.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
     options = made.parse_args(arguments)
     from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.errors import InputError
-    from pyserini_repbert.evaluate.folds import check_cover, read_folds, split_folds
-    from pyserini_repbert.files import atomic_file, atomic_folder
-    from pyserini_repbert.names.topics import load_topics
 
     if Path(options.output).exists():
         raise InputError(f'{options.output} exists: remove it or choose another output')
@@ -56,8 +56,6 @@ def join_main(arguments: Sequence[str]) -> None:
     add_run_form(made)
     options = parsed(made, arguments)
     from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
-    from pyserini_repbert.names.topics import load_topics
 
     tag = run_tag(options)
     folds = read_folds(options.folds)

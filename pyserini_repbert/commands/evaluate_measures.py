@@ -7,26 +7,21 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.evaluate import SUBCOMMANDS
 from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels, named_paths, read_named
 from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.errors import InputError
-
-if TYPE_CHECKING:
-    from pyserini_repbert.evaluate.measures import Evaluation
-    from pyserini_repbert.evaluate.significance import Comparison
+from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
+from pyserini_repbert.evaluate.significance import Comparison, compare
+from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.names.topics import load_qrels
 
 
 def main(arguments: Sequence[str]) -> None:
     """Evaluate run files and print a table or JSON."""
     options = parsed(_parser(), arguments)
-    from pyserini_repbert.evaluate.measures import evaluate, judged_only, parse_measures
-    from pyserini_repbert.evaluate.significance import compare
-    from pyserini_repbert.names.topics import load_qrels
-
     if not options.runs:
         raise InputError('no run files were given: name them before --measures, which takes all words behind it')
     if options.compare and len(options.runs) < 2:
@@ -70,8 +65,6 @@ def _write_values(path: str, evaluations: Mapping[str, Evaluation]) -> None:
 def _print_tables(
     evaluations: Mapping[str, Evaluation], tests: Sequence[tuple[str, Comparison]], n_judged: int
 ) -> None:
-    from pyserini_repbert.evaluate.tables import markdown
-
     baseline = next(iter(evaluations))
     rows = [[name, *(f'{value:.4f}' for value in own.means.values())] for name, own in evaluations.items()]
     print(markdown(['run', *evaluations[baseline].means], rows))

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels, named_paths, read_named
+from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.names.topics import load_qrels
 
 
@@ -24,8 +26,6 @@ def main(arguments: Sequence[str]) -> None:
         'without the flag, this holds for runs beside which a record lies',
     )
     options = made.parse_args(arguments)
-    from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.tables import markdown
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
     from pyserini_repbert.record import read_record
 

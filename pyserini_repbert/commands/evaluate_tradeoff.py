@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
-from pyserini_repbert.commands.evaluate_flags import add_qrels
+from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels
 from pyserini_repbert.commands.output_files import add_value_files, parsed
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.plots import plot_points
+from pyserini_repbert.evaluate.tables import markdown, write_csv
 from pyserini_repbert.names.topics import load_qrels
 
 if TYPE_CHECKING:
@@ -25,8 +28,6 @@ def main(arguments: Sequence[str]) -> None:
     """Print quality and cost of each setting; CSV, a plot and the best one on request (Multi-Stage Figures 2 to 4)."""
     options = parsed(_parser(), arguments)
     budget, unit = _budget(options.budget)
-    from pyserini_repbert.evaluate.measures import parse_measures
-    from pyserini_repbert.evaluate.plots import plot_points
     from pyserini_repbert.evaluate.studies import tradeoff
     from pyserini_repbert.rerank.saved_scores import read_saved_scores
 
@@ -80,8 +81,6 @@ def _within(defaults: Sequence[int], most: int) -> list[int]:
 
 
 def _print_table(points: Sequence[Point], front: Sequence[Point]) -> None:
-    from pyserini_repbert.evaluate.tables import markdown
-
     rows = []
     for point in points:
         seconds = '' if point.seconds is None else f'{point.seconds:.3f}'
@@ -91,8 +90,6 @@ def _print_table(points: Sequence[Point], front: Sequence[Point]) -> None:
 
 
 def _write_csv(path: str, points: Sequence[Point], fronts: Mapping[str, Sequence[Point]]) -> None:
-    from pyserini_repbert.evaluate.tables import write_csv
-
     header = ['k0', 'k1', 'method', 'samples', 'nominal_inferences', 'inferences', 'seconds', *fronts]
     rows = []
     for setting, inferences, seconds, values in points:
@@ -127,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     made = parser('evaluate tradeoff', 'Quality against inferences a query, replayed from the scores of one reranking.')
     made.add_argument('scores', metavar='FILE.npz', help='what `rerank --pairs` kept')
     add_qrels(made)
-    made.add_argument('--measures', nargs='+', default=['MRR@10'], help='the first one decides what is best')
+    add_measures(made, ['MRR@10'])  # the first one decides what is best
     k0s, k1s = (f'default: {" ".join(map(str, own))}, as far as the file goes' for own in (_K0, _K1))
     made.add_argument('--k0', nargs='+', type=positive_int, help=f'candidates of monoBERT; {k0s}')
     made.add_argument('--k1', nargs='+', type=zero_or_more, help=f'candidates of duoBERT, 0 for none; {k1s}')

@@ -180,12 +180,12 @@ def test_bytes_that_are_no_utf8_are_escaped(made):
 
 def test_no_setting_is_left_out_by_mistake(made):
     """What the record leaves out of the settings are names of parameters."""
-    from pyserini_repbert.commands import encode, evaluate_epic_pruning, index, rerank, search, train
+    from pyserini_repbert.commands import encode, evaluate_epic, index, rerank, search, train
 
     known = {'command', 'advised'}
     for parser in (encode.make_parser(), index.make_parser(), rerank.make_parser(), search.make_parser()):
         known |= {action.dest for action in parser._actions}
-    for module in (train.make_parser(), evaluate_epic_pruning._parser()):
+    for module in (train.make_parser(), evaluate_epic.pruning_parser()):
         known |= {action.dest for action in module._actions}
     actions = index.make_parser()._subparsers._group_actions[0].choices.values()
     known |= {action.dest for parser in actions for action in parser._actions}
