@@ -30,13 +30,14 @@ def called(tmp_path: Path, script: list[str], **environment: str) -> list[str]:
 
 
 def shards(calls: list[str]) -> list[str]:
-    words = [call.split() for call in calls if '--plan-shard' in call]
-    return [own[own.index('--plan-shard') + 1] for own in words]
+    words = [call.split() for call in calls if '--shard' in call]
+    return [own[own.index('--shard') + 1] for own in words]
 
 
 def test_hosts_share_the_shards(tmp_path):
-    calls = called(tmp_path, ['bash', str(EXAMPLES / 'encode-ssh.sh'), 'FOLDER', '120', 'one', 'two', 'three'])
-    assert sorted(map(int, shards(calls))) == list(range(120))
+    script = ['bash', str(EXAMPLES / 'encode-ssh.sh'), 'CORPUS', 'ENCODER', 'FOLDER', '120', 'one', 'two', 'three']
+    calls = called(tmp_path, script)
+    assert sorted(shards(calls)) == sorted(f'{number}/120' for number in range(120))
     assert {call.split()[2] for call in calls[:-1]} == {'one', 'two', 'three'}
     assert calls[-1] == 'python -m pyserini_repbert.encode --output FOLDER --finish'
 
@@ -49,13 +50,11 @@ def test_an_array_and_a_job_cover_all_shards(tmp_path):
     [container] = pod['containers']
     mounted = {mount['name'] for mount in container['volumeMounts']}
     assert mounted == {volume['name'] for volume in pod['volumes']}
-    last = job['spec']['completions'] - 1
-    settings = {'OUTPUT': 'FOLDER', 'SHARDS': '2110', 'PER': '16', 'SLURM_CPUS_PER_TASK': '8'}
-    for index, of_array, of_job in (('0', '0-15', '0-15'), (str(last), '2096-2109', '2096-2111')):
-        array = called(tmp_path, ['bash', str(EXAMPLES / 'encode.sbatch')], SLURM_ARRAY_TASK_ID=index, **settings)
-        assert shards(array)[-1] == of_array
-        pods = called(tmp_path, [*container['command'], *container['args']], JOB_COMPLETION_INDEX=index)
-        assert shards(pods)[-1] == of_job
-    before = (tmp_path / 'calls').read_text()
-    called(tmp_path, ['bash', str(EXAMPLES / 'encode.sbatch')], SLURM_ARRAY_TASK_ID='132', **settings)
-    assert (tmp_path / 'calls').read_text() == before
+    parts = job['spec']['completions']
+    settings = {'CORPUS': 'C', 'ENCODER': 'E', 'OUTPUT': 'FOLDER', 'SLURM_CPUS_PER_TASK': '8'}
+    for index in (0, parts - 1):
+        array = {'SLURM_ARRAY_TASK_ID': str(index), 'SLURM_ARRAY_TASK_COUNT': str(parts)}
+        tasks = called(tmp_path, ['bash', str(EXAMPLES / 'encode.sbatch')], **array, **settings)
+        assert shards(tasks)[-1] == f'{index}/{parts}'
+        pods = called(tmp_path, [*container['command'], *container['args']], JOB_COMPLETION_INDEX=str(index))
+        assert shards(pods)[-1] == f'{index}/{parts}'

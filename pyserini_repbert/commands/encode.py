@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command, planned, recording
+from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.output_files import check_outside
 
 if TYPE_CHECKING:
+    from pyserini_repbert.data.corpus import Corpus
     from pyserini_repbert.encode.sharding import Encoding
     from pyserini_repbert.index.records import Manifest
 
@@ -27,7 +30,9 @@ def add_begun_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --resume and --overwrite, for a command that writes a bundle."""
     begun = parser.add_mutually_exclusive_group()
     begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
-    begun.add_argument('--overwrite', action='store_true', help='remove an index that is there')
+    begun.add_argument(
+        '--overwrite', action='store_true', help='replace an index that is there, once the new one is whole'
+    )
 
 
 def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_text: str) -> None:
@@ -38,56 +43,76 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     parser.add_argument('--output', required=True, help='the index folder')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
     parser.add_argument('--store-text', action='store_true', help=store_text)
-    parser.add_argument('--shard', default='0/1', metavar='I/N', help='encode the I-th of N parts, I from 0')
+    parser.add_argument('--shard', metavar='I/N', help='encode the I-th of N parts of the corpus, I from 0')
+    parser.add_argument('--shard-id', type=command.zero_or_more, metavar='I', help="Pyserini's name for I")
+    parser.add_argument('--shard-num', type=command.positive_int, metavar='N', help="Pyserini's name for N")
+    together = parser.add_mutually_exclusive_group()
+    together.add_argument('--finish', action='store_true', help='verify the parts in --output and put them together')
+    together.add_argument('--ray', metavar='ADDRESS', help="encode the parts on a Ray cluster: HOST:PORT, or 'auto'")
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     command.add_threads(parser)
     parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='what to do with bad lines')
-    planned.add_arguments(parser)
     add_begun_arguments(parser)
     add_model_arguments(parser)
 
 
 def check_flags(options: argparse.Namespace) -> None:
-    """Raises InputError for flags of `add_encoding_arguments` that do not go together."""
-    planned.check(options)
+    """Fill in `shard` from Pyserini's flags. Raises InputError for flags that do not go together."""
+    flags = [given.partition('=')[0] for given in options.command if given.startswith('--')]
+    if options.finish:
+        if foreign := [flag for flag in flags if flag not in ('--output', '--finish', '--overwrite', '--quiet')]:
+            raise command.usage(f'{foreign[0]} does not go with --finish, which takes its settings from the parts')
+        return
+    if missing := [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]:
+        raise command.usage(f'the following arguments are required: {", ".join(missing)}')
+    if options.shard_id is not None:
+        if options.shard or options.shard_num is None:
+            raise command.usage('--shard-id takes --shard-num and no --shard')
+        options.shard = f'{options.shard_id}/{options.shard_num}'
+    if options.ray is not None:
+        if other := [flag for flag in flags if flag in ('--shard', '--shard-id', '--resume')]:
+            raise command.usage(f'{other[0]} does not go with --ray, which makes all parts that are missing')
+    elif options.shard_num is not None and options.shard_id is None:
+        raise command.usage('--shard-num takes --shard-id or --ray')
     check_outside(options.output, options.corpus)
 
 
 def encode(
     options: argparse.Namespace,
-    kind: str,
+    settings: type[Any],
     opened: Callable[..., Any],
     encoding_of: Callable[..., Encoding[Any]],
     told: Callable[[Manifest[Any]], str],
 ) -> None:
-    """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or carry out a plan.
+    """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or put parts together.
 
     Parameters
     ----------
-    kind : of the bundle: 'dense' or 'epic'
+    settings : the class of the bundle's settings
     opened : opens the encoder: `document_encoder` or `EpicEncoder`
     encoding_of : makes an encoding of the encoder: `dense_encoding` or `epic_encoding` with the command's settings
     told : describes a finished bundle to the user
     """
     command.use_threads(options.threads)
     command.keep_memory_flat()
-    from pyserini_repbert.data.corpus_parts import check_can_be_cut
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.encode.sharding import Part, build_bundle
+    from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
+    from pyserini_repbert.encode.sharding import build_bundle
     from pyserini_repbert.models.checkpoints.used import used_models
     from pyserini_repbert.names.corpora import open_corpus
+    from pyserini_repbert.record import checksum, read_record, write_record
 
     forbid_downloads(options.offline)
-    if planned.is_about_a_plan(options):
-        manifest = planned.run(options, kind)
-        if manifest is not None:
-            print(f'{options.output}: {told(manifest)}')
+    if options.finish:
+        recorded = [read_record(path) for path in Path(options.output).glob('part-0-of-*') if path.is_dir()]
+        manifest = finish_parts(options.output, settings, options.overwrite)
+        if recorded and recorded[0] is not None:
+            write_record(options.output, replace(recorded[0], output=str(checksum(options.output))))
+        print(f'{options.output}: {told(manifest)}')
         return
-    part = Part.parse(options.shard)
+    part = Part.parse(options.shard or '0/1')
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
-    if options.plan or options.ray is not None:
-        check_can_be_cut(corpus)
     encoder = opened(
         options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
     )
@@ -98,29 +123,59 @@ def encode(
         shard_size=options.shard_size,
         token_budget=options.batch_tokens,
     )
-    if options.plan:
-        planned.plan(options, corpus, encoding().settings)
-        return
     if options.ray is not None:
-        manifest = planned.on_ray(options, corpus, encoding().settings)
+        manifest = _on_ray(options, corpus, encoding())
     else:
+        output, overwrite = options.output, options.overwrite
+        if part.of > 1:
+            corpus, output = corpus.part(part.index, part.of), part_folder(output, part, overwrite)
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
             update = model_update(bar.update, options)
             manifest = build_bundle(
                 corpus,
-                options.output,
+                output,
                 encoding(on_progress=update),
-                part=part,
                 resume=options.resume,
-                overwrite=options.overwrite,
+                overwrite=overwrite,
                 on_progress=update,
             )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
-    if manifest is None:
-        print(f'{options.output}: part {options.shard} is done{skipped}; other parts have shards to encode yet')
+    if part.of > 1:
+        recording.write(options, str(output), ('corpus',), used_models([encoder]))
+        print(f'{options.output}: part {options.shard} is done, {manifest.count} passages{skipped}')
         return
     recording.write(options, options.output, ('corpus',), used_models([encoder]))
     print(f'{options.output}: {told(manifest)}{skipped}')
+
+
+def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]) -> Manifest[Any]:
+    from pyserini_repbert.pipeline.ray_encoding import EncodeParts, encode_parts
+    from pyserini_repbert.pipeline.ray_workers import connected
+
+    def shared(name: str) -> str:
+        return str(Path(name).absolute()) if Path(name).exists() else name
+
+    paths = getattr(corpus, 'paths', [])
+    passages = corpus.count_hint() or sum(1 for _ in corpus)
+    parts = options.shard_num or (len(paths) if len(paths) > 1 else max(1, -(-passages // options.shard_size)))
+    work = EncodeParts(
+        output=shared(options.output),
+        parts=parts,
+        corpus=shared(options.corpus),
+        corpus_format=options.corpus_format,
+        fields=tuple(options.fields or ()),
+        on_error=options.on_error,
+        encoder=shared(options.encoder),
+        settings=encoding.settings,
+        batch_tokens=options.batch_tokens,
+        device=options.device,
+        offline=options.offline,
+    )
+    with (
+        connected(options.ray, options.threads, options.device != 'cpu') as fleet,
+        command.progress(passages, 'encode', 'passages', options.quiet) as bar,
+    ):
+        return encode_parts(fleet, work, options.overwrite, bar.update)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -139,10 +194,11 @@ def main(arguments: list[str]) -> int | None:
     check_flags(options)
     from pyserini_repbert.encode.corpus import dense_encoding
     from pyserini_repbert.encode.opening import document_encoder
+    from pyserini_repbert.index.records import Settings
 
     def told(manifest: Manifest[Any]) -> str:
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
         return f'{manifest.count} passages x {stored} in {command.counted(len(manifest.shards), "shard")}'
 
-    encode(options, 'dense', document_encoder, partial(dense_encoding, dtype=options.vector_dtype), told)
+    encode(options, Settings, document_encoder, partial(dense_encoding, dtype=options.vector_dtype), told)
     return 0

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import recording
 from pyserini_repbert.commands.command import counted, positive_int, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_begun_arguments, add_encoding_arguments, check_flags, encode
-from pyserini_repbert.commands.planned import WEIGHTS
 
 if TYPE_CHECKING:
     from pyserini_repbert.index.records import Manifest
+
+WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of a bundle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +31,7 @@ def run(options: argparse.Namespace) -> None:
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.encode.epic_corpus import epic_encoding
     from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.records import EpicSettings
 
     def told(manifest: Manifest[Any]) -> str:
         bundle = EpicBundle(options.output, verify=False)
@@ -37,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
         return f'{len(bundle)} passages x {kept}, {bundle.bytes_per_passage():,.0f} bytes a passage'
 
     encoding_of = partial(epic_encoding, prune=options.prune, weights=WEIGHTS[options.weights])
-    encode(options, 'epic', EpicEncoder, encoding_of, told)
+    encode(options, EpicSettings, EpicEncoder, encoding_of, told)
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:

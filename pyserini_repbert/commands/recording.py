@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 # Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(
-    'command action plan plan_shard finish quiet ray resume overwrite offline download build advised tag query output '
-    'provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
+    'command action shard shard_id shard_num finish quiet ray resume overwrite offline download build advised tag '
+    'query output provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
 )
 
 

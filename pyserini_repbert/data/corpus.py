@@ -9,9 +9,11 @@ import logging
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from pyserini_repbert.data.identifiers import has_surrogates, identifier_problem
 from pyserini_repbert.errors import InputError
@@ -89,6 +91,16 @@ class Corpus(ABC):
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
         self.skipped = 0
+        self._rows = (0, 1)  # which rows: those with number % second == first
+
+    def part(self, index: int, of: int) -> Self:
+        """Part `index` of `of` parts, as a corpus: rows dealt out in turn, or files, where there are as many."""
+        part = copy(self)
+        part._rows = (index, of)
+        return part
+
+    def _takes(self, row: int) -> bool:
+        return row % self._rows[1] == self._rows[0]
 
     def count_hint(self) -> int | None:
         """About how many passages there are, for a progress bar; None where counting would take long."""
@@ -97,6 +109,10 @@ class Corpus(ABC):
     @abstractmethod
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         """Yield (place, passage, or the reason why there is none); a place is 'corpus.jsonl:17'."""
+
+    def _read_rows(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        """What `_read` yields, of this part's rows."""
+        return (item for row, item in enumerate(self._read()) if self._takes(row))
 
     def __iter__(self) -> Iterator[Passage]:
         return (passage for _, passage in self.placed())
@@ -109,7 +125,7 @@ class Corpus(ABC):
         self.skipped = 0
         seen = _SeenDocids()
         repeated: dict[str, str] = {}
-        for place, item in self._read():
+        for place, item in self._read_rows():
             problem = self._problem(item)
             if problem is None and isinstance(item, Passage):
                 if not seen.add(item.docid):
@@ -138,17 +154,24 @@ class Corpus(ABC):
         return None
 
     def _first_place(self, docid: str) -> str:
-        passages = ((place, item) for place, item in self._read() if isinstance(item, Passage))
+        passages = ((place, item) for place, item in self._read_rows() if isinstance(item, Passage))
         return next(place for place, item in passages if item.docid == docid and self._problem(item) is None)
 
 
 def parsed_files(
-    paths: Iterable[Path], parse: Callable[[str], Passage | None]
+    paths: Iterable[Path], parse: Callable[[str], Passage | None], takes: Callable[[int], bool] = lambda row: True
 ) -> Iterator[tuple[str, Passage | BadPassage]]:
-    """`parsed_lines` of several files, one after the other."""
+    """`parsed_lines` of several files, one after the other.
+
+    Parameters
+    ----------
+    takes : whether the line of this number, from 0 over all files and without blank ones, is wanted
+    """
+    rows = count()
     for path in paths:
         with open_binary(path) as stream:
-            yield from parsed_lines(path, numbered_bytes(stream), parse)
+            lines = ((n, raw) for n, raw in numbered_bytes(stream) if raw and not raw.isspace() and takes(next(rows)))
+            yield from parsed_lines(path, lines, parse)
 
 
 def parsed_lines(
@@ -181,3 +204,10 @@ class FilesCorpus(Corpus):
     ) -> None:
         super().__init__(name, on_error, keep_empty)
         self.paths = list(paths)
+
+    def part(self, index: int, of: int) -> Self:
+        if len(self.paths) < of:
+            return super().part(index, of)
+        part = copy(self)
+        part.paths = self.paths[index::of]
+        return part

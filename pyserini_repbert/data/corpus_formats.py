@@ -32,7 +32,7 @@ class LinesCorpus(FilesCorpus):
         for path in self.paths:
             with open_binary(path) as stream:
                 lines += sum(block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b''))
-        return lines
+        return -(-lines // self._rows[1])
 
     @abstractmethod
     def parse(self, line: str) -> Passage:
@@ -40,6 +40,9 @@ class LinesCorpus(FilesCorpus):
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return parsed_files(self.paths, self.parse)
+
+    def _read_rows(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        return parsed_files(self.paths, self.parse, self._takes)  # parses no line of another part
 
 
 class JsonlCorpus(LinesCorpus):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, Part, Storage, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, Storage, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -31,29 +31,23 @@ def encode_corpus(
     encoder: TextDocumentEncoder,
     output: StrPath,
     *,
-    part: Part | None = None,
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
     **storage: Unpack[DenseStorage],
-) -> Manifest[Settings] | None:
+) -> Manifest[Settings]:
     """Encode a corpus into the index folder `output`.
 
     A shard appears only when whole; a killed run, called again with `resume`, goes on after the last whole shard and
-    ends with the bytes of a run that was not killed. Several processes can share the work, each with its `part`; the
-    last to finish writes the manifest.
+    ends with the bytes of a run that was not killed. To share the work, encode each part of the corpus (`Corpus.part`)
+    into its `part_folder` of `output`, and put them together with `finish_parts`.
 
     Parameters
     ----------
-    part : which shards this process encodes; default: all
     resume : go on with an encoding that was begun in `output`
-    overwrite : remove the index that is in `output`
+    overwrite : replace the index that is in `output`, once the new one is whole
     on_progress : called with the number of passages done since the last call
     storage : keyword arguments of `dense_encoding`: dtype, store_text, shard_size, token_budget
-
-    Returns
-    -------
-    the manifest, or None if shards of other parts are still missing
 
     Raises
     ------
@@ -61,16 +55,14 @@ def encode_corpus(
         where `output` holds an index and neither `resume` nor `overwrite` is given, or something else, or the corpus is
         empty
     BusyError
-        where another process writes the same shards
+        where another process writes into `output`
     MismatchError
         where `resume` meets another model, other settings or another corpus
     DamagedFileError
         where `resume` meets a shard whose files are not those that were written
     """
     encoding = dense_encoding(encoder, on_progress=on_progress, **storage)
-    return build_bundle(
-        corpus, output, encoding, part=part, resume=resume, overwrite=overwrite, on_progress=on_progress
-    )
+    return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
 
 
 def dense_encoding(

@@ -10,7 +10,7 @@ from typing import Unpack
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.sharding import Encoding, Part, Storage, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, Storage, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
@@ -36,12 +36,11 @@ def encode_epic_corpus(
     encoder: EpicEncoder,
     output: StrPath,
     *,
-    part: Part | None = None,
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
     **storage: Unpack[EpicStorage],
-) -> Manifest[EpicSettings] | None:
+) -> Manifest[EpicSettings]:
     """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does into a dense one.
 
     Parameters
@@ -51,9 +50,7 @@ def encode_epic_corpus(
     The other parameters, the value returned and errors are those of `encode_corpus`.
     """
     encoding = epic_encoding(encoder, on_progress=on_progress, **storage)
-    return build_bundle(
-        corpus, output, encoding, part=part, resume=resume, overwrite=overwrite, on_progress=on_progress
-    )
+    return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
 
 
 def epic_encoding(

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.output import Part, begun_output
+from pyserini_repbert.encode.output import begun_output, check_place, remove_shard
+from pyserini_repbert.encode.parts import Part, finish_parts
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.manifest import SETTINGS, SHARD, read_record, rendered, verify_files, write_manifest
-from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
+from pyserini_repbert.index.manifest import (
+    MANIFEST,
+    SHARD,
+    read_manifest,
+    read_record,
+    rendered,
+    verify_files,
+    write_manifest,
+)
+from pyserini_repbert.index.records import (
+    BundleSettings,
+    Manifest,
+    ShardRecord,
+    file_difference,
+    setting_difference,
+    shard_name,
+)
 from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter
-
-__all__ = ['Part', 'build_bundle']
 
 _Settings = TypeVar('_Settings', bound=BundleSettings)
 
@@ -62,14 +75,14 @@ def build_bundle(
     output: StrPath,
     encoding: Encoding[_Settings],
     *,
-    part: Part | None = None,
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
-) -> Manifest[_Settings] | None:
+) -> Manifest[_Settings]:
     """Write the missing shards of a corpus into the index folder `output`, and then the manifest.
 
-    An error before a shard is whole leaves `output` as it was; whole shards stay, for `resume`.
+    An index that is overwritten stays until the new one is whole, which is made in a folder inside. An error before a
+    shard is whole leaves `output` as it was; whole shards stay, for `resume`.
 
     Parameters
     ----------
@@ -79,32 +92,56 @@ def build_bundle(
     The other parameters, the value returned and errors are those of `encode_corpus`.
     """
     folder = Path(output)
-    chosen = part or Part()
+    replacement = Part().folder(folder)
+    if not ((overwrite and (folder / MANIFEST).is_file()) or ((resume or overwrite) and replacement.is_dir())):
+        return _build(corpus, folder, encoding, resume, overwrite, on_progress)
+    check_place(folder)
+    if overwrite or not (replacement / MANIFEST).is_file():
+        _build(corpus, replacement, encoding, resume, overwrite, on_progress)
+    elif difference := setting_difference(
+        read_manifest(replacement, type(encoding.settings)).settings, encoding.settings
+    ):
+        raise MismatchError(f'output {folder} was begun with {difference}: resume with the same settings')
+    return finish_parts(folder, type(encoding.settings), overwrite=True)
+
+
+def _build(
+    corpus: Iterable[Passage],
+    folder: Path,
+    encoding: Encoding[_Settings],
+    resume: bool,
+    overwrite: bool,
+    on_progress: Callable[[int], object] | None,
+) -> Manifest[_Settings]:
     settings = encoding.settings
     stream = iter(corpus)
     head = list(itertools.islice(stream, encoding.window))  # an error in the first passages touches no file
     if not head:
         raise InputError('the corpus has no passages: nothing was encoded')
     total = 0
-    with begun_output(folder, settings, chosen, resume, overwrite):
+    with begun_output(folder, settings, resume, overwrite):
         try:
             for number, passages in enumerate(_runs_of(settings.shard_size, itertools.chain(head, stream))):
                 total = number + 1
                 target = folder / shard_name(number)
                 if (target / SHARD).is_file():
-                    compare_shard(target, settings, passages, on_progress, verify=chosen.has(number))
-                elif chosen.has(number):
+                    compare_shard(target, settings, passages, on_progress)
+                else:
                     remove_shard(target)
                     encoding.write(target, passages)
-                else:
-                    for _ in passages:
-                        pass
         except PyseriniRepbertError as error:
             if not resume and any(folder.glob('shard-*')):
                 message = f'{error}; what was encoded before is kept in {folder}: resume it'
                 raise type(error)(message, parameters=(*error.parameters, 'resume')) from error
             raise
-        return _finish(folder, settings, total)
+        if (folder / shard_name(total)).exists():
+            raise MismatchError(
+                f'{folder / shard_name(total)} lies beyond the end of the corpus: it was made from another'
+            )
+        shards = tuple(read_record(folder / shard_name(number) / SHARD, ShardRecord) for number in range(total))
+        manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
+        write_manifest(folder, manifest)
+        return manifest
 
 
 def _runs_of(size: int, corpus: Iterable[Passage]) -> Iterator[Iterator[Passage]]:
@@ -119,14 +156,12 @@ def compare_shard(
     settings: BundleSettings,
     passages: Iterator[Passage],
     on_progress: Callable[[int], object] | None,
-    verify: bool,
 ) -> None:
     """Check that the shard in the folder `target` is whole, and was made from these passages.
 
     Parameters
     ----------
     on_progress : called with the number of passages
-    verify : compare the files with their checksums, too
 
     Raises
     ------
@@ -153,30 +188,6 @@ def compare_shard(
             f'{path} {wrong or "is not as it was written"}: remove {target}, and resume: it is encoded again',
             parameters=('resume',),
         )
-    if verify:
-        verify_files(target, record, remembered=False)
+    verify_files(target, record, remembered=False)
     if on_progress is not None:
         on_progress(record.count)
-
-
-def remove_shard(target: Path) -> None:
-    """Remove what there is of a shard, its record first: without it, the rest never counts as a shard."""
-    (target / SHARD).unlink(missing_ok=True)
-    if target.exists():
-        shutil.rmtree(target)
-
-
-def _finish(folder: Path, settings: _Settings, total: int) -> Manifest[_Settings] | None:
-    paths = [folder / shard_name(number) / SHARD for number in range(total)]
-    if (folder / shard_name(total)).exists():
-        raise MismatchError(f'{folder / shard_name(total)} lies beyond the end of the corpus: it was made from another')
-    if not all(path.is_file() for path in paths):
-        return None
-    if read_record(folder / SETTINGS, type(settings)) != settings:
-        raise MismatchError(
-            f'{folder / SETTINGS} was changed by another process meanwhile: encode again', parameters=('overwrite',)
-        )
-    shards = tuple(read_record(path, ShardRecord) for path in paths)
-    manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
-    write_manifest(folder, manifest)
-    return manifest

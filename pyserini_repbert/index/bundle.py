@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.docids import Directory, DocidColumn
+from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
 from pyserini_repbert.index.manifest import read_manifest, verify_files
 from pyserini_repbert.index.npy_stream import mapped
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, Manifest, ShardRecord
@@ -33,28 +31,28 @@ class Shard:
         for name in record.files:
             if not (folder / name).is_file():
                 raise DamagedFileError(f'{folder / name} is missing: restore the file, or build the index again')
+        # all files are mapped now: an index that is replaced stays readable where it is open
         self.docids = DocidColumn(folder / DOCIDS, record.count)
-
-    @cached_property
-    def _text_offsets(self) -> NDArray[np.int64]:
-        return mapped(self.folder / TEXT_OFFSETS, np.int64, (self._count,))
+        if TEXTS in record.files:
+            self._text_offsets: NDArray[np.int64] = mapped(folder / TEXT_OFFSETS, np.int64, (record.count,))
+            self._texts = mapped_bytes(folder / TEXTS)
 
     def text(self, row: int) -> str:
         """The passage's text. Raises DamagedFileError where the stored line is missing or of another docid."""
-        offset = int(self._text_offsets[row])
-        with open(self.folder / TEXTS, 'rb') as stream:
-            if 0 <= offset < stream.seek(0, os.SEEK_END):
-                stream.seek(offset)
-                return self._passage(row, stream.readline()).text
-        raise self._misplaced(row)
+        start = int(self._text_offsets[row])
+        end = self._texts.find(b'\n', start) if start >= 0 else -1
+        if end < 0:
+            raise self._misplaced(row)
+        return self._passage(row, self._texts[start:end]).text
 
     def passages(self) -> Iterator[Passage]:
         """All passages, in order. Raises DamagedFileError where texts and docids do not match."""
         row = 0
-        with open(self.folder / TEXTS, 'rb') as stream:
-            for row, line in enumerate(stream, 1):
-                yield self._passage(row - 1, line)
-        if row != self._count:
+        start = 0
+        while (end := self._texts.find(b'\n', start)) >= 0:
+            yield self._passage(row, self._texts[start:end])
+            row, start = row + 1, end + 1
+        if row != self._count or start != len(self._texts):
             raise self._misplaced(row)
 
     def _passage(self, row: int, line: bytes) -> Passage:
@@ -88,12 +86,18 @@ class Bundle(Generic[_Settings, _Shard]):
         self.manifest: Manifest[_Settings] = read_manifest(folder, self.settings_kind)
         self.settings = self.manifest.settings
         self.shards: list[_Shard] = []
-        for record in self.manifest.shards:
-            place = self.folder / record.folder
-            if verify:
-                verify_files(place, record)
-            self.shards.append(self.open_shard(place, record))
+        try:
+            for record in self.manifest.shards:
+                place = self.folder / record.folder
+                if verify:
+                    verify_files(place, record)
+                self.shards.append(self.open_shard(place, record))
+        except DamagedFileError as error:
+            if read_manifest(folder, self.settings_kind) != self.manifest:
+                raise InputError(f'index {folder} was replaced while it was being opened: try again') from error
+            raise
         self._starts = np.cumsum([0, *(record.count for record in self.manifest.shards)])
+        self._docids = Docids([shard.docids for shard in self.shards])
 
     def open_shard(self, folder: Path, record: ShardRecord) -> _Shard:
         """Open one shard. Raises DamagedFileError where its files do not have the form that the manifest gives."""
@@ -106,34 +110,21 @@ class Bundle(Generic[_Settings, _Shard]):
         """The docid of a row, numbered across all shards. Raises InputError for a row that does not exist."""
         if not 0 <= row < len(self):
             raise InputError(f'row {row} was asked for, index {self.folder} has rows 0 to {len(self) - 1}')
-        shard = int(np.searchsorted(self._starts, row, side='right')) - 1
-        return self.shards[shard].docids[row - int(self._starts[shard])]
+        shard, place = self._docids.column(row)
+        return self.shards[shard].docids[place]
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows, int64 (n,): faster than one by one. Raises InputError for a row that does not exist."""
         if len(rows) and (rows.min() < 0 or rows.max() >= len(self)):
             raise InputError(f'rows {rows.min()} to {rows.max()}: index {self.folder} has 0 to {len(self) - 1}')
-        numbers = np.searchsorted(self._starts, rows, side='right') - 1
-        found = [''] * len(rows)
-        for number in np.unique(numbers).tolist():
-            places = np.flatnonzero(numbers == number)
-            own: list[str] = self.shards[number].docids.many(rows[places] - self._starts[number])
-            if len(places) == len(rows):
-                return own
-            for place, docid in zip(places.tolist(), own, strict=True):
-                found[place] = docid
-        return found
+        return self._docids.many(rows)
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
         """The row of each docid, numbered across all shards, int64 (n,); -1 for a docid that the bundle lacks.
 
-        The first call reads all docids and keeps a table of their hashes (12 to 16 bytes a docid).
+        The first call reads all docids and keeps their hashes, sorted (12 bytes a docid).
         """
-        return self._directory.rows(docids)
-
-    @cached_property
-    def _directory(self) -> Directory:
-        return Directory([shard.docids for shard in self.shards])
+        return self._docids.rows(docids)
 
     @property
     def has_texts(self) -> bool:
@@ -150,8 +141,8 @@ class Bundle(Generic[_Settings, _Shard]):
         return [None if row < 0 else self._text(row) for row in self.rows(docids).tolist()]
 
     def _text(self, row: int) -> str:
-        shard = int(np.searchsorted(self._starts, row, side='right')) - 1
-        return self.shards[shard].text(row - int(self._starts[shard]))
+        shard, place = self._docids.column(row)
+        return self.shards[shard].text(place)
 
     def passages(self) -> Iterator[Passage]:
         """All passages, in order. Raises DamagedFileError where no texts are stored."""

@@ -9,7 +9,6 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -36,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 MANIFEST = 'manifest.json'
 SETTINGS = 'encoding.json'  # in a folder that is being filled
-PLAN = 'plan.json'  # in a folder whose shards are encoded independently
+PART = 'part-'  # prefix of the folders that hold the parts of an unfinished index
 SHARD = 'shard.json'
 _SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 
@@ -68,39 +67,15 @@ def without_signature(raw: bytes) -> bytes | None:
     return found[1] + b'\n}\n' if found and fits else None
 
 
-def write_signed(path: Path, record: Any) -> None:
-    """Write a record that ends with its own checksum, atomically where the file system can rename."""
-    with atomic_file(path) as stream:
-        stream.write(signed(record))
-
-
 def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
-    """Write a bundle's manifest, signed."""
-    write_signed(folder / MANIFEST, manifest)
+    """Write a bundle's manifest, which ends with its own checksum, atomically where the file system can rename."""
+    with atomic_file(folder / MANIFEST) as stream:
+        stream.write(signed(manifest))
 
 
 def read_record(path: Path, kind: type[_Record]) -> _Record:
     """Read a record of the given kind. Raises DamagedFileError for anything else."""
     record: _Record = _made(kind, _bytes(path), path)
-    return record
-
-
-def read_signed(path: Path, kind_of: Callable[[dict[str, Any]], type[_Record]], again: str) -> _Record:
-    """Read a record that `write_signed` wrote.
-
-    Parameters
-    ----------
-    kind_of : the record's values -> its class
-    again : what to do about a file that is not as it was written: 'plan again'
-
-    Raises
-    ------
-    DamagedFileError
-        for a file that is missing, was changed, or is of another format
-    """
-    raw = _bytes(path)
-    kind = kind_of(_load(raw, path))
-    record: _Record = _made(kind, _verified(raw, path, again), path)
     return record
 
 
@@ -129,10 +104,11 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
-        if (Path(folder) / PLAN).is_file():
+        if any(Path(folder).glob(f'{PART}*')):
             raise InputError(
-                f'index {folder} is planned, not finished: encode the shards that are missing, and finish it',
-                parameters=('plan_shard', 'finish'),
+                f'index {folder} is in parts: encode those that are missing, and finish it; if that runs now, try '
+                'again when it has ended',
+                parameters=('finish',),
             )
         unfinished = any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file()
         if unfinished:
@@ -191,11 +167,11 @@ def _bytes(path: Path) -> bytes:
         raise DamagedFileError(f'{path} is missing: build the index again, or restore the file') from error
 
 
-def _verified(raw: bytes, path: Path, again: str = 'build the index again') -> bytes:
+def _verified(raw: bytes, path: Path) -> bytes:
     """A signed record without its checksum. Raises DamagedFileError if the checksum does not match."""
     if (body := without_signature(raw)) is None:
         raise DamagedFileError(
-            f'{path} is not as it was written, its checksum does not fit: restore the file, or {again}'
+            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
         )
     return body
 

@@ -133,6 +133,14 @@ class Manifest(Generic[_AnySettings]):
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
 
 
+def setting_difference(before: BundleSettings, settings: BundleSettings) -> str | None:
+    """The first setting that differs, in words: "max_length '256', now it is '128'"; None if all are the same."""
+    for name, value in vars(settings).items():
+        if (old := getattr(before, name)) != value:
+            return f"{name} '{old}', now it is '{value}'"
+    return None
+
+
 def contradiction(manifest: Manifest[_AnySettings]) -> str | None:
     """The first inconsistency in a manifest, in words; None if it is consistent."""
     settings, shards = manifest.settings, manifest.shards
@@ -141,8 +149,8 @@ def contradiction(manifest: Manifest[_AnySettings]) -> str | None:
     for number, shard in enumerate(shards):
         if shard.folder != shard_name(number):
             return f"shard {number} is called '{shard.folder}', expected '{shard_name(number)}'"
-        if shard.count != settings.shard_size and not (number == len(shards) - 1 and shard.count < settings.shard_size):
-            return f'shard {number} has {shard.count} passages, shards of {settings.shard_size} were expected'
+        if shard.count > settings.shard_size:
+            return f'shard {number} has {shard.count} passages, at most {settings.shard_size} were expected'
         if wrong := file_difference(shard, settings):
             return f'shard {number} {wrong}'
     if manifest.count != sum(shard.count for shard in shards):

@@ -6,16 +6,12 @@ import shutil
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Corpus, CorpusFormat, OnError, corpus_of_files
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file
 from pyserini_repbert.lucene.lucene_corpus import LuceneCorpus, is_lucene_index
-
-if TYPE_CHECKING:
-    from pyserini_repbert.encode.plan import Plan
 
 LUCENE = 'lucene'
 
@@ -53,16 +49,6 @@ def open_corpus(
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
         return LuceneCorpus(name, on_error, keep_empty)
     return corpus_of_files(source, fmt, fields, on_error=on_error, keep_empty=keep_empty)
-
-
-def planned_corpus(plan: Plan[Any], source: str | None = None) -> Corpus:
-    """Open the corpus of a plan on this machine.
-
-    Parameters
-    ----------
-    source : its path or name here; default: as in the plan
-    """
-    return open_corpus(source or plan.corpus.source, plan.corpus.format, plan.corpus.fields)
 
 
 def collection_file(entry: catalog.Entry) -> Path:

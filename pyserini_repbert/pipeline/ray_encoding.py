@@ -1,4 +1,4 @@
-"""Encoding the shards of a plan on the workers of a cluster."""
+"""Encoding the parts of an index on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -7,80 +7,111 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.plan import Plan
-from pyserini_repbert.files import StrPath
 from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
 from pyserini_repbert.pipeline.ray_workers import versions
+from pyserini_repbert.encode.output import clear_parts
+from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
+from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.index.records import BundleSettings, EpicSettings, Manifest, setting_difference
 
 
 @dataclass(frozen=True)
-class EncodeShards:
-    """The work of encoding shards of the plan in a folder, each given by its number.
+class EncodeParts:
+    """The work of encoding parts of an index, each given by its number.
 
     Attributes
     ----------
-    output : the folder, an absolute path that every machine sees
+    output, corpus, encoder : as every machine sees them: absolute paths, or names
+    parts : how many there are
+    settings : of the index
+    batch_tokens : padded tokens in a batch; None: the device's default
     device : of each worker
-    encoder : name or folder of the checkpoint on every machine; None: as in the plan
     offline : never download
     """
 
     output: str
+    parts: int
+    corpus: str
+    corpus_format: str
+    fields: tuple[str, ...]
+    on_error: str
+    encoder: str
+    settings: BundleSettings
+    batch_tokens: int | None = None
     device: str = 'cpu'
-    encoder: str | None = None
     offline: bool = False
 
     def opened(self, threads: int) -> Callable[[int], int]:
-        """Open model and corpus; returns a function that encodes a shard by number and returns its passage count."""
+        """Open model and corpus; returns a function that encodes a part by number and returns its passage count."""
         import torch
 
         from pyserini_repbert.download import forbid_downloads
-        from pyserini_repbert.encode.plan import read_plan
-        from pyserini_repbert.encode.planned import encode_shards, planned_encoding
-        from pyserini_repbert.names.corpora import planned_corpus
+        from pyserini_repbert.encode.sharding import build_bundle
+        from pyserini_repbert.names.corpora import open_corpus
 
         torch.set_num_threads(threads)
         forbid_downloads(self.offline)
-        plan = read_plan(self.output)
-        corpus = plan.check(planned_corpus(plan))
-        encoding = planned_encoding(plan, self.device, self.encoder)
+        corpus = open_corpus(self.corpus, self.corpus_format, self.fields, self.on_error)
+        encoding = self._encoding()
 
         def encode(number: int) -> int:
-            encode_shards(self.output, plan, corpus, [number], encoding)
-            return plan.shards[number].count
+            folder = Part(number, self.parts).folder(self.output)
+            return build_bundle(corpus.part(number, self.parts), folder, encoding, resume=True).count
 
         return encode
 
+    def _encoding(self) -> Any:
+        from dataclasses import replace
 
-def encode_plan(
-    fleet: Fleet,
-    output: StrPath,
-    plan: Plan[Any],
-    device: str = 'cpu',
-    encoder: str | None = None,
-    offline: bool = False,
-    on_progress: Callable[[int], object] | None = None,
-) -> None:
-    """Encode all shards of the plan in a folder; a complete shard is left as it is.
+        from pyserini_repbert.encode.corpus import dense_encoding
+        from pyserini_repbert.encode.epic import EpicEncoder
+        from pyserini_repbert.encode.epic_corpus import epic_encoding
+        from pyserini_repbert.encode.opening import document_encoder
+
+        own = self.settings
+        model: dict[str, Any] = {'precision': own.precision, 'max_length': own.max_length}
+        stored: dict[str, Any] = {
+            'store_text': own.texts,
+            'shard_size': own.shard_size,
+            'token_budget': self.batch_tokens,
+        }
+        encoding: Any
+        if isinstance(own, EpicSettings):
+            epic = EpicEncoder(self.encoder, self.device, **model)
+            encoding = epic_encoding(epic, prune=own.prune, weights=own.weights, **stored)
+        else:
+            dense = document_encoder(self.encoder, self.device, **model)
+            encoding = dense_encoding(dense, dtype=own.dtype, **stored)
+        if difference := setting_difference(own, replace(encoding.settings, encoder=own.encoder)):
+            raise MismatchError(f"encoder '{self.encoder}' has {difference}: give every machine the same checkpoint")
+        return replace(encoding, settings=own)
+
+
+def encode_parts(
+    fleet: Fleet, work: EncodeParts, overwrite: bool = False, on_progress: Callable[[int], object] | None = None
+) -> Manifest[Any]:
+    """Encode all parts of an index and put them together; a part that is whole is verified and left as it is.
 
     Parameters
     ----------
-    output : the folder; every machine sees it, and the corpus, under the same name
-    device, encoder, offline : as in `EncodeShards`
-    on_progress : called with the number of passages of each finished shard
+    overwrite : replace the index that is there, once the new one is whole
+    on_progress : called with the number of passages of each finished part
 
     Raises
     ------
     ClusterError
-        where a shard fails repeatedly with its machine, or no machine has room for a worker
+        where a part fails repeatedly with its machine, or no machine has room for a worker
     PyseriniRepbertError
         that a worker raised, with its machine named
     """
-    work = EncodeShards(str(Path(output).absolute()), device, encoder, offline)
-    jobs = [Job(f'shard {number}', work, number) for number in range(len(plan.shards))]
+    part_folder(work.output, Part(0, work.parts), overwrite)
+    if overwrite:
+        clear_parts(Path(work.output))
+    jobs = [Job(f'part {number}/{work.parts}', work, number) for number in range(work.parts)]
 
     def done(_: int, count: int) -> None:
         if on_progress is not None:
             on_progress(count)
 
     Crew(fleet, versions()).run(jobs, done)
+    return finish_parts(work.output, type(work.settings), overwrite)

@@ -33,6 +33,9 @@ def term_vectors(passages: Sequence[Passage]) -> TermVectors:
     return TermVectors.of(TermVector.of({row: 1.5, row + 9: 0.25, 255: 2.0, 256 + row: 0.75}) for row in rows)
 
 
+ENCODING = Encoding(DENSE, DenseShardWriter, vectors, 2)
+
+
 def dense(folder: Path, settings: Settings = DENSE, **options: object) -> Path:
     """A dense bundle in three shards."""
     build_bundle(PASSAGES, folder, Encoding(settings, DenseShardWriter, vectors, 2), **options)

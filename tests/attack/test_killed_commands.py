@@ -6,13 +6,18 @@ flag the same, or one line that names the way out; with --overwrite the same byt
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
 import indexes
 import kill_at
 import pytest
+
+from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
+from pyserini_repbert.encode.sharding import build_bundle
 
 SCRIPT = Path(__file__).with_name('kill_commands.py')
 QUICK = 12  # each twelfth kill point in the quick test
@@ -53,6 +58,63 @@ def test_some_kills_while_a_bundle_is_written(make, tmp_path):
         assert kill_at.run(lambda: make(work / 'index'), work, at=number).killed
         make(work / 'index', resume=True)
         assert kill_at.tree(work / 'index') == whole, f'killed at {found.points[number]}'
+
+
+def parts(folder: Path, rename: bool = True) -> None:
+    """What a user calls to encode two parts and put them together, the first time and after every kill."""
+    if not rename:
+        Path.rename = Path.replace = os.rename = refused
+    if (folder / 'manifest.json').exists():
+        if list(folder.glob('part-*')):
+            finish_parts(folder, type(indexes.DENSE))
+        return
+    if not all((folder / f'part-{index}-of-2/manifest.json').exists() for index in (0, 1)):
+        for index in (0, 1):
+            passages = indexes.PASSAGES[index::2]
+            build_bundle(passages, part_folder(folder, Part(index, 2)), indexes.ENCODING, resume=True)
+    finish_parts(folder, type(indexes.DENSE))
+
+
+def refused(path, target, **_):
+    """What a file system without renaming answers."""
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), str(path))
+
+
+@pytest.mark.parametrize('rename', [True, False])
+def test_some_kills_of_parts(tmp_path, rename):
+    work, folder = tmp_path / 'work', tmp_path / 'work/index'
+    parts(tmp_path / 'whole')
+    whole = kill_at.tree(tmp_path / 'whole')
+    work.mkdir()
+    found = kill_at.run(lambda: parts(folder, rename), work)
+    assert (found.status, kill_at.tree(folder) == whole) == (0, True), found.output
+    for number in range(1, len(found.points), QUICK):
+        shutil.rmtree(folder, ignore_errors=True)
+        assert kill_at.run(lambda: parts(folder, rename), work, at=number).killed
+        again = kill_at.run(lambda: parts(folder, rename), work)
+        assert again.status == 0, f'killed at {found.points[number]}: {again.output}'
+        (folder / '.encoding.lock').unlink(missing_ok=True)  # of a process killed when all was done
+        assert kill_at.tree(folder) == whole, f'killed at {found.points[number]}'
+
+
+def test_some_kills_while_an_index_is_replaced(tmp_path):
+    work, folder = tmp_path / 'work', tmp_path / 'work/index'
+    indexes.dense(tmp_path / 'whole')
+    whole = kill_at.tree(tmp_path / 'whole')
+
+    def old() -> None:
+        shutil.rmtree(work, ignore_errors=True)
+        build_bundle(indexes.PASSAGES[:3], folder, indexes.ENCODING)
+
+    old()
+    found = kill_at.run(lambda: indexes.dense(folder, overwrite=True), work)
+    assert (found.status, kill_at.tree(folder) == whole) == (0, True), found.output
+    for number in range(1, len(found.points), QUICK):
+        old()
+        assert kill_at.run(lambda: indexes.dense(folder, overwrite=True), work, at=number).killed
+        way = {'resume': True} if list(folder.glob('part-*')) else {'overwrite': True}
+        indexes.dense(folder, **way)
+        assert kill_at.tree(folder) == whole, f'killed at {found.points[number]}'
 
 
 @pytest.mark.slow

@@ -87,17 +87,16 @@ def test_passages_are_found_through_the_records(made):
     assert read_record('ours.txt').input('corpus').name == 'passages.jsonl'
 
 
-def test_a_finished_plan_has_the_record_of_an_encoding(made):
+def test_an_index_of_parts_has_the_record_of_an_encoding(made):
     asked = '--corpus passages.jsonl --encoder tiny --store-text --output'
     call(encode, f'{asked} dense2 --quiet')
-    call(encode, f'{asked} planned --plan --quiet')
-    call(encode, '--output planned --plan-shard 0 --quiet')
-    call(encode, '--output planned --finish --quiet')
-    planned, whole = read_record('planned'), read_record('dense2')
-    assert planned.models == whole.models and planned.output == whole.output
-    assert [(own.role, own.sha256) for own in planned.inputs] == [(own.role, own.sha256) for own in whole.inputs]
-    assert {**planned.settings, 'max_length': None, 'corpus_format': 'auto'} == whole.settings
-    assert recorded_passages('planned') == Passages(str(made / 'passages.jsonl'), None, 'jsonl', ())
+    for number in (0, 1):
+        call(encode, f'{asked} parts --shard {number}/2 --quiet')
+    call(encode, '--output parts --finish --quiet')
+    parts, whole = read_record('parts'), read_record('dense2')
+    assert parts.models == whole.models and parts.settings == whole.settings
+    assert [(own.role, own.sha256) for own in parts.inputs] == [(own.role, own.sha256) for own in whole.inputs]
+    assert recorded_passages('parts') == Passages('passages.jsonl', None, 'auto', ())
 
 
 def test_a_tuned_fusion_has_a_record(made):

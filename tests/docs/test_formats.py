@@ -8,8 +8,6 @@ import re
 import pytest
 from doc_runner import ROOT
 
-from pyserini_repbert.data.corpus_parts import Cut, Span
-from pyserini_repbert.encode.plan import Plan, PlannedCorpus, PlannedFile
 from pyserini_repbert.index.manifest import EpicSettings, Manifest, Settings, ShardRecord
 from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
@@ -21,7 +19,7 @@ _RECIPE = (Recipe, Source, Validation, Adapter, Training)
     ('page', 'kinds', 'not_in_files'),
     [
         ('recipes', _RECIPE, {'text'}),
-        ('dense', (Manifest, Settings, ShardRecord, Plan, PlannedCorpus, PlannedFile, Cut, Span), {'kind'}),
+        ('dense', (Manifest, Settings, ShardRecord), {'kind'}),
         ('epic', (EpicSettings,), set()),
         ('records', (Record, Model, Input), set()),
     ],

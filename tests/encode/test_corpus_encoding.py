@@ -9,7 +9,6 @@ from folders import tree
 
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.sharding import Part
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
@@ -72,22 +71,6 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(encoder, corpus_file, tmp_path)
     encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True, token_budget=40)
     assert tree(tmp_path / 'stopped') == tree(tmp_path / 'at once')
     assert (tmp_path / 'stopped' / 'shard-00000' / 'vectors.npy').stat().st_mtime_ns == before
-
-
-def test_parts_make_the_same_bundle(encoder, corpus_file, tmp_path):
-    corpus = open_corpus(corpus_file(25))
-    encode_corpus(corpus, encoder, tmp_path / 'whole', shard_size=4)
-    assert encode_corpus(corpus, encoder, tmp_path / 'parts', shard_size=4, part=Part(1, 3)) is None
-    assert encode_corpus(corpus, encoder, tmp_path / 'parts', shard_size=4, part=Part(0, 3)) is None
-    assert encode_corpus(corpus, encoder, tmp_path / 'parts', shard_size=4, part=Part(2, 3)) is not None
-    assert tree(tmp_path / 'whole') == tree(tmp_path / 'parts')
-
-
-@pytest.mark.parametrize('text', ['3/3', '1', 'a/b', '-1/3', '0/0', '1/'])
-def test_parts_are_counted_from_zero(text):
-    assert Part.parse('2/3') == Part(2, 3)
-    with pytest.raises(InputError, match='from 0 to n-1'):
-        Part.parse(text)
 
 
 def test_resuming_refuses_what_differs(encoder, tiny_checkpoint, corpus_file, tmp_path):

@@ -9,7 +9,6 @@ from folders import tree
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
-from pyserini_repbert.encode.sharding import Part
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.epic import Epic, importance
@@ -134,9 +133,6 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
         encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', prune=11, shard_size=8, resume=True)
     encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True)
     assert tree(tmp_path / 'stopped') == tree(tmp_path / 'at once')
-    for part in (1, 0):
-        encode_epic_corpus(corpus, encoder, tmp_path / 'parts', **options, part=Part(part, 2))
-    assert tree(tmp_path / 'parts') == tree(tmp_path / 'at once')
 
 
 def test_passages_without_wordpieces_are_kept_with_empty_vectors(tiny_epic, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.output import Part, begun_output
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
@@ -45,15 +43,15 @@ def failing_after(count):
     return encode
 
 
-def held_elsewhere(folder: Path, part: str) -> subprocess.Popen:
-    """Another process that holds a part of an output folder until it is ended."""
+def held_elsewhere(folder: Path) -> subprocess.Popen:
+    """Another process that holds an output folder until it is ended."""
     code = (
-        'import sys; from pathlib import Path; from pyserini_repbert.encode.output import Part, _claimed\n'
-        'with _claimed(Path(sys.argv[1]), Part.parse(sys.argv[2])): print("held", flush=True); sys.stdin.read()'
+        'import sys; from pathlib import Path; from pyserini_repbert.locks import locked\n'
+        'with locked(Path(sys.argv[1], ".encoding.lock"), "x"): print("held", flush=True); sys.stdin.read()'
     )
     folder.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
-        [sys.executable, '-c', code, str(folder), part], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, '-c', code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout.readline() == 'held\n'
     return process
@@ -156,56 +154,18 @@ def test_resuming_notices_a_damaged_shard(tmp_path):
 @pytest.mark.parametrize('flags', [{}, {'resume': True}, {'overwrite': True}])
 def test_another_process_at_the_same_output_is_named(tmp_path, flags):
     folder = tmp_path / 'index'
-    process = held_elsewhere(folder, '0/1')
+    process = held_elsewhere(folder)
     working = folder / '.shard-00000.abcdefgh'
     working.mkdir()
     owner = f'output {folder} is being written by process {process.pid} on host {socket.gethostname()}'
     try:
         with pytest.raises(BusyError, match=owner):
             build(folder, **flags)
-        with pytest.raises(BusyError, match=owner):
-            build(folder, part=Part(1, 3), **flags)
         assert working.is_dir()  # its working shard was removed by the second process
     finally:
         process.kill()
         process.wait()
-    assert (folder / '.part-0-of-1.lock').exists()
+    assert (folder / '.encoding.lock').exists()
     build(folder, **flags)  # the lock of a process that died is taken over
     assert len(DenseBundle(folder)) == 5
     assert not [path for path in folder.iterdir() if path.name.startswith('.')]
-
-
-def test_other_parts_work_side_by_side(tmp_path):
-    folder = tmp_path / 'index'
-    process = held_elsewhere(folder, '1/2')
-    try:
-        assert build(folder, part=Part(0, 2)) is None
-        for part in (Part(1, 2), Part(3, 4), Part(2, 3), Part()):
-            with pytest.raises(BusyError, match=f'process {process.pid}'):
-                build(folder, part=part, resume=True)
-        with pytest.raises(BusyError, match=f'process {process.pid}'):
-            build(folder, part=Part(0, 2), overwrite=True)
-    finally:
-        process.stdin.close()
-        process.wait()
-    assert build(folder, part=Part(1, 2)).count == 5
-
-
-def test_parts_with_other_settings_are_refused_before_the_first_shard(tmp_path):
-    other = Settings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
-    with begun_output(tmp_path / 'index', SETTINGS, Part(0, 2)):
-        process_of = (tmp_path / 'index' / '.part-0-of-2.lock').read_text().split()
-        assert process_of == [str(os.getpid()), socket.gethostname()]
-        with pytest.raises(MismatchError, match="begun with encoder 'tiny'"):
-            build(tmp_path / 'index', settings=other, part=Part(1, 2))
-    assert not (tmp_path / 'index' / '.part-0-of-2.lock').exists()
-
-
-def test_which_parts_share_shards():
-    parts = [Part(index, of) for of in range(1, 7) for index in range(of)]
-    for one in parts:
-        for other in parts:
-            assert one.overlaps(other) == any(one.has(n) and other.has(n) for n in range(60))
-    for text in ('²/3', '1/' + '9' * 400, '1/3\n'):
-        with pytest.raises(InputError, match='from 0 to n-1'):
-            Part.parse(text)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index import docids as module
-from pyserini_repbert.index.docids import Directory, DocidColumn, Lines, same_docids
+from pyserini_repbert.index.docids import DocidColumn, Docids
 
 DOCIDS = strategies.lists(strategies.text(alphabet='ab0é𝄞\0 ', max_size=20), max_size=30)
 
@@ -32,28 +31,26 @@ def expected(lists: list[list[str]], asked: list[str]) -> list[int]:
 def test_rows_are_those_of_a_list(tmp_path_factory, lists, others):
     folder = tmp_path_factory.mktemp('docids')
     asked = [*others, *(docid for own in lists for docid in own[::-1]), 'a\nb', '\ud800']
-    assert Directory(columns(folder, lists)).rows(asked).tolist() == expected(lists, asked)
+    assert Docids(columns(folder, lists)).rows(asked).tolist() == expected(lists, asked)
 
 
 def test_different_docids_of_one_hash(tmp_path, monkeypatch):
     lists = [['a', 'b', 'long docid 1'], ['c', 'long docid 2', 'b']]
     asked = ['c', 'nowhere', 'long docid 2', 'b', 'long docid 1', 'long docid 3', 'a']
-    monkeypatch.setattr(Lines, 'hashes', lambda self: np.full(len(self.starts), 7, dtype=np.uint64))
-    assert Directory(columns(tmp_path, lists)).rows(asked).tolist() == [3, -1, 4, 1, 2, -1, 0]
-    assert same_docids(columns(tmp_path, lists)) == ('b', 0, 1)
-    assert same_docids(columns(tmp_path, [['a', 'b'], ['c']])) is None
+    monkeypatch.setattr(module, 'hash', lambda docid: 7, raising=False)
+    assert Docids(columns(tmp_path, lists)).rows(asked).tolist() == [3, -1, 4, 1, 2, -1, 0]
+    assert Docids(columns(tmp_path, lists)).repeated() == ('b', 0, 1)
+    assert Docids(columns(tmp_path, [['a', 'b'], ['c']])).repeated() is None
 
 
 def test_hashes_do_not_depend_on_what_is_hashed_together(tmp_path, monkeypatch):
     docids = [f'{"x" * (row % 19)}{row}' for row in range(50)]
     (column,) = columns(tmp_path, [docids])
-    together = column.hashes()
     monkeypatch.setattr(module, '_TOGETHER', 7)
-    assert column.hashes().tolist() == together.tolist() == Lines.of(docids).hashes().tolist()
-    assert len(set(together.tolist())) == 50
+    assert column.hashes().tolist() == [hash(docid) for docid in docids]
 
 
 def test_a_file_that_is_no_utf8_is_refused(tmp_path):
     (tmp_path / 'docids.txt').write_bytes(b'd0\nd\xff\nd2\n')
     with pytest.raises(DamagedFileError, match=r'docids\.txt is not valid UTF-8'):
-        Directory([DocidColumn(tmp_path / 'docids.txt', 3)])
+        Docids([DocidColumn(tmp_path / 'docids.txt', 3)]).rows(['d0'])

@@ -1,0 +1,209 @@
+"""An index made in parts: each part is a bundle of its own inside the output folder until all are put together."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from pyserini_repbert.data.values import integer
+from pyserini_repbert.encode.output import LOCK, SHARD_PREFIX, check_place, remove_shard
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath, remove_leftovers
+from pyserini_repbert.index.ann import ANN, CLEARED, LOCK as ANN_LOCK
+from pyserini_repbert.index.docids import DocidColumn, Docids
+from pyserini_repbert.index.manifest import (
+    MANIFEST,
+    PART,
+    SETTINGS,
+    SHARD,
+    read_manifest,
+    verify_files,
+    write_json,
+    write_manifest,
+)
+from pyserini_repbert.index.records import (
+    DOCIDS,
+    BundleSettings,
+    Manifest,
+    ShardRecord,
+    setting_difference,
+    shard_name,
+)
+from pyserini_repbert.locks import locked
+
+_PART = re.compile(rf'{PART}(\d{{1,9}})-of-(\d{{1,9}})')
+_Settings = TypeVar('_Settings', bound=BundleSettings)
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """One of `of` parts of an index, counted from 0. The only part of one is an index that replaces another."""
+
+    index: int = 0
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Part:
+        """The part that '0/4', …, '3/4' name. Raises InputError for anything else."""
+        index, _, of = text.partition('/')
+        try:
+            number = integer(of, 1)
+            return cls(integer(index, 0, number - 1), number)
+        except ValueError as error:
+            message = f"part '{text[:60]}': expected i/n with i from 0 to n-1, '0/4' say"
+            raise InputError(message, parameters=('shard',)) from error
+
+    def folder(self, output: StrPath) -> Path:
+        """The folder of the part in an output folder."""
+        return Path(output) / f'{PART}{self.index}-of-{self.of}'
+
+
+def part_folder(output: StrPath, part: Part, overwrite: bool = False) -> Path:
+    """The folder to encode a part into.
+
+    Raises InputError where `output` is a file, holds something else, or holds a whole index and `overwrite` is false.
+    """
+    check_place(Path(output))
+    if (Path(output) / MANIFEST).is_file() and not overwrite:
+        raise InputError(
+            f'output {output} holds a whole index: overwrite it, or give another', parameters=('overwrite',)
+        )
+    return part.folder(output)
+
+
+def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False) -> Manifest[_Settings]:
+    """Put the parts of an index together. An index that was there is replaced only now.
+
+    If killed meanwhile, call it again: it goes on.
+
+    Parameters
+    ----------
+    kind : the class of the index's settings
+    overwrite : replace a whole index that is there
+
+    Raises
+    ------
+    InputError
+        where parts are missing, a docid comes twice, or an index is there and `overwrite` is false
+    MismatchError
+        where parts were made with different settings
+    DamagedFileError
+        where a file of a part is not the one that was written
+    BusyError
+        where another process still writes
+    """
+    folder = Path(output)
+    places = [path for path in folder.glob(f'{PART}*') if path.is_dir()]
+    if not places:
+        raise InputError(f'{folder} has no parts to put together: encode them first', parameters=('shard',))
+    with contextlib.ExitStack() as locks:
+        locks.enter_context(locked(folder / LOCK, f'output {folder}'))
+        being_removed = all(map(_is_spent, places)) and not all((place / MANIFEST).is_file() for place in places)
+        if being_removed and (folder / MANIFEST).is_file():  # an earlier call was killed at its end
+            _remove_parts(folder)
+            return read_manifest(folder, kind)
+        parts = _whole_parts(folder)
+        for part in parts:
+            locks.enter_context(locked(part / LOCK, f'output {part}'))
+        manifests = [read_manifest(part, kind) for part in parts]
+        settings = manifests[0].settings
+        for part, manifest in zip(parts, manifests, strict=True):
+            if difference := setting_difference(settings, manifest.settings):
+                raise MismatchError(f'{parts[0]} was encoded with {difference} in {part}: encode one of them again')
+        sources = [
+            (part / shard.folder, shard)
+            for part, manifest in zip(parts, manifests, strict=True)
+            for shard in manifest.shards
+        ]
+        shards = [replace(shard, folder=shard_name(number)) for number, (_, shard) in enumerate(sources)]
+        complete = Manifest(settings, sum(shard.count for shard in shards), tuple(shards), settings.kind)
+        if any(_is_here(source) for source, _ in sources):
+            if (folder / MANIFEST).is_file() and not overwrite:
+                raise InputError(f'{folder} holds a whole index: overwrite it', parameters=('overwrite',))
+            if len(parts) > 1:
+                _verify(folder, sources, shards)
+        _put_together(folder, [source for source, _ in sources], complete)
+        _remove_parts(folder)
+    return complete
+
+
+def _whole_parts(folder: Path) -> list[Path]:
+    """The folders of all parts, in order. Raises InputError where one is missing or not whole."""
+    found = sorted(Part(int(m[1]), int(m[2])) for m in (_PART.fullmatch(path.name) for path in folder.glob('*')) if m)
+    of = found[0].of
+    if other := next((part for part in found if part.of != of), None):
+        raise InputError(f'{folder} has parts of {of} and of {other.of}: remove {other.folder(folder)}, or the others')
+    parts = [Part(index, of) for index in range(of)]
+    missing = [f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()]
+    if missing:
+        shown = ', '.join(missing[:6]) + (', …' if len(missing) > 6 else '')
+        raise InputError(
+            f'{folder} lacks {len(missing)} of {of} parts ({shown}): encode them first', parameters=('shard',)
+        )
+    return [part.folder(folder) for part in parts]
+
+
+def _verify(folder: Path, sources: Sequence[tuple[Path, ShardRecord]], shards: Sequence[ShardRecord]) -> None:
+    """Compare all files with their checksums, and docids with each other."""
+    columns = []
+    for (source, record), shard in zip(sources, shards, strict=True):
+        place = source if _is_here(source) else folder / shard.folder
+        verify_files(place, record, remembered=False)
+        columns.append(DocidColumn(place / DOCIDS, record.count))
+    if (twice := Docids(columns).repeated()) is not None:
+        docid, one, other = twice
+        raise InputError(
+            f"docid '{docid}' is used in {sources[one][0]} and again in {sources[other][0]}: mend the corpus, and "
+            'encode these parts again'
+        )
+
+
+def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[_Settings]) -> None:
+    """Move the parts' shards to their places, those that an earlier call has not moved."""
+    with locked(folder / ANN_LOCK, f'the approximate index of {folder}'):
+        if any(map(_is_here, sources)):
+            (folder / MANIFEST).unlink(missing_ok=True)
+        for name in (ANN, CLEARED):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        remove_leftovers(folder, ANN)
+        for source, record in zip(sources, manifest.shards, strict=True):
+            target = folder / record.folder
+            if _is_here(source):
+                remove_shard(target)
+                try:
+                    source.rename(target)
+                except OSError:  # a file system that cannot rename folders
+                    shutil.copytree(source, target)
+                    remove_shard(source)
+            if source.name != record.folder:
+                write_json(target / SHARD, record)
+        for path in folder.glob(f'{SHARD_PREFIX}*'):
+            if path.name not in {record.folder for record in manifest.shards}:
+                remove_shard(path)
+        write_json(folder / SETTINGS, manifest.settings)
+        write_manifest(folder, manifest)
+
+
+def _is_spent(part: Path) -> bool:
+    """Whether all shards of a part were moved; its manifest is then the last file in it."""
+    return not any(part.glob(f'*/{SHARD}')) and ((part / MANIFEST).is_file() or not (part / SETTINGS).is_file())
+
+
+def _remove_parts(folder: Path) -> None:
+    for path in sorted(folder.glob(f'{PART}*')):
+        if path.is_file():
+            path.unlink()  # the record of a command
+            continue
+        for file in (SETTINGS, MANIFEST):
+            (path / file).unlink(missing_ok=True)
+        shutil.rmtree(path)
+
+
+def _is_here(shard: Path) -> bool:
+    """Whether a shard is whole in its part; if not, it was moved."""
+    return (shard / SHARD).is_file()
