@@ -11,7 +11,7 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.data.values import decimal, integer
-from pyserini_repbert.encode.output import Part
+from pyserini_repbert.encode.parts import Part
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import weighted_texts
