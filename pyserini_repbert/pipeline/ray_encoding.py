@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
-from pyserini_repbert.pipeline.ray_workers import versions
 from pyserini_repbert.encode.output import clear_parts
 from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import BundleSettings, EpicSettings, Manifest, setting_difference
+from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
+from pyserini_repbert.pipeline.ray_workers import versions
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from folders import tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
-from pyserini_repbert.pipeline import ray_addresses as addresses
-from pyserini_repbert.pipeline.ray_workers import connected, group_of
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.pipeline import ray_addresses as addresses
+from pyserini_repbert.pipeline.ray_workers import connected, group_of
 
 
 @pytest.fixture
