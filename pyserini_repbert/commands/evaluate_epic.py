@@ -10,8 +10,8 @@ from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.command import add_corpus_form, parser, positive_int, precision, progress, zero_or_more
 from pyserini_repbert.commands.encode import add_model_arguments
 from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels
-from pyserini_repbert.commands.output_files import add_value_files, parsed
 from pyserini_repbert.commands.index_epic import WEIGHTS
+from pyserini_repbert.commands.output_files import add_value_files, parsed
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_bars
 from pyserini_repbert.evaluate.tables import markdown, write_csv
