@@ -275,11 +275,12 @@ class TestAdvice:
         assert run('rerank', *work['rerank']) == 0
         assert capsys.readouterr().err == ''
 
-    def test_is_not_given_for_onnx_runtime(self):
-        from pyserini_repbert.commands.rerank import make_parser, rerank_update
+    def test_is_not_given_for_onnx_runtime(self, monkeypatch, capsys):
+        from pyserini_repbert.commands.rerank import Bars, make_parser
 
-        def update(done: int) -> None:
-            pass
-
-        options = make_parser().parse_args(['--output', 'o', '--backend', 'onnx'])
-        assert rerank_update(update, options) is update
+        monkeypatch.setattr(advice, 'LONG', 0.0)
+        for backend, text in (('torch', self.TEXT), ('onnx', '')):
+            with Bars(make_parser().parse_args(['--output', 'o', '--backend', backend])) as bars:
+                bars.begins('rerank', 1, 'inputs')
+                bars.advance(1)
+            assert capsys.readouterr().err == text

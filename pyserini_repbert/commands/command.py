@@ -65,11 +65,11 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
 
 def _message(error: Exception) -> str:
     """What to tell the user; '' for an error that nobody foresaw. A limit of the system explains what it has caused."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if limit := exhausted(cause):
-            return str(limit)
-        cause = cause.__cause__
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__) is not None and cause not in causes:  # two errors can name each other
+        causes.append(cause)
+    if limit := next(filter(None, map(exhausted, causes)), None):
+        return str(limit)
     if isinstance(error, PyseriniRepbertError):
         return f'{error}{_as_flags(error.parameters)}'
     if isinstance(error, OSError):
