@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ class Notes(Trace):
     parts : the notes of the parts, by place
     run : the part's own run, without texts
     cost : what the part took; None if it did not say
+    seconds : of wall clock until the part had its run, waiting included
     kept : values by kind and qid
     """
 
@@ -57,6 +59,7 @@ class Notes(Trace):
         self.parts: dict[int, Notes] = {}
         self.run: Run = {}
         self.cost: StageCost | None = None
+        self.seconds, self._start = 0.0, time.perf_counter()
         self.kept: dict[str, dict[str, Any]] = {}
 
     def at(self, place: int, name: str) -> Notes:
@@ -73,6 +76,7 @@ class Notes(Trace):
 
     def ranked(self, run: Run) -> None:
         """Keep the run, without texts."""
+        self.seconds = time.perf_counter() - self._start
         self.run |= {qid: ranking.without_texts() for qid, ranking in run.items()}
 
     def spent(self, cost: StageCost) -> None:
@@ -86,6 +90,7 @@ class Notes(Trace):
     def add(self, other: Notes) -> None:
         """Add the notes of the same ranker on other topics."""
         self.run |= other.run
+        self.seconds += other.seconds
         if other.cost is not None:
             self.spent(other.cost)
         for what, values in other.kept.items():

@@ -29,7 +29,7 @@ needs one.
 
 def reference() -> str:
     """The page."""
-    document = create_app(ServeSettings(())).openapi()
+    document = create_app(ServeSettings()).openapi()
     schemas = document['components']['schemas']
     lines = [_HEAD]
     for path, methods in document['paths'].items():

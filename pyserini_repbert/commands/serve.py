@@ -98,33 +98,27 @@ def main(arguments: list[str]) -> int | None:
 
 def _settings(options: argparse.Namespace) -> ServeSettings:
     from pyserini_repbert.serve.access import read_keys
-    from pyserini_repbert.serve.config import ServeFile, check_alias, read_config
-    from pyserini_repbert.serve.rerankers import shipped
-    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, check_alias, read_settings
 
-    file = read_config(options.config) if options.config else ServeFile()
-    folder = Path(options.config).parent if options.config else Path()
-    indexes = list(file.index_settings(folder))
+    file = read_settings(options.config) if options.config else FileSettings()
+    indexes = dict(file.indexes)
     for given in options.index:
         alias, equals, place = given.partition('=')
         if not equals or Path(given).exists():
             alias, place = Path(given).name, given
         check_alias(alias)
-        indexes.append(IndexSettings(alias, place, encoder=options.encoder, ann=options.ann))
-    aliases = [own.alias for own in indexes]
-    if twice := next((alias for alias in aliases if aliases.count(alias) > 1), None):
-        raise command.usage(f"two indexes have the name '{twice}': tell them apart as --index ALIAS=INDEX")
+        if alias in indexes:
+            raise command.usage(f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX")
+        indexes[alias] = IndexSettings(path=place, encoder=options.encoder, ann=options.ann)
     if not indexes:
         raise command.usage(f'{options.config} names no indexes: there is nothing to serve')
-    rerankers = options.rerankers if options.rerankers is not None else file.reranker_names(folder)
-    keys = [*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())]
     return ServeSettings(
-        tuple(indexes),
-        shipped() if rerankers is None else tuple(rerankers),
-        file.limits,
-        options.device,
-        command.precision(options),
-        options.threads,
-        api_keys=tuple(keys),
+        indexes=indexes,
+        api_keys=[*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())],
+        rerankers=file.rerankers if options.rerankers is None else options.rerankers,
+        limits=file.limits,
+        device=options.device,
+        precision=command.precision(options),
+        threads=options.threads,
         log_queries=options.log_queries,
     )

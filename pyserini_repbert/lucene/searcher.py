@@ -73,7 +73,11 @@ class LuceneSparseSearcher(Ranker):
         self._configure()
 
     def _configure(self) -> None:
-        settings = self.settings
+        """Tell Anserini's searcher the settings, which copies of this searcher may have changed."""
+        settings, before = self.settings, self._open_index.settings
+        if before is not None and before.rm3:
+            self._java.unset_rm3()
+        self._open_index.settings = settings
         if settings.model == 'bm25':
             self._java.set_bm25(float(settings.k1), float(settings.b))
         else:
@@ -98,6 +102,8 @@ class LuceneSparseSearcher(Ranker):
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         """As of `Ranker`. Raises MismatchError where SDM needs positions and the index has none."""
         with java_calls():
+            if self._open_index.settings != self.settings:
+                self._configure()
             return self._hits(topics, self.size if k is None else min(k, self.size))
 
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
@@ -172,9 +178,10 @@ class LuceneSparseSearcher(Ranker):
 
 @dataclass
 class _OpenIndex:
-    """Anserini's searcher, which copies of a searcher share: closing one closes all."""
+    """Anserini's searcher, which copies of a searcher share: closing one closes all; and the settings that it has."""
 
     java: Any
+    settings: SparseSettings | None = None
 
 
 class _Closed:

@@ -77,7 +77,7 @@ class Pipeline(Ranker):
         self.name = '+'.join(part.label for part in (self.first, self.rerankers) if part)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        return run_pipeline(self, topics, run, k, trace)
+        return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
 
     def identity(self) -> Mapping[str, Any]:
         """All that decides its rankings, stage by stage."""
@@ -119,6 +119,7 @@ def run_pipeline(
     about: Mapping[str, Any] | None = None,
     batch_topics: int = BATCH_TOPICS,
     batch_inputs: int = BATCH_INPUTS,
+    keep_runs: bool = False,
 ) -> Run:
     """Run a pipeline: the first stage for all topics, then batches of topics through the rerankers.
 
@@ -131,6 +132,7 @@ def run_pipeline(
     about : further values that decide the result (the corpus's name), compared on resuming
     batch_topics : topics that the first stage searches together
     batch_inputs : model inputs after which a batch of topics ends, and is written to the part file
+    keep_runs : keep the run of each reranker in the notes that `trace` gets
 
     Raises
     ------
@@ -168,7 +170,7 @@ def run_pipeline(
         left = {number: own for number, own in left.items() if number not in batches}
         for number, reranked, notes in rerankers.stream(_batches(left, run, pipeline), trace):
             batches[number] = {qid: ranking.without_texts() for qid, ranking in reranked.items()}, notes
-            for stage in notes.walk():
+            for stage in () if keep_runs else notes.walk():
                 stage.run = {}  # of millions of hits, the runs of all stages fill the memory
             if part is not None:
                 part.append(number, *batches[number])

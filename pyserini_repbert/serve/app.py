@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import logging
 import mimetypes
-from collections.abc import AsyncIterator, Callable
-from functools import partial
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,9 @@ except ModuleNotFoundError as error:
 
 from pyserini_repbert.evaluate.pages import page
 from pyserini_repbert.serve.access import Gate
+from pyserini_repbert.serve.forms import json_response
 from pyserini_repbert.serve.metrics import CONTENT_TYPE, Metrics
 from pyserini_repbert.serve.refusals import add_error_handlers
-from pyserini_repbert.serve.requests import json_response
 from pyserini_repbert.serve.routes.router import make_router
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
@@ -72,7 +71,6 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.openapi = partial(_described, app.openapi)  # type: ignore[method-assign]
     app.state.service, app.state.metrics = service, metrics
     add_error_handlers(app)
     _add_own_routes(app, service, metrics)
@@ -82,17 +80,6 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     _add_page(app)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     return app
-
-
-def _described(openapi: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The OpenAPI document, with the two headers for a key; a service without keys asks for none."""
-    document = openapi()
-    document['components']['securitySchemes'] = {
-        'key': {'type': 'apiKey', 'in': 'header', 'name': 'X-API-Key'},
-        'bearer': {'type': 'http', 'scheme': 'bearer'},
-    }
-    document['security'] = [{}, {'key': []}, {'bearer': []}]
-    return document
 
 
 async def _opened(service: Service, app: FastAPI) -> None:
@@ -132,8 +119,8 @@ def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
     @app.api_route('/metrics', methods=_PROBED, include_in_schema=False)
     async def measured() -> Response:
-        for lane in service.lanes.all:
-            metrics.waiting(lane.name, lane.length)
+        for queue in service.queues.values():
+            metrics.waiting(queue.name, queue.length)
         return Response(metrics.text(), headers={'content-type': CONTENT_TYPE})
 
     @app.api_route('/docs', methods=_PROBED, include_in_schema=False)

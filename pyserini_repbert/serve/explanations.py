@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.explain.epic import explain_text
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation
-from pyserini_repbert.rerank.base import ordered
+from pyserini_repbert.rerank.base import Reranker, ordered
 from pyserini_repbert.serve.rerankers import RememberingDuoBert, Rerankers
-
-if TYPE_CHECKING:
-    from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.trace import Trace
 
 _DIGITS = 6
 SAMPLES = 3  # m of the method 'sample' in a pair matrix
 
 
 def explanation(
-    rerankers: Rerankers,
-    name: str,
-    query: str,
-    hits: Ranking,
-    options: Mapping[str, Any],
-    on_progress: Progress | None = None,
+    rerankers: Rerankers, name: str, query: str, hits: Ranking, options: Mapping[str, Any], trace: Trace
 ) -> dict[str, Any]:
-    """How a reranker explains hits with texts. Only in the rerank lane.
+    """How a reranker explains hits with texts. Only in the queue of the rerankers.
 
     Parameters
     ----------
@@ -41,25 +35,23 @@ def explanation(
     'samples' or 'scores' and 'histogram'
     """
     system = rerankers.system(name)
+    trace.begins(name, 0, 'inputs')
+    trace.advance(0)
     head: dict[str, Any] = {'model': name, 'system': system, 'query': query}
-    if system in ('epic', 'cedr'):
-        explained = _epic if system == 'epic' else _maps
-        passages = [{'docid': hit.docid} | explained(rerankers, name, query, hit.text or '', options) for hit in hits]
-        return head | {'passages': passages}
     if system == 'duobert':
-        return head | _pairs(rerankers, name, query, hits, options, on_progress)
-    return head | _scores(rerankers, name, query, hits, on_progress)
+        return head | _pairs(rerankers.opened(name), query, hits, options, trace)
+    if system == 'monobert':
+        return head | _scores(rerankers.opened(name), query, hits, trace)
+    if system == 'epic':
+        reranker = rerankers.opened(name)
+        top = int(options.get('top', 10))
+        passages = [explain_text(reranker.encoder, query, hit.text or '', top).as_json() for hit in hits]
+    else:
+        passages = [_maps(rerankers.similarity_model(name), query, hit.text or '', options) for hit in hits]
+    return head | {'passages': [{'docid': hit.docid} | own for hit, own in zip(hits, passages, strict=True)]}
 
 
-def _epic(rerankers: Rerankers, name: str, query: str, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    from pyserini_repbert.explain.epic import explain_text
-
-    reranker: Any = rerankers.opened(name)
-    return explain_text(reranker.encoder, query, text, int(options.get('top', 10))).as_json()
-
-
-def _maps(rerankers: Rerankers, name: str, query: str, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    model = rerankers.similarity_model(name)
+def _maps(model: Any, query: str, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
     last = model.config.num_hidden_layers
     maps = model.maps(query, text, list(options.get('layers') or [last]))
     return {
@@ -71,37 +63,33 @@ def _maps(rerankers: Rerankers, name: str, query: str, text: str, options: Mappi
 
 
 def _pairs(
-    rerankers: Rerankers, name: str, query: str, hits: Ranking, options: Mapping[str, Any], on_progress: Progress | None
+    duo: RememberingDuoBert, query: str, hits: Ranking, options: Mapping[str, Any], trace: Trace
 ) -> dict[str, Any]:
-    reranker = rerankers.opened(name)
-    if not isinstance(reranker, RememberingDuoBert):
-        raise InputError(f"'{name}' compares no pairs")
-    reranker.check(query, hits)
-    before = reranker.work.inferences
-    differences = reranker.with_options({}).differences(query, hits, on_progress)
-    probabilities = 1 / (1 + np.exp(-differences))
+    duo.check(query, hits)
+    before = duo.work.inferences
+    (differences,) = duo.pair_differences([query], [hits], on_progress=trace.advance)
+    probabilities = np.round(1 / (1 + np.exp(-differences)), _DIGITS).tolist()
+    for place, row in enumerate(probabilities):
+        row[place] = None  # no passage is compared with itself
     samples, seed = min(int(options.get('samples', SAMPLES)), max(len(hits) - 1, 1)), int(options.get('seed', 0))
     methods = {}
     for method in Aggregation:
-        chosen = {'method': method} | ({'samples': samples, 'seed': seed} if method is Aggregation.SAMPLE else {})
-        scores = reranker.with_options(chosen).reranker.aggregated(query, differences)
+        sampled = samples if method is Aggregation.SAMPLE else None
+        scores = duo.with_settings(method=method, samples=sampled, seed=seed).aggregated(query, differences)
         methods[str(method)] = {'scores': _rounded(scores), 'order': list(ordered(hits, scores).docids)}
     return {
         'docids': list(hits.docids),
-        'probabilities': [
-            [None if i == j else own for j, own in enumerate(row)]
-            for i, row in enumerate(np.round(probabilities, _DIGITS).tolist())
-        ],
+        'probabilities': probabilities,
         'methods': methods,
         'samples': samples,
-        'inferences': reranker.work.inferences - before,
+        'inferences': duo.work.inferences - before,
     }
 
 
-def _scores(rerankers: Rerankers, name: str, query: str, hits: Ranking, on_progress: Progress | None) -> dict[str, Any]:
-    reranker = rerankers.opened(name)
-    reranker.check(query, hits)
-    (scores,) = reranker.score_lists([query], [hits], on_progress)
+def _scores(reranker: Reranker, query: str, hits: Ranking, trace: Trace) -> dict[str, Any]:
+    ranking = reranker.rank([Query('0', query)], {'0': hits}, None, trace)['0']
+    by_docid = dict(zip(ranking.docids, ranking.scores, strict=True))
+    scores = np.array([by_docid[docid] for docid in hits.docids])
     counts, edges = np.histogram(scores, bins=min(20, max(len(scores), 1)))
     return {
         'docids': list(hits.docids),

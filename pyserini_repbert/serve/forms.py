@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
 from pyserini_repbert.data.identifiers import has_surrogates
 
@@ -40,6 +42,15 @@ class OfIndex(Answered):
 def gives(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     """The form of an answer, for the OpenAPI document."""
     return {200: {'model': model}}
+
+
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON response in UTF-8, in ASCII with escapes where a string holds lone surrogates."""
+    try:
+        body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode()
+    except UnicodeEncodeError:
+        body = json.dumps(value, allow_nan=False).encode()
+    return Response(body, status, headers, 'application/json')
 
 
 class Pipeline(Sent):

@@ -1,116 +1,152 @@
-"""The indexes of a service: the systems that search each, its passages, topics and judgments."""
+"""The indexes of a service: the rankers that search each, its passages, topics and judgments."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError, UnknownNameError
-from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
+from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
+from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
+from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.serve.documents import raw_document
-from pyserini_repbert.serve.index_types import type_of
-from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from pyserini_repbert.serve.sparse_systems import SparseSystems
+from pyserini_repbert.serve.together import Queue, Together
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.topics import Qrels
-    from pyserini_repbert.index import DenseBundle
-    from pyserini_repbert.ranking import Query
-    from pyserini_repbert.search.dense import RepBertSearcher
-    from pyserini_repbert.search.exact import Search
 
 DENSE, ANN, HYBRID = 'dense', 'ann', 'hybrid'
 
 
+def type_of(alias: str, settings: IndexSettings) -> str:
+    """The type of the index that lies at the settings' place, by Pyserini's name, or 'dense', a bundle of ours."""
+    place = settings.place
+    folder = Path(place)
+    if catalog.find('indexes', place):
+        kind = 'dense'
+    elif not folder.is_dir():
+        raise UnknownNameError(
+            f"index '{alias}': '{place}' is neither a folder nor an index of the catalog"
+            f'{catalog.did_you_mean(place, catalog.entries("indexes"))}'
+        )
+    elif is_lucene_index(folder):
+        kind = 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
+    else:
+        kind = 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
+    wanted = settings.index_type or kind
+    if wanted != kind and {wanted, kind} != {'faiss', 'dense'}:
+        raise MismatchError(f"index '{alias}' is said to be of type '{wanted}', {place} is of type '{kind}'")
+    if settings.ray and kind != 'dense':
+        raise InputError(f"index '{alias}' is of type '{kind}': Ray searches dense bundles only")
+    return kind
+
+
+def sparse_specs(settings: IndexSettings, wanted: Sequence[str] | None, lucene: bool) -> dict[str, PipelineSpec]:
+    """The sparse systems of an index by name.
+
+    Parameters
+    ----------
+    wanted : as `IndexSettings.sparse`; None: the catalog's techniques that fit the Lucene index
+    lucene : whether the settings' place is the Lucene index itself, not a dense index that has one beside it
+    """
+    place = settings.place
+    if wanted is None:
+        variant = (built_variant(Path(place)) if lucene else None) or 'bm25'
+        wanted = [name for name, entry in catalog.entries('sparse').items() if entry.values['variant'] == variant]
+    specs = {}
+    for spec in wanted:
+        name, _, folder = spec.partition('@')
+        if not folder and lucene:
+            spec = f'{name}@{place}'
+        specs[name] = PipelineSpec(sparse=(spec,), index=None if folder or lucene else place)
+    return specs
+
+
 class ServedIndex:
-    """An index that answers queries; `open` it first.
+    """An index that answers queries, each system by a ranker.
+
+    Parameters
+    ----------
+    base : the index that its settings name as `base_index`
+    queues : 'dense' and 'java', in which the systems' rankers wait
 
     Attributes
     ----------
     alias : its name in addresses
-    systems : the names that `ranking` takes, the default first
+    systems : the names that `ranker` takes, the default first
     passages : how many it holds
     encoder : name of the encoder of its dense vectors; None without any
-    index_type : one of `index_types.TYPES`
+    index_type : as `type_of`
     topics, qrels : its topics by qid, its judgments; empty if none are known
     """
 
-    def __init__(self, settings: IndexSettings, service: ServeSettings, lanes: Lanes) -> None:
-        self.alias, self.settings = settings.alias, settings
-        self._service, self._lanes = service, lanes
-        self.systems: tuple[str, ...] = ()
-        self.passages = 0
+    def __init__(
+        self,
+        alias: str,
+        settings: IndexSettings,
+        service: ServeSettings,
+        queues: Mapping[str, Queue],
+        base: ServedIndex | None,
+    ) -> None:
+        self.alias, self.settings = alias, settings
+        self._service, self._queues = service, queues
+        self._held = contextlib.ExitStack()
+        self._rankers: dict[str, Together] = {}
+        self._machine = Machine(devices=(service.device,), threads=service.threads)
+        self.index_type = type_of(alias, settings)
         self.encoder: str | None = None
-        self.index_type = settings.index_type or ''
-        self._dense: dict[str, RepBertSearcher] = {}
-        self._cluster = contextlib.ExitStack()
-        self._sparse = SparseSystems(service.device)
-        self._store: Any = None  # the Lucene index with the passages; None where the dense bundle stores them
-        self.topics: dict[str, Query] = {}
-        self.qrels: Qrels = {}
-        self._by_text: dict[str, str] = {}
-
-    async def open(self, base: ServedIndex | None = None) -> None:
-        """Open the searchers; `base` is the opened index that its settings name as `base_index`."""
-        self.index_type = await self._lanes.files.call(type_of, self.settings)
-        if self.index_type in ('dense', 'faiss'):
-            await self._lanes.dense.call(self._open_dense, base)
-        else:
-            if self.index_type == 'impact':
-                self._sparse.add_epic(self.settings.place)
-            else:
-                self._sparse.add(self.settings, self.settings.sparse, lucene=True)
-            self._store = await self._lanes.java.call(self._sparse.searcher, self._sparse.names[0])
-            self.passages = self._store.size
-        if base is not None:
-            self._sparse.add(base.settings, self.settings.sparse, lucene=True)
-            self._store = base._store
-        elif self._dense and (self.settings.sparse is not None or catalog.find('indexes', self.settings.place)):
-            self._sparse.add(self.settings, self.settings.sparse, lucene=False)
-        if self.settings.sparse:
-            await self._lanes.java.call(self._sparse.open_all)
-        self.systems = (*self._dense, *self._sparse.names)
+        self.specs: dict[str, PipelineSpec] = {}
+        if self.index_type == 'impact':
+            self.specs = {'epic': PipelineSpec(sparse=(settings.place,))}
+        elif self.index_type == 'tf':
+            self.specs = sparse_specs(settings, settings.sparse, lucene=True)
+        elif base is not None:
+            self.specs = sparse_specs(base.settings, settings.sparse, lucene=True)
+        elif settings.sparse is not None or catalog.find('indexes', settings.place):
+            self.specs = sparse_specs(settings, settings.sparse, lucene=False)
+        dense = queues['dense'].call(self._open_dense) if self.index_type in ('dense', 'faiss') else None
+        if dense is not None and base is None and not getattr(dense.index, 'has_texts', False):
+            raise InputError(f"index '{alias}' stores no passages: name the Lucene index that does as its base_index")
+        self.systems = (*self._rankers, *self.specs)
         if not self.systems:
-            raise InputError(f"index '{self.alias}' has nothing to search")
-        await self._lanes.files.call(self._read_judgments)
+            raise InputError(f"index '{alias}' has nothing to search")
+        for name in self.specs if settings.sparse else ():
+            self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
+        own = self.ranker(self.systems[0]).ranker
+        self._store: Any = base._store if base else own
+        self.passages = len(own) if dense is not None else own.size
+        self._read_judgments()
 
-    def _open_dense(self, base: ServedIndex | None) -> None:
-        from pyserini_repbert.encode.encoders import RepBertQueryEncoder
-        from pyserini_repbert.names.index_building import ready_folder
-        from pyserini_repbert.search.dense import RepBertSearcher
+    def _open_dense(self) -> Any:
+        own = self.settings
+        spec = PipelineSpec(index=own.place, encoder=own.encoder, precision=self._service.precision)
+        machine = self._machine.model_copy(update={'threads': 1})
+        if own.ray:
+            from pyserini_repbert.pipeline.ray_workers import connected
 
-        place, own, service = self.settings.place, self.settings, self._service
-        folder = ready_folder(place, own.encoder, service.device, precision=service.precision)
-        encoder = RepBertQueryEncoder(own.encoder, service.device, precision=service.precision) if own.encoder else None
-        searcher = RepBertSearcher(folder, encoder, service.device, spread=self._on_ray() if own.ray else None)
-        self._dense[DENSE] = searcher
+            workers = self._held.enter_context(connected(own.ray, gpu=self._service.device != 'cpu'))
+            machine = machine.model_copy(update={'ray': workers})
+        dense: Any = _opened(spec, machine)
+        self._rankers[DENSE] = Together(dense, self._queues['dense'], DENSE)
         if own.ann:
-            self._dense[ANN] = RepBertSearcher(folder, searcher.query_encoder, service.device, ann=True)
-        self.passages = len(searcher)
-        self.encoder = Path(str(getattr(searcher.query_encoder, 'name', own.encoder))).name
-        searcher.search('warm', 1)
-        if base is None and not getattr(searcher.index, 'has_texts', False):
-            raise InputError(
-                f"index '{self.alias}' stores no passages: name the Lucene index that does as its base_index"
-            )
-
-    def _on_ray(self) -> Callable[[DenseBundle], Search]:
-        """A factory of the search on the settings' Ray cluster, whose workers run until `close`."""
-        from pyserini_repbert.pipeline.ray_search import ShardSearch
-        from pyserini_repbert.pipeline.ray_workers import connected
-
-        device = self._service.device
-        fleet = self._cluster.enter_context(connected(str(self.settings.ray), gpu=device != 'cpu'))
-        return lambda bundle: ShardSearch(fleet, bundle, device)
+            ann = _opened(spec.model_copy(update={'ann': True}), machine)
+            ann = ann.with_settings(query_encoder=dense.query_encoder)
+            self._rankers[ANN] = Together(ann, self._queues['dense'], ANN)
+        self.encoder = Path(str(getattr(dense.query_encoder, 'name', own.encoder))).name
+        dense.search('warm', 1)
+        return dense
 
     def close(self) -> None:
         """Release the workers of a Ray cluster."""
-        self._cluster.close()
+        self._held.close()
 
     def _read_judgments(self) -> None:
         from pyserini_repbert.names.topics import load_qrels, load_topics
@@ -119,11 +155,9 @@ class ServedIndex:
         known = None if entry is None else str(entry.values['collection'])
         topics = self.settings.topics or (known if known and catalog.find('topics', known) else None)
         qrels = self.settings.qrels or (known if known and catalog.find('qrels', known) else None)
-        if topics:
-            self.topics = {query.qid: query for query in load_topics(topics)}
-            self._by_text = {_folded(query.text): query.qid for query in self.topics.values()}
-        if qrels:
-            self.qrels = load_qrels(qrels)
+        self.topics: dict[str, Query] = {query.qid: query for query in load_topics(topics)} if topics else {}
+        self.qrels: Qrels = load_qrels(qrels) if qrels else {}
+        self._by_text = {_folded(query.text): query.qid for query in self.topics.values()}
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
@@ -142,52 +176,37 @@ class ServedIndex:
 
     def encodes(self, system: str) -> bool:
         """Whether a system encodes the query with a model."""
-        return system in self._dense or self.index_type == 'impact'
+        return system in (DENSE, ANN) or self.index_type == 'impact'
 
-    async def ranking(self, system: str, query: str, k: int, weights: tuple[float, float] | None = None) -> Ranking:
-        """The k best hits of one system; queries that wait at the same time are searched together.
+    def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> Together:
+        """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the index's."""
+        queue = self._queues['java']
+        if system not in self._rankers:
+            queue.call(lambda: self._open_sparse(system))
+        ranker = self._rankers[system]
+        if k1 is None and b is None:
+            return ranker
+        searcher: Any = ranker.ranker
+        weights = {name: value for name, value in (('k1', k1), ('b', b)) if value is not None}
+        return Together(searcher.with_settings(settings=replace(searcher.settings, **weights)), queue, system)
 
-        Parameters
-        ----------
-        weights : BM25's k1 and b, for system 'bm25' only; None: the index's
-        """
-        given = (query, k)
-        if system in self._dense:
-            searcher = self._dense[system]
-            return await self._lanes.dense.together_with_others(
-                (self.alias, system), lambda asked: _searched(searcher, asked, 1), given
-            )
-        if weights is not None:
-            return await self._lanes.java.call(lambda: _searched(self._sparse.weighted(weights), [given], 1)[0])
-        threads = self._service.threads
-        return await self._lanes.java.together_with_others(
-            (self.alias, system), lambda asked: _searched(self._sparse.searcher(system), asked, threads), given
-        )
+    def _open_sparse(self, system: str) -> None:
+        if system not in self._rankers:
+            ranker = _opened(self.specs[system], self._machine)
+            self._rankers[system] = Together(ranker, self._queues['java'], system)
 
-    async def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts, one for each docid, None where the index lacks it. Raises OverloadedError."""
-        return await self._read('texts', docids)
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts, one for each docid, None where the index lacks it."""
+        texts: list[str | None] = self._store.texts(docids) if docids else []
+        return texts
 
-    async def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """Documents as they are stored, one for each docid, None where the index lacks it. Raises OverloadedError."""
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        """Documents as they are stored, one for each docid, None where the index lacks it."""
         if hasattr(self._store, 'raws'):
-            return await self._read('raws', docids)
-        texts = await self.texts(docids)
+            raws: list[str | None] = self._store.raws(docids)
+            return raws
+        texts = self.texts(docids)
         return [None if text is None else raw_document(docid, text) for docid, text in zip(docids, texts, strict=True)]
-
-    async def _read(self, what: str, docids: Sequence[str]) -> list[str | None]:
-        if not docids:
-            return []
-        source = self._dense[DENSE] if self._store is None else self._store
-        lane = self._lanes.files if self._store is None else self._lanes.java
-        read = getattr(source, what)
-
-        def together(asked: list[Sequence[str]]) -> list[list[str | None]]:
-            wanted = list(dict.fromkeys(docid for own in asked for docid in own))
-            found = dict(zip(wanted, read(wanted), strict=True))
-            return [[found[docid] for docid in own] for own in asked]
-
-        return await lane.together_with_others((self.alias, what), together, docids)
 
     def grades(self, qid: str) -> dict[str, int]:
         """The judgments of a topic: docid -> grade. Raises NotFoundError for a topic without judgments."""
@@ -201,12 +220,11 @@ class ServedIndex:
         return qid if qid in self.qrels else None
 
 
+def _opened(spec: PipelineSpec, machine: Machine) -> Ranker:
+    """The only searcher of a spec."""
+    (searcher,) = open_pipeline(spec, machine).pipeline.leaves()
+    return searcher
+
+
 def _folded(text: str) -> str:
     return ' '.join(text.casefold().split()).rstrip('?')
-
-
-def _searched(searcher: Any, asked: Sequence[tuple[str, int]], threads: int) -> list[Ranking]:
-    """The k best hits of each (query, k): all are searched to the greatest k, and each ranking is cut to its own."""
-    topics = [Query(str(number), query) for number, (query, _) in enumerate(asked)]
-    run = searcher.with_settings(threads=threads).rank(topics, None, max(k for _, k in asked))
-    return [run[topic.qid][:k] for topic, (_, k) in zip(topics, asked, strict=True)]

@@ -5,21 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from pyserini_repbert import __version__
-from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.errors import PyseriniRepbertError, UnknownNameError, needs
+from pyserini_repbert.errors import PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion.methods import FusionMethod, fuse
-from pyserini_repbert.pipeline.spec import parse_stage
+from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.ranking import by_score
-from pyserini_repbert.serve.answers import Ask, bm25_weights
 from pyserini_repbert.serve.documents import document
-from pyserini_repbert.serve.index_types import TYPES
-from pyserini_repbert.serve.payloads import Shown, index_payload, passages, search_payload
+from pyserini_repbert.serve.payloads import Shown, index_payload, search_payload
+from pyserini_repbert.serve.searching import Ask, RequestTrace
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -61,33 +59,33 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         fusion: Annotated[str, Field(description='interleave, rrf or interpolation')] = 'interleave',
         rerank: Annotated[list[str] | None, Field(description='NAME@K, or NAME@K:METHOD for duoBERT')] = None,
         provenance: Annotated[bool, Field(description="each hit's rank and score in every ranking")] = False,
-        k1: float | None = None,
-        b: float | None = None,
+        k1: Annotated[float | None, Field(ge=0, le=1e6)] = None,
+        b: Annotated[float | None, Field(ge=0, le=1)] = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
-        stages = tuple(parse_stage(stage) for stage in rerank or ())
-        ask = Ask(text, hits, tuple(system or ()), fusion, stages=stages, weights=bm25_weights(k1, b), deep=provenance)
-        alias = index or next(iter(service.served))
-        answer = await service.search(alias, ask)
-        own, shown = service.index(alias), Shown(parse, provenance=provenance)
-        texts = await passages(own, answer.ranking.docids, display=False)
-        return await service.lanes.files.call(search_payload, own, answer, texts, shown)
+        spec = PipelineSpec.of({'fusion': fusion, 'stages': rerank or (), 'k1': k1, 'b': b})
+        ask, shown = Ask(text, hits, system or (), spec, provenance), Shown(parse, provenance=provenance)
+
+        def work(trace: RequestTrace) -> dict[str, Any]:
+            alias = index or next(iter(service.served))
+            (answer,) = service.search(alias, [ask], trace)
+            return search_payload(service.index(alias), answer, shown)
+
+        return await service.run(work, bool(rerank))
 
     @tool
     async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
         """The full text of a document."""
-        found: str | dict[str, Any] | list[Any] = document(await service.raw(index, docid), parse)
-        return found
+        raw = await service.run(lambda _: service.raw(index, docid))
+        parsed: str | dict[str, Any] | list[Any] = document(raw, parse)
+        return parsed
 
     @tool
     async def list_indexes(
-        index_type: Annotated[str, Field(description=f'one of {", ".join(TYPES)}; default: all')] = '',
+        index_type: Literal['', 'tf', 'dense', 'faiss', 'impact'] = '',
     ) -> list[str]:
-        """The names of the indexes."""
-        if index_type and index_type not in TYPES:
-            near = did_you_mean(index_type, TYPES)
-            raise UnknownNameError(f"index type '{index_type}' is unknown{near}: there are {', '.join(TYPES)}")
+        """The names of the indexes, of one type or of all."""
         return [name for name, own in service.served.items() if index_type in ('', own.index_type)]
 
     @tool
@@ -115,20 +113,16 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
     @tool
     async def eval_hits(
         index_name: _Index,
-        metric: Annotated[str, Field(description=f'one of {", ".join(METRICS)}')],
+        metric: Literal['ndcg', 'recall', 'map', 'recip_rank'],
         query_id: str,
         hits: _Scores,
         cutoff: Annotated[int, Field(ge=1, le=1000)] = 10,
     ) -> float:
         """The value of a metric for the hits of a judged topic."""
-        if metric not in METRICS:
-            near = did_you_mean(metric, METRICS)
-            raise UnknownNameError(f"metric '{metric}' is unknown{near}: there are {', '.join(METRICS)}")
         grades = service.index(index_name).grades(query_id)
         measures = parse_measures([METRICS[metric].format(cutoff)])
         run = {query_id: by_score(list(hits), list(hits.values()))}
-        evaluated = await service.lanes.files.call(evaluate, run, {query_id: grades}, measures)
-        (value,) = evaluated.means.values()
+        (value,) = evaluate(run, {query_id: grades}, measures).means.values()
         return value
 
     @tool
@@ -141,7 +135,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         """Documents of an index in a new order, by monoBERT, duoBERT, EPIC or CEDR."""
         name, _, method = reranker.partition(':')
         spec = parse_stage(f'{name}@{len(docids)}' + (f':{method}' if method else ''))
-        ranking = await service.rerank(index, query, docids, spec)
+        ranking = await service.run(lambda trace: service.rerank(index, query, docids, spec, trace), True)
         return [{'docid': hit.docid, 'score': hit.score, 'rank': rank} for rank, hit in enumerate(ranking, 1)]
 
     @tool
@@ -152,7 +146,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         model: Annotated[str, Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")],
     ) -> dict[str, Any]:
         """Why documents are where they are: term contributions, similarity maps, pair matrices, scores."""
-        return await service.explain(index, model, query, docids, {})
+        return await service.run(lambda trace: service.explain(index, model, query, docids, {}, trace), True)
 
     return mcp
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyserini_repbert.errors import needs
-from pyserini_repbert.serve.answers import Step
+from pyserini_repbert.serve.forms import Step
 
 with needs('prometheus_client', __name__, 'serve'):
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest

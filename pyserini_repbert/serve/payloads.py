@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
-from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.serve.answers import Answer
+from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.documents import document, shown_parts
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.searching import Answer
 from pyserini_repbert.serve.service import Service
 
 API = 'v1'
@@ -20,7 +22,8 @@ _LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_quer
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 
 
-class Shown(NamedTuple):
+@dataclass(frozen=True)
+class Shown:
     """What an answer shows of each hit.
 
     Attributes
@@ -35,45 +38,39 @@ class Shown(NamedTuple):
     provenance: bool = False
     display: bool = False
 
-
-class Passages(NamedTuple):
-    """The passages of an answer's hits, as they are stored, and their texts where they are displayed."""
-
-    raws: list[str | None]
-    texts: Sequence[str | None]
+    def __post_init__(self) -> None:
+        if self.most is not None and not self.parse:
+            raise InputError("'max_doc_length' requires parse=true")
 
 
-async def passages(index: ServedIndex, docids: Sequence[str], display: bool) -> Passages:
-    """The passages of an answer. Raises OverloadedError where too many jobs wait."""
-    return Passages(await index.raws(docids), await index.texts(docids) if display else [None] * len(docids))
+def document_payload(query: str, raw: str | None, text: str | None, shown: Shown) -> dict[str, Any]:
+    """A document as it is stored, and its text where it is displayed."""
+    payload = {'doc': document(raw, shown.parse, shown.most)}
+    return payload | ({'display': shown_parts(query, text)} if shown.display else {})
 
 
-def search_payload(index: ServedIndex, answer: Answer, passages: Passages, shown: Shown) -> dict[str, Any]:
+def search_payload(index: ServedIndex, answer: Answer, shown: Shown) -> dict[str, Any]:
     """The body of the answer to a search."""
+    ask, ranking = answer.ask, answer.ranking
+    raws = index.raws(ranking.docids)
+    texts = index.texts(ranking.docids) if shown.display else [None] * len(raws)
     payload: dict[str, Any] = {
         'api': API,
         'index': index.alias,
-        'query': {'text': answer.ask.query},
+        'query': {'text': ask.query},
         'candidates': [
-            _candidate(answer.ask.query, rank, hit, raw, text, shown)
-            for rank, (hit, raw, text) in enumerate(zip(answer.ranking, *passages, strict=True), 1)
+            {'docid': hit.docid, 'score': round(float(hit.score), _SCORE_DIGITS), 'rank': rank}
+            | document_payload(ask.query, raw, text, shown)
+            for rank, (hit, raw, text) in enumerate(zip(ranking, raws, texts, strict=True), 1)
         ],
-        'system': list(answer.ask.systems),
-        'fusion': str(answer.ask.fusion) if len(answer.ask.systems) > 1 else None,
-        'rerank': [str(stage) for stage in answer.ask.stages],
-        'steps': [step._asdict() for step in answer.steps],
+        'system': list(ask.systems),
+        'fusion': ask.spec.fusion if len(ask.systems) > 1 else None,
+        'rerank': [str(stage) for stage in ask.spec.stages],
+        'steps': [step.model_dump() for step in answer.steps],
     }
     if shown.provenance:
         _add_provenance(index, answer, payload)
     return payload
-
-
-def _candidate(
-    query: str, rank: int, hit: Candidate, raw: str | None, text: str | None, shown: Shown
-) -> dict[str, Any]:
-    score = round(float(hit.score), _SCORE_DIGITS)
-    candidate = {'docid': hit.docid, 'score': score, 'rank': rank, 'doc': document(raw, shown.parse, shown.most)}
-    return candidate | ({'display': shown_parts(query, text)} if shown.display else {})
 
 
 def _add_provenance(index: ServedIndex, answer: Answer, payload: dict[str, Any]) -> None:
@@ -110,9 +107,7 @@ def _judged(index: ServedIndex, qid: str, measures: dict[str, Any]) -> dict[str,
     return {'qid': qid, 'relevant': relevant, 'measures': measures}
 
 
-def comparison_payload(
-    index: ServedIndex, answers: Mapping[str, Answer], passages: Mapping[str, Passages], shown: Shown
-) -> dict[str, Any]:
+def comparison_payload(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) -> dict[str, Any]:
     """The body of the answer to a comparison: two answers, 'a' and 'b', to one question."""
     a, b = (answers[side].ranking.docids for side in 'ab')
     query = answers['a'].ask.query
@@ -123,7 +118,7 @@ def comparison_payload(
         'api': API,
         'index': index.alias,
         'query': {'text': query},
-        **{side: search_payload(index, own, passages[side], shown) for side, own in answers.items()},
+        **{side: search_payload(index, own, shown) for side, own in answers.items()},
         'overlap': overlap(a, b, max(len(a), len(b), 1)),
         'rbo': rank_biased_overlap(a, b),
         'moves': [

@@ -21,7 +21,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.serve.requests import json_response
+from pyserini_repbert.serve.forms import json_response
 
 logger = logging.getLogger(__name__)
 

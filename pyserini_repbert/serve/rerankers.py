@@ -1,16 +1,14 @@
-"""The rerankers that clients may name; each is opened when it is first used, in the rerank lane."""
+"""The rerankers that clients may name; each is opened when it is first used."""
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
@@ -18,91 +16,72 @@ from pyserini_repbert.interop.pyserini.registration import system_of
 from pyserini_repbert.pipeline.opening import SYSTEMS, open_reranker
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank.aggregation import checked_method
-from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.rerank.aggregation import checked_method, sampled_pairs
+from pyserini_repbert.rerank.base import Progress, Reranker
+from pyserini_repbert.rerank.duobert import DuoBertReranker, Matrix, Wanted, sample_seed
 from pyserini_repbert.serve.settings import Limits, ServeSettings
-
-if TYPE_CHECKING:
-    from pyserini_repbert.rerank.duobert import DuoBertReranker, Matrix
+from pyserini_repbert.serve.together import Queue, Together
+from pyserini_repbert.trace import Trace
 
 _OPTIONS = {'duobert': ('method', 'samples', 'seed')}  # options that clients may set; none that names a file
 _MATRICES = 64  # pair matrices kept for each duoBERT
 
 
-class RememberingDuoBert(Reranker):
-    """duoBERT that keeps its last pair matrices: another aggregation of the same candidates takes no inference.
+class RememberingDuoBert(DuoBertReranker):
+    """An opened duoBERT with its last pair matrices: another aggregation of the same candidates takes no inference.
 
-    If an aggregation needs a pair that a matrix lacks, all pairs that it needs are compared anew.
-
-    Parameters
-    ----------
-    matrices : the kept ones, by a digest of query and passages; shared and changed
+    If an aggregation needs a pair that a matrix lacks, all pairs that it needs are compared anew. Copies of it share
+    the matrices.
     """
 
-    def __init__(self, reranker: DuoBertReranker, matrices: OrderedDict[str, Matrix]) -> None:
-        self.reranker, self.matrices = reranker, matrices
-        self.name, self.precision = reranker.name, reranker.precision
+    def __init__(self, reranker: DuoBertReranker) -> None:
+        vars(self).update(vars(reranker))
+        self.matrices: OrderedDict[str, Matrix] = OrderedDict()  # by a digest of query and passages
 
-    @property
-    def work(self) -> Work:  # type: ignore[override]
-        """The work of the model; pairs of a kept matrix are not counted."""
-        return self.reranker.work
-
-    def with_options(self, options: Mapping[str, Any]) -> RememberingDuoBert:
-        """The same model and matrices with another aggregation; `options` as of `StageSpec`, which are not checked."""
-        other = copy.copy(self.reranker)
-        other.method = checked_method(options.get('method', 'sum'), options.get('samples'))
-        other.samples, other.seed = options.get('samples'), options.get('seed', 0)
-        return RememberingDuoBert(other, self.matrices)
-
-    def inferences(self, n: int) -> int:
-        """How many model inputs a list of `n` candidates takes that has no matrix yet."""
-        return self.reranker.inferences(n)
-
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[NDArray[np.floating]]:
-        """The aggregated scores of each query's candidates, float64 (n,) each."""
-        return [
-            self.reranker.aggregated(query, self.differences(query, own, on_progress))
-            for query, own in zip(queries, lists, strict=True)
-        ]
-
-    def differences(self, query: str, candidates: Ranking, on_progress: Progress | None = None) -> Matrix:
-        """The logit differences of at least the pairs that the method needs, float64 (n, n), NaN where not compared."""
-        from pyserini_repbert.rerank.aggregation import sampled_pairs
-        from pyserini_repbert.rerank.duobert import sample_seed
-
-        duo = self.reranker
-        needed = sampled_pairs(len(candidates), duo.samples, sample_seed(duo.seed, query))
-        compared = '\0'.join([self.name, query, *map(str, candidates.texts)])
-        key = hashlib.sha256(compared.encode('utf-8', 'replace')).hexdigest()
-        if key not in self.matrices or np.isnan(self.matrices[key][needed]).any():
-            (self.matrices[key],) = duo.pair_differences([query], [candidates], [needed], on_progress)
-        self.matrices.move_to_end(key)
-        if len(self.matrices) > _MATRICES:
-            self.matrices.popitem(last=False)
-        return self.matrices[key]
+    def pair_differences(
+        self,
+        queries: Sequence[str],
+        lists: Sequence[Ranking],
+        wanted: Sequence[Wanted] | None = None,
+        on_progress: Progress | None = None,
+    ) -> list[Matrix]:
+        """The logit differences of at least the wanted pairs, float64 (n, n) a query, NaN where not compared."""
+        matrices = []
+        for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
+            pairs = sampled_pairs(len(candidates), self.samples, sample_seed(self.seed, query))
+            pairs = wanted[number] if wanted else pairs
+            compared = '\0'.join([query, *map(str, candidates.texts)])
+            key = hashlib.sha256(compared.encode('utf-8', 'replace')).hexdigest()
+            if key not in self.matrices or np.isnan(self.matrices[key][pairs]).any():
+                (self.matrices[key],) = super().pair_differences([query], [candidates], [pairs], on_progress)
+            self.matrices.move_to_end(key)
+            if len(self.matrices) > _MATRICES:
+                self.matrices.popitem(last=False)
+            matrices.append(self.matrices[key])
+        return matrices
 
 
 class Rerankers:
     """The rerankers of a service.
+
+    Parameters
+    ----------
+    queue : in which they are opened and rerank
 
     Attributes
     ----------
     systems : name -> 'monobert', 'duobert', 'epic' or 'cedr'
     """
 
-    def __init__(self, settings: ServeSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: ServeSettings, queue: Queue) -> None:
+        self._settings, self.queue = settings, queue
         self._places: dict[str, str] = {}
-        for place in settings.rerankers:
-            if self._places.setdefault(_short(place), place) != place:
-                other = self._places[_short(place)]
-                raise InputError(f"rerankers {other} and {place} have one name, '{_short(place)}': rename a folder")
+        for place in shipped() if settings.rerankers is None else settings.rerankers:
+            name = place if catalog.find('rerankers', place) else Path(place).name
+            if self._places.setdefault(name, place) != place:
+                raise InputError(f"rerankers {self._places[name]} and {place} have one name, '{name}': rename a folder")
         self.systems = {name: _system(place) for name, place in self._places.items()}
-        self._opened: dict[str, Reranker] = {}
-        self._maps: dict[str, Any] = {}
+        self._opened: dict[str, Any] = {}
 
     def check(self, stages: Sequence[StageSpec], limits: Limits) -> None:
         """Refuse stages that a client may not ask for, before anything is computed."""
@@ -135,45 +114,38 @@ class Rerankers:
 
     def named(self, model: str) -> str:
         """The name of a reranker, given that or a system, whose first it is. Raises UnknownNameError for neither."""
-        name = model
-        if model not in self.systems:
-            name = next((name for name, system in self.systems.items() if system == model), model)
+        named = model in self.systems
+        name = model if named else next((name for name, own in self.systems.items() if own == model), model)
         self.system(name)
         return name
 
-    def opened(self, name: str) -> Reranker:
-        """The reranker, opened if it is not yet. Only in the rerank lane. Raises what `open_reranker` raises."""
-        self.system(name)
+    def opened(self, name: str) -> Any:
+        """The reranker, opened if it is not yet. Only in the queue. Raises what `open_reranker` raises."""
         if name not in self._opened:
             settings = self._settings
-            made = open_reranker(self._places[name], settings.device, precision=settings.precision)
-            if self.systems[name] == 'duobert':
-                made = RememberingDuoBert(made, OrderedDict())  # type: ignore[arg-type]
-            made.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])  # the first call is slow
-            self._opened[name] = made
+            reranker: Reranker = open_reranker(self._places[name], settings.device, precision=settings.precision)
+            if isinstance(reranker, DuoBertReranker):
+                reranker = RememberingDuoBert(reranker)
+            reranker.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])  # the first call is slow
+            self._opened[name] = reranker
         return self._opened[name]
 
-    def reranker(self, spec: StageSpec) -> Reranker:
-        """A stage with its opened reranker. Only in the rerank lane. Raises what `opened` raises."""
-        reranker = self.opened(spec.name)
-        if isinstance(reranker, RememberingDuoBert):
-            reranker = reranker.with_options(dict(spec.options))
-        return reranker.with_settings(reads=spec.k)
+    def stage(self, spec: StageSpec, trace: Trace) -> Together:
+        """A stage that `check` let pass. Raises what `open_reranker` and `trace` raise."""
+        reranker = self._opened.get(spec.name) or self.queue.call(lambda: self.opened(spec.name), trace)
+        changes = dict(spec.options)
+        if isinstance(reranker, DuoBertReranker):
+            changes['method'] = checked_method(changes.get('method', 'sum'), changes.get('samples'))
+        return Together(reranker.with_settings(reads=spec.k, **changes), self.queue, str(spec))
 
     def similarity_model(self, name: str) -> Any:
-        """The model for the similarity maps of a CEDR checkpoint. Only in the rerank lane.
-
-        Raises MismatchError for a reranker of another system, UnknownNameError for a name that the service lacks.
-        """
+        """The model for the similarity maps of a CEDR checkpoint. Only in the queue."""
         from pyserini_repbert.explain.similarity import SimilarityModel
 
-        if self.system(name) != 'cedr':
-            raise MismatchError(
-                f"reranker '{name}' is of the system '{self.systems[name]}', similarity maps are CEDR's"
-            )
-        if name not in self._maps:
-            self._maps[name] = SimilarityModel(self._places[name], self._settings.device, self._settings.precision)
-        return self._maps[name]
+        key = f'maps of {name}'
+        if key not in self._opened:
+            self._opened[key] = SimilarityModel(self._places[name], self._settings.device, self._settings.precision)
+        return self._opened[key]
 
 
 def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
@@ -187,10 +159,6 @@ def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
 def shipped() -> tuple[str, ...]:
     """The names of the catalog's rerankers that come with this package."""
     return tuple(name for name, entry in catalog.entries('rerankers').items() if 'resource' in entry.values)
-
-
-def _short(name: str) -> str:
-    return name if catalog.find('rerankers', name) else Path(name).name
 
 
 def _system(place: str) -> str:

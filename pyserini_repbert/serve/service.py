@@ -1,40 +1,47 @@
-"""A service: its indexes, rerankers and lanes, and its operations, which HTTP routes and MCP tools call."""
+"""A service: its indexes, rerankers and queues, and its operations, which HTTP routes and MCP tools call."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.pipeline.spec import StageSpec
-from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.serve.answers import Answer, Answerer, Ask, GoneError, Step, Tell, checked, stopping
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.explanations import explanation
+from pyserini_repbert.serve.forms import Step
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.lanes import Lanes
 from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
+from pyserini_repbert.serve.searching import Answer, Ask, GoneError, RequestTrace, answer, check_query, checked
 from pyserini_repbert.serve.settings import ServeSettings
+from pyserini_repbert.serve.together import Queue
+from pyserini_repbert.trace import Trace
 
 _TRIMMED_EVERY = 2.0  # seconds; it takes some 20 ms, 0.1 ms if there is nothing to return
+_WINDOW = 0.003  # seconds that dense queries wait for each other while several come
+_TOGETHER = 64  # the most queries that are searched together
+_Result = TypeVar('_Result')
 
 
 class Service:
-    """Answers requests; `open` it first, in the event loop that it answers in.
+    """Answers requests; `open` it first. Its operations wait for their results: `run` calls them in a thread.
 
     Parameters
     ----------
     settings : its indexes, rerankers and limits
-    on_batch : called with a lane's name and the size of each batch
+    on_batch : called with a queue's name and the size of each batch
     on_step : called with each step of each answer
 
     Attributes
     ----------
+    queues : 'dense', 'java' and 'rerank'
     indexes : by alias; empty until the service is open
     failure : why it could not be opened; None if nothing failed
     """
@@ -42,38 +49,86 @@ class Service:
     def __init__(
         self,
         settings: ServeSettings,
-        on_batch: Callable[[str, int], object] = lambda lane, size: None,
+        on_batch: Callable[[str, int], object] = lambda queue, size: None,
         on_step: Callable[[Step], object] = lambda step: None,
     ) -> None:
-        self.settings = settings
-        self.lanes = Lanes(settings, on_batch)
-        self.rerankers = Rerankers(settings)
+        self.settings, self._on_step = settings, on_step
+        waiting = settings.limits.waiting
+        queues = (
+            Queue('dense', waiting, _TOGETHER, _WINDOW, on_batch),
+            Queue('java', waiting, _TOGETHER, on_batch=on_batch),
+            Queue('rerank', waiting, on_batch=on_batch),
+        )
+        self.queues = {queue.name: queue for queue in queues}
+        # more threads than can wait in the queues and be worked for: a full queue refuses, not the threads
+        self._threads = ThreadPoolExecutor((waiting + _TOGETHER) * (len(queues) + 1), 'request')
+        self.rerankers = Rerankers(settings, self.queues['rerank'])
         self.indexes: dict[str, ServedIndex] = {}
         self.failure: str | None = None
         self._trimming: asyncio.Task[None] | None = None
-        self._answerer = Answerer(self.lanes, self.rerankers, on_step)
 
     async def open(self) -> None:
-        """Start the lanes and open the indexes.
+        """Start the queues and open the indexes.
 
         What is raised is noted in `failure`.
         """
-        for lane in self.lanes.all:
-            lane.start()
+        for queue in self.queues.values():
+            queue.start()
         self._trimming = asyncio.create_task(_trimmed())
         try:
-            self.indexes = await _opened(self.settings, self.lanes)
+            self.indexes = await asyncio.to_thread(self._open_indexes)
         except PyseriniRepbertError as error:
             self.failure = str(error)
             raise
 
+    def _open_indexes(self) -> dict[str, ServedIndex]:
+        """Open the indexes, those without a base_index first: alias -> index, in the order of the settings."""
+        settings = self.settings.indexes
+        on_ray = [f"'{alias}'" for alias, own in settings.items() if own.ray]
+        if len(on_ray) > 1:  # workers occupy their machines, and each holds one index
+            raise InputError(f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches one on Ray')
+        indexes: dict[str, ServedIndex] = {}
+        for alias, own in sorted(settings.items(), key=lambda item: item[1].base_index is not None):
+            base = None
+            if own.base_index is not None:
+                if own.base_index not in settings:
+                    near = catalog.did_you_mean(own.base_index, settings)
+                    raise UnknownNameError(f"index '{alias}' names '{own.base_index}' as its base_index{near}")
+                base = indexes.get(own.base_index)
+                if base is None or base.index_type != 'tf':
+                    raise InputError(f"index '{alias}': its base_index '{own.base_index}' has to be a Lucene index")
+            indexes[alias] = ServedIndex(alias, own, self.settings, self.queues, base)
+        return {alias: indexes[alias] for alias in settings}
+
     async def close(self) -> None:
-        """Finish the waiting jobs, then stop the lanes and close the indexes."""
+        """Finish the waiting jobs, then stop the queues and close the indexes."""
         if self._trimming is not None:
             self._trimming.cancel()
-        await asyncio.gather(*(lane.stop() for lane in self.lanes.all))
+        for queue in self.queues.values():
+            await asyncio.to_thread(queue.stop)
+        self._threads.shutdown()
         for index in self.indexes.values():
             index.close()
+
+    async def run(
+        self, work: Callable[[RequestTrace], _Result], reranks: bool = False, trace: RequestTrace | None = None
+    ) -> _Result:
+        """The result of `work(trace)`, which calls operations, in a thread; it ends early if its caller is cancelled.
+
+        Raises TooLateError where the limits give no more time.
+        """
+        limits, start = self.settings.limits, time.monotonic()
+        trace = trace or RequestTrace()
+        try:
+            async with asyncio.timeout(limits.rerank_seconds if reranks else limits.search_seconds):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, work, trace)
+        except TimeoutError as error:
+            seconds = time.monotonic() - start
+            raise TooLateError(f'no answer within {seconds:.0f} s: ask for less, or try again later') from error
+        except GoneError as error:
+            raise TooLateError('the request was given up') from error
+        finally:
+            trace.gone = True
 
     @property
     def served(self) -> Mapping[str, ServedIndex]:
@@ -90,87 +145,61 @@ class Service:
             raise UnknownNameError(f"there is no index '{alias[:80]}' here{near}: there are {', '.join(served)}")
         return served[alias]
 
-    async def search(self, alias: str, ask: Ask, tell: Tell | None = None) -> Answer:
-        """The answer to a question."""
+    def search(self, alias: str, asks: Sequence[Ask], trace: Trace) -> list[Answer]:
+        """The answers to questions, which are searched together."""
         index = self.index(alias)
-        ask = checked(ask, index, self.rerankers, self.settings.limits)
-        async with self._in_time(bool(ask.stages)):
-            return await self._answerer.answer(ask, index, tell)
+        asks = [checked(ask, index, self.rerankers, self.settings.limits) for ask in asks]
 
-    async def raw(self, alias: str, docid: str) -> str:
+        def one(ask: Ask) -> Answer:
+            return answer(ask, index, self.rerankers, trace, self._on_step)
+
+        if len(asks) == 1:
+            return [one(asks[0])]
+        with ThreadPoolExecutor(len(asks)) as threads:
+            return list(threads.map(one, asks))
+
+    def raw(self, alias: str, docid: str) -> str:
         """A document as it is stored. Raises NotFoundError for a docid that the index lacks."""
-        index = self.index(alias)
-        async with self._in_time(False):
-            (found,) = await index.raws([docid])
-        if found is None:
+        (raw,) = self.index(alias).raws([docid])
+        if raw is None:
             raise NotFoundError(f"index '{alias}' has no document '{docid[:200]}'")
-        return found
+        return raw
 
-    async def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec) -> Ranking:
+    def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec, trace: Trace) -> Ranking:
         """Documents of an index in a reranker's order.
 
         Raises NotFoundError for a docid that the index lacks, InputError for one given twice.
         """
-        index, limits = self.index(alias), self.settings.limits
-        ask = checked(Ask(query, min(Ask.hits, limits.hits), stages=(spec,)), index, self.rerankers, limits)
-        async with self._in_time(True):
-            hits = await self._with_texts(index, docids)
-            return await self._answerer.reranked(ask, hits, [], [], None)
+        check_query(query, self.settings.limits)
+        self.rerankers.check([spec], self.settings.limits)
+        hits = self._with_texts(self.index(alias), docids)
+        return Pipeline([self.rerankers.stage(spec, trace)]).rank([Query('0', query)], {'0': hits}, None, trace)['0']
 
-    async def _with_texts(self, index: ServedIndex, docids: Sequence[str]) -> Ranking:
+    def _with_texts(self, index: ServedIndex, docids: Sequence[str]) -> Ranking:
         if len(set(docids)) < len(docids):
             raise InputError('a docid was given twice: give each once')
-        texts = await index.texts(docids)
+        texts = index.texts(docids)
         for docid, text in zip(docids, texts, strict=True):
             if text is None:
                 raise NotFoundError(f"index '{index.alias}' has no document '{docid[:200]}'")
         return Ranking(docids, [0.0] * len(docids), texts)
 
-    async def explain(
-        self,
-        alias: str,
-        model: str,
-        query: str,
-        docids: Sequence[str],
-        options: Mapping[str, Any],
-        tell: Tell | None = None,
+    def explain(
+        self, alias: str, model: str, query: str, docids: Sequence[str], options: Mapping[str, Any], trace: Trace
     ) -> dict[str, Any]:
         """Explain passages by a reranker, or by the first one of a system; the form is `explanations.explanation`'s."""
         index, limits = self.index(alias), self.settings.limits
         name = self.rerankers.named(model)
-        if not query.strip() or len(query) > limits.query_characters:
-            raise InputError(f'a query of 1 to {limits.query_characters:,} characters was expected')
+        check_query(query, limits)
         if not docids or len(docids) > limits.rerank_depth:
             raise InputError(f'{len(docids)} docids were given, expected 1 to {limits.rerank_depth}')
         if inferences(self.rerankers.systems[name], len(docids), {}) > limits.inferences:
             raise InputError(f'{len(docids)} passages take more than {limits.inferences:,} model inputs: give fewer')
-        gone = [False]
-        async with self._in_time(True):
-            hits = await self._with_texts(index, docids)
-
-            def work() -> dict[str, Any]:
-                return explanation(self.rerankers, name, query, hits, options, stopping(gone, name, 0, tell))
-
-            try:
-                return await self.lanes.rerank.call(work)
-            except asyncio.CancelledError:
-                gone[0] = True
-                raise
-
-    @asynccontextmanager
-    async def _in_time(self, reranks: bool) -> AsyncIterator[None]:
-        limits = self.settings.limits
-        seconds = limits.rerank_seconds if reranks else limits.search_seconds
-        start = time.monotonic()
-        try:
-            async with asyncio.timeout(seconds):
-                yield
-        except TimeoutError as error:
-            raise TooLateError(
-                f'no answer within {time.monotonic() - start:.0f} s: ask for less, or try again later'
-            ) from error
-        except GoneError as error:
-            raise TooLateError('the request was given up') from error
+        hits = self._with_texts(index, docids)
+        explained: dict[str, Any] = self.rerankers.queue.call(
+            lambda: explanation(self.rerankers, name, query, hits, options, trace), trace
+        )
+        return explained
 
 
 async def _trimmed() -> None:
@@ -182,26 +211,3 @@ async def _trimmed() -> None:
     while trim is not None:
         await asyncio.sleep(_TRIMMED_EVERY)
         await asyncio.to_thread(trim, 0)
-
-
-async def _opened(settings: ServeSettings, lanes: Lanes) -> dict[str, ServedIndex]:
-    """Open the indexes of a service, those without a base_index first: alias -> index, in the order of the settings."""
-    known = {own.alias: own for own in settings.indexes}
-    spread = [own.alias for own in settings.indexes if own.ray]
-    if len(spread) > 1:  # workers occupy their machines, and each holds one index
-        raise InputError(f"indexes '{spread[0]}' and '{spread[1]}' name a Ray cluster: a service searches one on Ray")
-    found: dict[str, ServedIndex] = {}
-    for own in sorted(settings.indexes, key=lambda own: own.base_index is not None):
-        base = None
-        if own.base_index is not None:
-            if own.base_index not in known:
-                near = catalog.did_you_mean(own.base_index, known)
-                raise UnknownNameError(f"index '{own.alias}' names '{own.base_index}' as its base_index{near}")
-            base = found.get(own.base_index)
-            if base is None or base.index_type != 'tf':
-                raise InputError(f"index '{own.alias}': its base_index '{own.base_index}' has to be a Lucene index")
-        index = ServedIndex(own, settings, lanes)
-        await index.open(base)
-        found[own.alias] = index
-        await asyncio.sleep(0)
-    return {alias: found[alias] for alias in known}

@@ -55,11 +55,11 @@ def rerankers(
 
 @pytest.fixture
 def index_settings(bundle: Path, tmp_path: Path) -> IndexSettings:
-    """The bundle as index 'tiny', with two judged topics."""
+    """The bundle, with two judged topics."""
     (tmp_path / 'topics.tsv').write_text(TOPICS, encoding='utf-8')
     (tmp_path / 'qrels.txt').write_text(QRELS, encoding='utf-8')
     files = {'topics': str(tmp_path / 'topics.tsv'), 'qrels': str(tmp_path / 'qrels.txt')}
-    return IndexSettings('tiny', str(bundle), **files)
+    return IndexSettings(path=str(bundle), **files)
 
 
 @pytest.fixture
@@ -68,7 +68,8 @@ def serving(index_settings: IndexSettings, rerankers: tuple[str, ...]) -> Iterat
     with ExitStack() as held:
 
         def make(limits: Limits | None = None, **settings: Any) -> TestClient:
-            own = ServeSettings((index_settings,), rerankers, limits or Limits(), **settings)
+            indexes = {'tiny': index_settings}
+            own = ServeSettings(indexes=indexes, rerankers=[*rerankers], limits=limits or Limits(), **settings)
             return ready(held.enter_context(TestClient(create_app(own), raise_server_exceptions=False)))
 
         yield make
@@ -83,6 +84,6 @@ def client(serving: Callable[..., TestClient]) -> TestClient:
 @pytest.fixture
 def serving_with_mcp(index_settings: IndexSettings) -> Iterator[TestClient]:
     """A client of a service with MCP at /mcp."""
-    app = create_app(ServeSettings((index_settings,)), with_mcp=True)
+    app = create_app(ServeSettings(indexes={'tiny': index_settings}), with_mcp=True)
     with TestClient(app, base_url='http://127.0.0.1:8081') as client:
         yield ready(client)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,8 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.serve import main
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
-from pyserini_repbert.serve.config import read_config
-from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.service import Service
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
 
 REPBERT = {'ranking': {'system': 'repbert'}}
 
@@ -43,24 +40,24 @@ rerankers: []
 limits: {hits: 50, search_seconds: 2}
 """,
     )
-    file = read_config(path)
-    assert file.index_settings(tmp_path) == (
-        IndexSettings('text', str(tmp_path / 'lucene')),
-        IndexSettings(
-            'dense',
-            str(tmp_path / 'bundle'),
-            'dense',
-            str(tmp_path / 'checkpoint'),
-            'text',
+    file = read_settings(path)
+    assert file.indexes == {
+        'text': IndexSettings(path=str(tmp_path / 'lucene')),
+        'dense': IndexSettings(
+            path=str(tmp_path / 'bundle'),
+            index_type='dense',
+            encoder=str(tmp_path / 'checkpoint'),
+            base_index='text',
             ann=True,
             topics=str(tmp_path / 'topics.tsv'),
         ),
-        IndexSettings('known', 'demo', sparse=('bm25',), qrels='demo'),
-        IndexSettings('spread', str(tmp_path / 'bundle'), ray='10.0.0.1:6379'),
-    )
+        'known': IndexSettings(name='demo', sparse=['bm25'], qrels='demo'),
+        'spread': IndexSettings(path=str(tmp_path / 'bundle'), ray='10.0.0.1:6379'),
+    }
     assert file.api_keys == ['secret'] and file.rerankers == []
     assert (file.limits.hits, file.limits.search_seconds, file.limits.rerank_depth) == (50, 2.0, 200)
-    assert read_config(_written(tmp_path, '')).indexes == {}
+    empty = read_settings(_written(tmp_path, ''))
+    assert empty.indexes == {} and empty.rerankers is None
 
 
 def test_paths_are_relative_to_the_file(tmp_path):
@@ -72,12 +69,10 @@ indexes:
 rerankers: [monobert-demo, checkpoint, nowhere]
 """,
     )
-    file = read_config(path)
-    (index,) = file.index_settings(tmp_path)
+    file = read_settings(path)
     here = str(tmp_path / 'lucene')
-    assert index.sparse == ('bm25', f'bm25@{here}', here, 'bm25@msmarco-v1-passage')
-    assert file.reranker_names(tmp_path) == ('monobert-demo', str(tmp_path / 'checkpoint'), 'nowhere')
-    assert read_config(_written(tmp_path, '')).reranker_names(tmp_path) is None
+    assert file.indexes['text'].sparse == ['bm25', f'bm25@{here}', here, 'bm25@msmarco-v1-passage']
+    assert file.rerankers == ['monobert-demo', str(tmp_path / 'checkpoint'), 'nowhere']
 
 
 MISTAKES = [
@@ -109,7 +104,7 @@ MISTAKES = [
 def test_mistakes(text, line, says, tmp_path):
     path = _written(tmp_path, text)
     with pytest.raises(InputError) as found:
-        read_config(path)
+        read_settings(path)
     message = str(found.value)
     assert message.startswith(f'{path}:{line}: ')
     assert says in message and '\n' not in message and len(message) < 400
@@ -139,7 +134,8 @@ def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
 
 def test_a_sparse_system_that_is_none_is_refused_before_there_is_a_question(index_settings):
     async def opened():
-        service = Service(ServeSettings((replace(index_settings, sparse=('bm52',)),), ()))
+        index = index_settings.model_copy(update={'sparse': ['bm52']})
+        service = Service(ServeSettings(indexes={'tiny': index}))
         try:
             await service.open()
         finally:
@@ -153,9 +149,9 @@ def test_rerankers_that_are_none_and_folders_of_one_name_are_refused_at_the_star
     first = tiny_checkpoint()
     (first / 'config.json').write_text(json.dumps(json.loads((first / 'config.json').read_text()) | REPBERT))
     with pytest.raises(MismatchError, match="for the system 'repbert', a reranker was expected"):
-        Rerankers(ServeSettings((), (str(first),)))
+        Service(ServeSettings(rerankers=[str(first)]))
     places = [tmp_path / name / 'same' for name in 'ab']
     for place in places:
         place.mkdir(parents=True)
     with pytest.raises(InputError, match="have one name, 'same': rename a folder"):
-        Rerankers(ServeSettings((), tuple(map(str, places))))
+        Service(ServeSettings(rerankers=[*map(str, places)]))

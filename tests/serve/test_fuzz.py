@@ -16,7 +16,7 @@ from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import ServeSettings
 
 pytestmark = pytest.mark.slow
-schema = schemathesis.openapi.from_dict(create_app(ServeSettings(())).openapi())
+schema = schemathesis.openapi.from_dict(create_app(ServeSettings()).openapi())
 
 
 CHECKS = [

@@ -6,13 +6,12 @@ import asyncio
 import json
 import logging
 import threading
-from types import SimpleNamespace
+import time
 
 import pytest
 from starlette.testclient import TestClient
 
-from pyserini_repbert.serve.answers import GoneError, stopping
-from pyserini_repbert.serve.requests import Progress, teller
+from pyserini_repbert.serve.searching import GoneError, RequestTrace
 
 RERANKED = '/v1/tiny/search?query=cat&rerank=duobert@12'
 ABANDONED = [
@@ -55,17 +54,25 @@ async def _gone(app, target: str, body: bytes) -> list[dict]:
 
 @pytest.fixture
 def busy(client: TestClient):
-    """A client of a service whose lane that reranks is busy until the test ends."""
-    free = threading.Event()
-    rerank = client.app.state.service.lanes.rerank
-
-    async def occupy() -> None:
-        client.app.state.occupied = asyncio.create_task(rerank.call(free.wait))
-
-    client.portal.call(occupy)
+    """A client of a service whose queue that reranks is busy until the test ends."""
+    free, begun = threading.Event(), threading.Event()
+    rerank = client.app.state.service.queues['rerank']
+    thread = threading.Thread(target=rerank.call, args=(lambda: begun.set() or free.wait(60),))
+    thread.start()
+    assert begun.wait(30)
     yield client
     free.set()
+    thread.join()
     assert client.get(RERANKED).status_code == 200
+
+
+def _emptied(queue) -> bool:
+    """Whether nothing waits in the queue after a second at most."""
+    for _ in range(100):
+        if queue.length == 0:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def test_work_of_clients_that_have_gone_is_given_up(busy, caplog):
@@ -77,24 +84,17 @@ def test_work_of_clients_that_have_gone_is_given_up(busy, caplog):
         logged = [record for record in caplog.records if not record.name.startswith('httpx')]
         assert [record.levelname for record in logged] == ['INFO'], caplog.text  # no traceback: it is no fault
         assert json.loads(logged[0].message)['status'] == 499
-        assert service.lanes.rerank.length == 0, target
+        assert _emptied(service.queues['rerank']), target
     assert busy.get('/v1/tiny/search?query=cat').status_code == 200
 
 
-def test_what_is_told_after_the_end_is_forgotten():
-    progress: Progress = {}
-    tell = teller(progress, SimpleNamespace(state=SimpleNamespace(request_id='mine')))
-    assert progress == {'mine': []}
-    tell('monobert@9', 3, 9)
-    assert progress == {'mine': [('monobert@9', 3, 9)]}
-    del progress['mine']
-    tell('monobert@9', 4, 9)
-    assert progress == {}
-
-
-def test_a_stage_that_nobody_waits_for_does_not_begin():
-    told = []
-    update = stopping([True], 'monobert@9', 9, lambda *now: told.append(now))
+def test_a_stage_that_nobody_waits_for_does_not_go_on():
+    trace = RequestTrace()
+    trace.begins('search', 1, 'topics')
+    assert trace.now is None
+    trace.begins('monobert@9', 9, 'inputs')
+    trace.advance(3)
+    assert trace.now == ('monobert@9', 3, 9)
+    trace.gone = True
     with pytest.raises(GoneError):
-        update(0)
-    assert told == []
+        trace.advance(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -19,9 +19,8 @@ from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.search.ann_building import build_ann
 from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.config import read_config
 from pyserini_repbert.serve.service import Service
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
 
 N = 640  # an approximate index takes 624 at least
 CONFIG = """
@@ -51,11 +50,11 @@ def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
     return tmp_path
 
 
-def _failure(*indexes: IndexSettings) -> str:
+def _failure(indexes: dict[str, IndexSettings]) -> str:
     """Why a service of these indexes cannot be opened."""
 
     async def opened() -> None:
-        service = Service(ServeSettings(indexes))
+        service = Service(ServeSettings(indexes=indexes))
         try:
             await service.open()
         finally:
@@ -69,8 +68,8 @@ def _failure(*indexes: IndexSettings) -> str:
 @pytest.mark.slow
 @pytest.mark.jvm
 def test_all_of_them(folder):
-    indexes = read_config(folder / 'serve.yaml').index_settings(folder)
-    with TestClient(create_app(ServeSettings(indexes))) as client:
+    indexes = read_settings(folder / 'serve.yaml').indexes
+    with TestClient(create_app(ServeSettings(indexes=indexes))) as client:
         while client.get('/readyz').status_code == 503:
             assert client.app.state.service.failure is None
         offered = {own['name']: own for own in client.get('/v1/indexes').json()['indexes']}
@@ -98,21 +97,21 @@ def test_all_of_them(folder):
         raw = client.get('/v1/dense/doc/d3').json()['doc']  # the passage is the base index's
         assert raw == client.get('/v1/epic/doc/d3').json()['doc'] == client.get('/v1/text/doc/d3').json()['doc']
 
-    dense, theirs, epic, text = indexes
+    def changed(name: str, **values: Any) -> IndexSettings:
+        return indexes[name].model_copy(update=values)
+
+    dense, text = indexes['dense'], indexes['text']
     for settings, says in (
-        ([dense], "names 'text' as its base_index"),
-        ([replace(dense, base_index='epic'), epic], 'has to be a Lucene index'),
-        ([replace(dense, base_index=None)], 'name the Lucene index that does as its base_index'),
-        ([replace(text, index_type='dense')], "is of type 'tf'"),
-        ([replace(theirs, encoder=None), text], 'encoder'),
-        ([replace(theirs, index_type='tf'), text], "is of type 'faiss'"),
-        ([replace(text, ray='auto')], 'Ray searches dense bundles only'),
-        (
-            [replace(dense, ray='auto'), replace(dense, alias='b', ray='auto'), text],
-            "'dense' and 'b' name a Ray cluster",
-        ),
-        ([replace(dense, ray='127.0.0.1:1'), text], 'nothing answers at Ray address 127.0.0.1:1'),
-        ([replace(text, place=str(folder / 'nowhere'))], 'neither a folder nor an index'),
+        ({'dense': dense}, "names 'text' as its base_index"),
+        ({'dense': changed('dense', base_index='epic'), 'epic': indexes['epic']}, 'has to be a Lucene index'),
+        ({'dense': changed('dense', base_index=None)}, 'name the Lucene index that does as its base_index'),
+        ({'text': changed('text', index_type='dense')}, "is of type 'tf'"),
+        ({'theirs': changed('theirs', encoder=None), 'text': text}, 'encoder'),
+        ({'theirs': changed('theirs', index_type='tf'), 'text': text}, "is of type 'faiss'"),
+        ({'text': changed('text', ray='auto')}, 'Ray searches dense bundles only'),
+        ({name: changed('dense', ray='auto') for name in 'ab'}, "'a' and 'b' name a Ray cluster"),
+        ({'dense': changed('dense', ray='127.0.0.1:1'), 'text': text}, 'nothing answers at Ray address 127.0.0.1:1'),
+        ({'text': changed('text', path=str(folder / 'nowhere'))}, 'neither a folder nor an index'),
     ):
-        message = _failure(*settings)
+        message = _failure(settings)
         assert says in message and '\n' not in message, message

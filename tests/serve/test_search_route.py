@@ -161,7 +161,7 @@ def test_provenance_has_ranks_below_the_hits_shown(client):
 
 
 def test_a_rank_below_the_depth_is_told_apart_from_an_absent_hit(client, monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.serve.answers.PROVENANCE_DEPTH', 3)
+    monkeypatch.setattr('pyserini_repbert.serve.searching.PROVENANCE_DEPTH', 3)
     sides = {'a': {}, 'b': {'rerank': ['monobert@12']}}
     found = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 3, **sides}).json()
     assert found['depths'] == {'a': 3, 'b': None}  # b has ranked all 12 passages

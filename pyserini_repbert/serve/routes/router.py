@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.documents import document, shown_parts
 from pyserini_repbert.serve.forms import (
     DocumentResponse,
     IndexesResponse,
@@ -17,11 +13,13 @@ from pyserini_repbert.serve.forms import (
     QrelsResponse,
     TopicsResponse,
     gives,
+    json_response,
 )
-from pyserini_repbert.serve.payloads import API, index_payload, topics_payload
+from pyserini_repbert.serve.payloads import API, Shown, document_payload, index_payload, topics_payload
 from pyserini_repbert.serve.refusals import RESPONSES, NotFoundError
-from pyserini_repbert.serve.requests import Progress, StrictRoute, json_response, known_parameters
+from pyserini_repbert.serve.requests import Progress, answered, known_parameters
 from pyserini_repbert.serve.routes.searching import add_searching
+from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 
 
@@ -32,7 +30,6 @@ def make_router(service: Service) -> APIRouter:
         responses=RESPONSES,
         dependencies=[Depends(known_parameters)],
         redirect_slashes=False,
-        route_class=StrictRoute,
     )
     progress: Progress = {}
 
@@ -44,11 +41,11 @@ def make_router(service: Service) -> APIRouter:
         '/progress/{request_id}', summary='How far the stages of a request are', responses=gives(ProgressResponse)
     )
     async def progressed(request_id: str) -> Response:
-        now = progress.get(request_id)
-        if not now:
+        trace = progress.get(request_id)
+        if trace is None or trace.now is None:
             raise NotFoundError('no such request is being reranked now')
-        ((stage, done, total),) = now
-        return json_response({'api': API, 'stage': stage, 'done': done, 'total': total or None})
+        stage, done, total = trace.now
+        return json_response({'api': API, 'stage': stage, 'done': done, 'total': total})
 
     add_searching(router, service, progress)
     _add_stored(router, service)
@@ -66,6 +63,7 @@ def _add_stored(router: APIRouter, service: Service) -> None:
 
     @router.get('/{index}/doc/{docid:path}', summary='A document', responses=gives(DocumentResponse))
     async def doc(
+        request: Request,
         index: str = index_of,
         docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
         parse: bool = True,
@@ -73,16 +71,15 @@ def _add_stored(router: APIRouter, service: Service) -> None:
         display: bool = Query(False, description='also the passage mended for reading'),
         query: str = Query('', max_length=limits.query_characters, description='with display: the words to be marked'),
     ) -> Response:
-        if max_doc_length is not None and not parse:
-            raise InputError("'max_doc_length' requires parse=true")
-        raw = await service.raw(index, docid)
-        (text,) = await service.index(index).texts([docid]) if display else [None]
+        shown = Shown(parse, max_doc_length, display=display)
 
-        def payload() -> dict[str, Any]:
-            shown = {'display': shown_parts(query, text)} if display else {}
-            return {'api': API, 'index': index, 'docid': docid, 'doc': document(raw, parse, max_doc_length), **shown}
+        def work(_: RequestTrace) -> Response:
+            raw = service.raw(index, docid)
+            text = service.index(index).texts([docid])[0] if display else None
+            payload = {'api': API, 'index': index, 'docid': docid, **document_payload(query, raw, text, shown)}
+            return json_response(payload)
 
-        return await service.lanes.files.call(lambda: json_response(payload()))
+        return await answered(request, service, work)
 
     @router.get('/{index}/topics', summary='Questions on an index', responses=gives(TopicsResponse))
     async def topics(

@@ -212,8 +212,8 @@ def test_a_service_searches_on_the_cluster(cluster, tiny_checkpoint, corpus_file
     assert command.run(encode.main, [*map(str, made), '--output', str(tmp_path / 'bundle')]) == 0
     found = {}
     for ray in (None, cluster.address):
-        index = IndexSettings('i', str(tmp_path / 'bundle'), ray=ray)
-        settings = ServeSettings((index,), limits=Limits(search_seconds=60))  # of a busy machine
+        index = IndexSettings(path=str(tmp_path / 'bundle'), ray=ray)
+        settings = ServeSettings(indexes={'i': index}, limits=Limits(search_seconds=60))  # of a busy machine
         with TestClient(create_app(settings)) as client:
             while client.get('/readyz').status_code == 503:
                 assert client.app.state.service.failure is None

@@ -115,7 +115,7 @@ def test_a_service_searches_an_index_on_a_cluster(bundle, fleet, connect):
     asked = connect(workers)
     found = {}
     for ray in (None, 'auto'):
-        with TestClient(create_app(ServeSettings((IndexSettings('i', str(texts), ray=ray),)))) as client:
+        with TestClient(create_app(ServeSettings(indexes={'i': IndexSettings(path=str(texts), ray=ray)}))) as client:
             while client.get('/readyz').status_code == 503:
                 assert client.app.state.service.failure is None
             found[ray] = client.get('/v1/i/search', params={'query': 'the red cat', 'hits': 7}).json()['candidates']
