@@ -38,6 +38,7 @@ class Rows:
     """An encoder of row numbers: a passage's text is the number of its vector's row."""
 
     name, weights_sha256, limit, precision, pooling = 'rows', '0' * 64, 1, 'float32', 'mean'
+    config_sha256 = tokenizer_sha256 = None
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         self.vectors = vectors

@@ -38,6 +38,7 @@ class Synthetic:
     """An encoder of row numbers."""
 
     name, weights_sha256, limit, precision, pooling = 'synthetic', '0' * 64, 1, 'float32', 'mean'
+    config_sha256 = tokenizer_sha256 = None
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension

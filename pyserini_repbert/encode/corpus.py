@@ -94,6 +94,8 @@ def dense_encoding(
     settings = Settings(
         encoder=encoder.name,
         weights_sha256=encoder.weights_sha256,
+        config_sha256=encoder.config_sha256,
+        tokenizer_sha256=encoder.tokenizer_sha256,
         pooling=encoder.pooling,
         max_length=encoder.limit,
         dimension=encoder.dimension,

@@ -65,7 +65,8 @@ class _RepBertEncoder(TextEncoder):
         self.max_length = config.max_position_embeddings - 2
         usual = int(ranking.get(self.limit_key, self.paper_limit))
         self.limit = self._checked(usual if max_length is None else max_length)
-        self.tokenizer = (open_checkpoint(tokenizer_name) if tokenizer_name else opened).tokenizer()
+        self._tokenizer_checkpoint = open_checkpoint(tokenizer_name) if tokenizer_name else opened
+        self.tokenizer = self._tokenizer_checkpoint.tokenizer()
         normalised = bool(ranking.get('normalised', False))
         self.pooling = 'mean+normalised' if normalised else 'mean'
         self.token_type = int(ranking.get(self.type_key, self.paper_type))
@@ -81,6 +82,11 @@ class _RepBertEncoder(TextEncoder):
         """Checksum of the checkpoint's weights, and of what else decides a vector, where it is not RepBERT's."""
         weights = self.checkpoint.weights_sha256
         return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest() if self._settings else weights
+
+    @property
+    def tokenizer_sha256(self) -> str:
+        """Checksum of the tokenizer's files."""
+        return self._tokenizer_checkpoint.tokenizer_sha256
 
     def embed(
         self,

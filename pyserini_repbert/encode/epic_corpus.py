@@ -79,6 +79,8 @@ def epic_encoding(
     settings = EpicSettings(
         encoder=encoder.name,
         weights_sha256=encoder.weights_sha256,
+        config_sha256=encoder.checkpoint.config_sha256,
+        tokenizer_sha256=encoder.checkpoint.tokenizer_sha256,
         variant=str(encoder.variant),
         vocabulary=encoder.vocabulary,
         vocabulary_sha256=encoder.vocabulary_sha256,

@@ -57,6 +57,7 @@ class _SentenceEncoder(TextEncoder):
 
     method: str  # of SentenceTransformer
     pooling = 'sentence-transformers'
+    config_sha256 = tokenizer_sha256 = None  # `weights_sha256` covers all files
 
     def __init__(
         self,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.records import MODEL_DIGESTS, BundleSettings
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
 
@@ -44,6 +46,16 @@ class TextEncoder(ABC):
     def weights_sha256(self) -> str:
         """Checksum of the checkpoint's weights."""
         return self.checkpoint.weights_sha256
+
+    @property
+    def config_sha256(self) -> str | None:
+        """Checksum of the checkpoint's configuration; None where `weights_sha256` covers it."""
+        return self.checkpoint.config_sha256
+
+    @property
+    def tokenizer_sha256(self) -> str | None:
+        """Checksum of the tokenizer's files; None where `weights_sha256` covers them."""
+        return self.checkpoint.tokenizer_sha256
 
     def _checked(self, limit: int) -> int:
         if not 1 <= limit <= self.max_length:
@@ -114,3 +126,21 @@ class TextDocumentEncoder(TextEncoder):
                 raise InputError(f'{len(titles)} titles for {len(batch)} texts: give one title a text')
             batch = [f'{title} {text}' for title, text in zip(titles, batch, strict=True)]
         return self.embed(batch, max_length, fp16)
+
+
+def model_difference(settings: BundleSettings | Mapping[str, Any], model: object) -> str | None:
+    """What differs between the model that made an index and another: 'weights', 'configuration' or 'tokenizer'.
+
+    None if nothing does. A checksum that either lacks is not compared.
+
+    Parameters
+    ----------
+    settings : of the index
+    model : has its checksums as attributes, named as in `settings`
+    """
+    recorded = settings if isinstance(settings, Mapping) else vars(settings)
+    for name, part in MODEL_DIGESTS.items():
+        expected, given = recorded.get(name), getattr(model, name, None)
+        if expected != given and None not in (expected, given):
+            return part
+    return None

@@ -20,6 +20,7 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.records import MODEL_DIGESTS
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, MANIFEST
@@ -102,7 +103,7 @@ def build_impact_index(
         manifest = {
             'variant': EPIC_IMPACT,
             'encoder': settings.encoder,
-            'weights_sha256': settings.weights_sha256,
+            **{name: getattr(settings, name) for name in MODEL_DIGESTS},
             'vocabulary_sha256': settings.vocabulary_sha256,
             'prune': settings.prune,
             'step': step,

@@ -21,6 +21,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.index.records import (
     FORMAT_VERSION,
+    MODEL_DIGESTS,
     BundleSettings,
     EpicSettings,
     Manifest,
@@ -44,8 +45,12 @@ _Record = TypeVar('_Record')
 
 
 def rendered(record: Any) -> str:
-    """A record as the text of its file; equal records give equal bytes."""
-    return json.dumps(asdict(record), indent=1, ensure_ascii=False) + '\n'
+    """A record as the text of its file; equal records give equal bytes. A model's checksum that is None is left out."""
+    return json.dumps(asdict(record, dict_factory=_known), indent=1, ensure_ascii=False) + '\n'
+
+
+def _known(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value is not None or name not in MODEL_DIGESTS}
 
 
 def write_json(path: Path, record: Any) -> None:

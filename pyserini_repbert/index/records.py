@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field, fields
 from typing import Annotated, ClassVar, Generic, TypeVar
 
 from pydantic import ConfigDict, Field, StringConstraints
@@ -10,11 +11,14 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.record import Sha256
 
-FORMAT_VERSION = 2  # 1: manifests without a checksum of themselves
+FORMAT_VERSION = 3  # 1: manifests without a checksum of themselves; 2: only the weights' checksum, of a model's
 
 DOCIDS, TEXTS, TEXT_OFFSETS = 'docids.txt', 'texts.jsonl', 'texts.offsets.npy'
 VECTORS = 'vectors.npy'
 TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
+
+# The checksums of a model, and what differs where they do. All but the first may be None: not known.
+MODEL_DIGESTS = {'weights_sha256': 'weights', 'config_sha256': 'configuration', 'tokenizer_sha256': 'tokenizer'}
 
 _STRICT = ConfigDict(strict=True, extra='forbid')
 _POOLING = r'^[a-z][a-z_+-]*\z'
@@ -47,7 +51,9 @@ class Settings:
 
     Attributes
     ----------
-    encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
+    encoder : the checkpoint's name
+    weights_sha256, config_sha256, tokenizer_sha256 : checksums of its weights, of its configuration, of its tokenizer's
+        files; the last two are None where an earlier release or an encoder of another kind made the vectors
     pooling : from token vectors to one vector ('mean': RepBERT eq. 2), or 'sentence-transformers': as
         the model's folder says
     max_length : wordpieces kept of a passage
@@ -61,6 +67,8 @@ class Settings:
 
     encoder: Name
     weights_sha256: Sha256
+    config_sha256: Sha256 | None = field(default=None, kw_only=True)
+    tokenizer_sha256: Sha256 | None = field(default=None, kw_only=True)
     pooling: Annotated[str, StringConstraints(pattern=_POOLING)]
     max_length: Length
     dimension: Length
@@ -80,7 +88,7 @@ class EpicSettings:
 
     Attributes
     ----------
-    encoder, weights_sha256 : the checkpoint's name and the checksum of its weights
+    encoder, weights_sha256, config_sha256, tokenizer_sha256 : as in `Settings`
     variant : of EPIC's equations: 'official', 'paper_strict' or 'paper_mlm_head'
     vocabulary, vocabulary_sha256 : the number of terms, the vectors' dimension, and the checksum of the terms' names
     max_length : wordpieces kept of a passage
@@ -96,6 +104,8 @@ class EpicSettings:
 
     encoder: Name
     weights_sha256: Sha256
+    config_sha256: Sha256 | None = field(default=None, kw_only=True)
+    tokenizer_sha256: Sha256 | None = field(default=None, kw_only=True)
     variant: Annotated[str, StringConstraints(pattern=r'^(official|paper_strict|paper_mlm_head)\z')]
     vocabulary: Annotated[int, Field(ge=1, le=2**31)]
     vocabulary_sha256: Sha256
@@ -134,10 +144,12 @@ class Manifest(Generic[_AnySettings]):
 
 
 def setting_difference(before: BundleSettings, settings: BundleSettings) -> str | None:
-    """The first setting that differs, in words: "max_length '256', now it is '128'"; None if all are the same."""
-    for name, value in vars(settings).items():
-        if (old := getattr(before, name)) != value:
-            return f"{name} '{old}', now it is '{value}'"
+    """The first known setting that differs, in words: "max_length '256', now it is '128'"; None if all are the same."""
+    for name in (known.name for known in fields(settings)):
+        old, value = getattr(before, name), getattr(settings, name)
+        if old != value and None not in (old, value):
+            part = f'another {MODEL_DIGESTS[name]}: ' if name in MODEL_DIGESTS else ''
+            return f"{part}{name} '{old}', now it is '{value}'"
     return None
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.text_encoder import model_difference
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
@@ -209,8 +210,10 @@ def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
             f"index {index.folder} has another vocabulary ({settings.vocabulary} terms) than model '{encoder.name}' "
             f'({encoder.vocabulary} terms): {advice}'
         )
-    if settings.weights_sha256 != encoder.weights_sha256:
-        raise MismatchError(f"index {index.folder} was built with other weights than model '{encoder.name}': {advice}")
+    if part := model_difference(settings, encoder.checkpoint):
+        if encoder.name == settings.encoder:
+            advice = 'restore its files, or encode the index again'
+        raise MismatchError(f"index {index.folder} was built with other {part} than model '{encoder.name}': {advice}")
     if settings.variant != encoder.variant:
         raise MismatchError(
             f"index {index.folder} was built with variant '{settings.variant}', model '{encoder.name}' has "

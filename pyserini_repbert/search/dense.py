@@ -82,12 +82,11 @@ class RepBertSearcher(Ranker):
             if spread:
                 raise InputError(f'FAISS folder {index_dir} is one file: only bundles are searched on many machines')
             self.index = folder = FaissFolder(index_dir, verify)
-            self.dimension, built_with, weights = folder.dimension, None, None
+            settings, self.dimension = None, folder.dimension
             self._top_rows: exact.Search = partial(_in_folder, folder)
         else:
             self.index = bundle = DenseBundle(index_dir, verify and spread is None)
-            settings = bundle.settings
-            self.dimension, built_with, weights = settings.dimension, settings.encoder, settings.weights_sha256
+            settings, self.dimension = bundle.settings, bundle.settings.dimension
             if ann:
                 self.ann = AnnIndex(bundle, verify)
                 self._top_rows = partial(approximate.search, bundle, self.ann)
@@ -98,14 +97,14 @@ class RepBertSearcher(Ranker):
             else:
                 self._top_rows = partial(exact.search, bundle, device=self.device)
         if query_encoder is None:
-            if built_with is None:
+            if settings is None:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
-            query_encoder = built_with
+            query_encoder = settings.encoder
         if isinstance(query_encoder, (str, Path)):
             query_encoder = opening.query_encoder(query_encoder, device, precision=precision, max_length=max_length)
         self.query_encoder: QueryEncoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
-        check_encoder(query_encoder, self.index_dir, self.dimension, built_with, weights)
+        check_encoder(query_encoder, self.index_dir, self.dimension, settings)
 
     @classmethod
     def from_prebuilt_index(

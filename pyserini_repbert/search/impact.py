@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.text_encoder import model_difference
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_calls, java_class, quiet_java
@@ -65,18 +66,20 @@ class EpicImpactSearcher(Ranker):
         self.index = folder = index_folder(index)
         self.settings: dict[str, Any] = record_of(folder)
         try:
-            encoder, weights = str(self.settings['encoder']), str(self.settings['weights_sha256'])
+            built_with = str(self.settings['encoder'])
             self._unit = float(self.settings['step']) / QUERY_UNIT
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f'{folder} is no EPIC impact index: build one of that variant') from error
         self._stored = LuceneSparseSearcher(folder)
         self.name = folder.name
         self.size = self._stored.size
-        self.query_encoder = EpicImpactQueryEncoder(encoder if model is None else model, device)
-        if self.query_encoder.encoder.weights_sha256 != weights:
+        self.query_encoder = EpicImpactQueryEncoder(built_with if model is None else model, device)
+        encoder = self.query_encoder.encoder
+        if part := model_difference(self.settings, encoder.checkpoint):
+            same_name = encoder.name == built_with
+            advice = 'restore its files' if same_name else f"use the model it was built with ('{built_with}')"
             raise MismatchError(
-                f"index {folder} was made with other weights than model '{self.query_encoder.encoder.name}': use the "
-                f"model it was built with ('{encoder}')"
+                f"index {folder} was made with other {part} than model '{encoder.name}': {advice}, or make it again"
             )
         with java_calls():
             self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))

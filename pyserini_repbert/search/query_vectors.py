@@ -9,7 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.encode.text_encoder import model_difference
 from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.index.records import Settings
 
 
 class QueryEncoder(Protocol):
@@ -19,20 +21,22 @@ class QueryEncoder(Protocol):
         """One query's vector, float32 (d,)."""
 
 
-def check_encoder(
-    encoder: QueryEncoder, index: Path, dimension: int, built_with: str | None, weights_sha256: str | None
-) -> None:
-    """Raises MismatchError for an encoder of another dimension, or of other weights where both checksums are known."""
+def check_encoder(encoder: QueryEncoder, index: Path, dimension: int, settings: Settings | None) -> None:
+    """Raises MismatchError for an encoder of another dimension, or of another model than `settings` of the index say.
+
+    `settings` are None where the index does not name its encoder.
+    """
+    built_with = settings and settings.encoder
     name = getattr(encoder, 'name', type(encoder).__name__)
     advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
     given = getattr(encoder, 'dimension', dimension)
     if given != dimension:
         raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
     if name == built_with:
-        advice = f'encode it again, or remove {index}'
-    weights = getattr(encoder, 'weights_sha256', None)
-    if weights_sha256 is not None and weights not in (None, weights_sha256):
-        raise MismatchError(f"index {index} was built with other weights or settings than encoder '{name}': {advice}")
+        advice = f'restore its files, encode the index again, or remove {index}'
+    if settings and (part := model_difference(settings, encoder)):
+        part = 'weights or settings' if part == 'weights' else part
+        raise MismatchError(f"index {index} was built with other {part} than encoder '{name}': {advice}")
 
 
 def encoded(encoder: QueryEncoder, queries: Sequence[str], dimension: int) -> NDArray[np.float32]:

@@ -18,8 +18,9 @@ from pyserini_repbert.index.records import EpicSettings, Settings
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 PASSAGES = [Passage(f'd{number}', f'passage {number}: {"cät" * number}') for number in range(5)]
-DENSE = Settings('tiny', '0' * 64, 'mean', 20, 3, 'float32', 'float32', 2, True)
-EPIC = EpicSettings('tiny', '0' * 64, 'official', 300, '1' * 64, 20, 4, 'uint8', 'float32', 2, True, 'blocks')
+MODEL = {'config_sha256': '2' * 64, 'tokenizer_sha256': '3' * 64}
+DENSE = Settings('tiny', '0' * 64, 'mean', 20, 3, 'float32', 'float32', 2, True, **MODEL)
+EPIC = EpicSettings('tiny', '0' * 64, 'official', 300, '1' * 64, 20, 4, 'uint8', 'float32', 2, True, 'blocks', **MODEL)
 
 
 def vectors(passages: Sequence[Passage]) -> NDArray[np.float32]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from folders import tree
+from folders import change_model, tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.data.passages import Passage, corpus_of_files
@@ -17,6 +18,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense_writer import DenseShardWriter
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.manifest import write_manifest
 from pyserini_repbert.index.records import Settings
 
 MAIN = {'encode': encode.main, 'epic': index.main}
@@ -179,6 +181,38 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(InputError, match='parts of 2 and of 3'):
         finish_parts(folder, Settings)
     assert not (folder / 'manifest.json').exists()
+
+
+@pytest.mark.parametrize('how', ['resume', 'finish'])
+@pytest.mark.parametrize('part', ['configuration', 'tokenizer'])
+@pytest.mark.parametrize('kind', ['encode', 'epic'])
+def test_shards_of_two_models_are_no_index(call, corpus_file, tiny_checkpoint, tiny_epic, tmp_path, kind, part, how):
+    checkpoint = (tiny_checkpoint if kind == 'encode' else tiny_epic)()
+    arguments = ['--corpus', corpus_file(11), '--encoder', checkpoint, '--output', tmp_path / 'index']
+    arguments += ['--prune', 5] if kind == 'epic' else []
+    assert call(*arguments, '--shard', '0/2', kind=kind)[0] == 0
+    change_model(checkpoint, part)
+    expected = f'another {part}: {part[:6]}'
+    if how == 'resume':
+        status, _, error = call(*arguments, '--shard', '0/2', '--resume', kind=kind)
+        assert status == 2 and expected in error and 'resume with the same settings' in error
+    else:
+        assert call(*arguments, '--shard', '1/2', kind=kind)[0] == 0
+        status, _, error = call('--output', tmp_path / 'index', '--finish', kind=kind)
+        assert status == 2 and expected in error and 'encode one of them again' in error
+    assert len(error.splitlines()) == 1 and not (tmp_path / 'index/manifest.json').exists()
+
+
+def test_an_index_of_an_earlier_release_is_resumed(tmp_path):
+    write_manifest(tmp_path / 'index', replace(build(tmp_path / 'index', PASSAGES), format_version=2))
+    assert len(DenseBundle(tmp_path / 'index')) == 7
+    known = replace(SETTINGS, config_sha256='2' * 64, tokenizer_sha256='3' * 64)
+    encoding = Encoding(known, DenseShardWriter, lambda batch: np.ones((len(batch), 1), np.float32), 2)
+    assert 'config_sha256' not in (tmp_path / 'index/manifest.json').read_text()
+    assert build_bundle(PASSAGES, tmp_path / 'index', encoding, resume=True).settings == known
+    with pytest.raises(MismatchError, match='another configuration: config_sha256'):
+        other = replace(encoding, settings=replace(known, config_sha256='4' * 64))
+        build_bundle(PASSAGES, tmp_path / 'index', other, resume=True)
 
 
 def test_an_index_stays_until_the_new_one_is_whole(tmp_path):

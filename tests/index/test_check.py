@@ -74,14 +74,14 @@ def test_altered_records(dense, capsys, name, old, new, expected):
         ('"vectors.npy"', '"vektors.npy"', "shard 0 does not name 'vectors.npy', which the format requires"),
         ('"shard-00001"', '"../../else"', 'shards.1.folder is ../../else'),
         ('"count": 6', '"count": 7', 'its shards do not add up to its count, 7'),
-        ('"format_version": 1', '"format_version": 3', 'format version 3, this release reads 1 to 2'),
+        ('"format_version": 1', '"format_version": 4', 'format version 4, this release reads 1 to 3'),
         ('"format_version": 1', '"format_version": 2', 'its checksum does not fit'),
     ],
 )
 def test_manifests_of_earlier_releases_are_read_and_their_values_checked(dense, capsys, caplog, old, new, expected):
     path = dense / 'manifest.json'
     body = path.read_text().partition(',\n "sha256"')[0] + '\n}\n'
-    text = body.replace('"format_version": 2', '"format_version": 1')
+    text = body.replace('"format_version": 3', '"format_version": 1')
     path.write_text(text)
     assert check(dense, capsys)[0] == 0
     assert 'has no checksum of itself' in caplog.text
@@ -94,7 +94,7 @@ def test_manifests_of_earlier_releases_are_read_and_their_values_checked(dense, 
 def test_resuming_gives_an_earlier_manifest_its_checksum(dense, tmp_path):
     path = dense / 'manifest.json'
     whole = path.read_text()
-    path.write_text(whole.partition(',\n "sha256"')[0].replace('"format_version": 2', '"format_version": 1') + '\n}\n')
+    path.write_text(whole.partition(',\n "sha256"')[0].replace('"format_version": 3', '"format_version": 1') + '\n}\n')
     arguments = ['--corpus', tmp_path / 'corpus.jsonl', '--encoder', tmp_path / 'tiny', '--output', dense, '--resume']
     assert encode([*map(str, arguments), '--quiet', '--store-text', '--fp32', '--shard-size', '4']) == 0
     assert path.read_text() == whole

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from folders import change_model
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
@@ -76,6 +77,11 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
     searcher.close()
     with pytest.raises(MismatchError, match='other weights'):
         EpicImpactSearcher(index, tiny_epic('other', seed=1))
+    for part in ('configuration', 'tokenizer'):
+        changed = tiny_epic(part)
+        change_model(changed, part)
+        with pytest.raises(MismatchError, match=f'other {part} than model .*: use the model it was built with'):
+            EpicImpactSearcher(index, changed)
     assert json.loads((tmp_path / 'index' / 'pyserini_repbert.json').read_text())['variant'] == 'epic-impact'
 
 

@@ -22,6 +22,7 @@ class Numbers:
     """An encoder to which a text is a number."""
 
     name, weights_sha256, dimension, limit, precision, pooling = 'numbers', '0' * 64, 2, 16, 'float32', 'mean'
+    config_sha256 = tokenizer_sha256 = None
 
     def embed(self, texts, **_):
         return np.array([[float(text), 1] for text in texts], np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from folders import change_model
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
@@ -105,6 +106,11 @@ def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_
     encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
     with pytest.raises(MismatchError, match='other weights'):
         EpicReranker(tiny_epic('other', seed=1), index=tmp_path / 'index')
+    for part in ('configuration', 'tokenizer'):
+        changed = tiny_epic(part)
+        change_model(changed, part)
+        with pytest.raises(MismatchError, match=f'other {part} than model .*: use the model it was built with'):
+            EpicReranker(changed, index=tmp_path / 'index')
     with pytest.raises(MismatchError, match=r'another vocabulary \(40 terms\).*\(41 terms\)'):
         EpicReranker(tiny_epic('larger', vocab_size=41), index=tmp_path / 'index')
     renamed = tiny_epic('renamed')

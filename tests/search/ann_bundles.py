@@ -25,6 +25,7 @@ class RowEncoder:
     """A text is the number of a row of a matrix."""
 
     name, weights_sha256, dimension, limit, precision = 'rows', '0' * 64, DIMENSION, 16, 'float32'
+    config_sha256 = tokenizer_sha256 = None
     pooling = 'mean'
 
     def __init__(self, vectors: np.ndarray) -> None:

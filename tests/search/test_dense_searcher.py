@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from folders import change_model
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
@@ -117,6 +118,19 @@ def test_another_encoder_is_refused(index, tiny_checkpoint):
         RepBertSearcher(index, tiny_checkpoint('other', seed=5))
     with pytest.raises(MismatchError, match='index has dimension 16, encoder .* gives 8: pass the encoder'):
         RepBertSearcher(index, tiny_checkpoint('small', hidden_size=8))
+
+
+@pytest.mark.parametrize('part', ['configuration', 'tokenizer'])
+def test_a_checkpoint_that_changed_under_the_same_weights_is_refused(index, checkpoint, part):
+    change_model(checkpoint, part)
+    with pytest.raises(MismatchError, match=f'was built with other {part} than encoder .*: restore its files'):
+        RepBertSearcher(index)
+
+
+def test_names_and_versions_in_a_config_may_change(index, checkpoint):
+    path = checkpoint / 'config.json'
+    path.write_text(json.dumps(json.loads(path.read_text()) | {'transformers_version': '9', '_name_or_path': 'x'}))
+    assert len(RepBertSearcher(index).search('cat', 3)) == 3
 
 
 def test_any_object_with_encode_is_an_encoder(index):

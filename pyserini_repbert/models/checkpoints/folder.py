@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +27,9 @@ WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
 HOLDS_HEADS = 'adapter_holds_heads'  # in config.json of an adapter: it has heads of its own, the base's are dropped
+_TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # if there is no tokenizer.json
+# Keys of config.json that change no vector of a trained model.
+_OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
 _Value = TypeVar('_Value')
 _IGNORED = ('position_ids',)  # a buffer in older BERT checkpoints, not a weight
@@ -142,6 +145,27 @@ class Checkpoint:
             parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
             parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
         return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+
+    @cached_property
+    def config_sha256(self) -> str:
+        """Checksum of what config.json says of a BERT's computation, defaults included, as JSON with sorted keys.
+
+        Names, versions, what only training uses, and the `ranking` object are left out.
+        """
+        from pyserini_repbert.models.bert_config import BertConfig
+
+        values = asdict(BertConfig.from_dict(self.config))
+        decisive = {name: value for name, value in values.items() if name not in _OF_TRAINING}
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def tokenizer_sha256(self) -> str:
+        """Checksum of the tokenizer's file, this checkpoint's or its base's; of two files, over their checksums."""
+        folder = self.tokenizer_folder
+        whole = folder / 'tokenizer.json'
+        files = [whole] if whole.is_file() else [folder / name for name in _TOKENIZER]
+        digests = [digest(file) for file in files if file.is_file()]
+        return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
     def _weight_files(self) -> list[Path]:
         if self.is_adapter:
