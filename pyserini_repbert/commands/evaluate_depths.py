@@ -37,12 +37,12 @@ def fusion_table_main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.studies.fusion import fusion_table
 
     measures = parse_measures(options.measures)
-    alpha, rrf_k = formula(options.method, options)
+    settings = formula(options.method, options)
     qrels = load_qrels(options.qrels)
     paths = named_paths(options.runs)
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
-    table = fusion_table(runs, qrels, measures, options.method, options.hits or None, alpha, rrf_k)
+    table = fusion_table(runs, qrels, measures, k=options.hits or None, **settings)
     for measure, rows in table.items():
         cells = [[name, *_cells([*row.values()], place)] for place, (name, row) in enumerate(rows.items())]
         print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')

@@ -32,13 +32,12 @@ def main(arguments: list[str]) -> None:
 
     options.tag = run_tag(options)
     check_provenance(options.provenance)
-    alpha, rrf_k = formula(options.method, options)
+    settings = formula(options.method, options)
     check_scores(options.method, options.runs)
-    combine = combiner(len(options.runs), options.method, options.hits or None, alpha, rrf_k)
+    combine = combiner(len(options.runs), k=options.hits or None, **settings)
     pipes = [path for path in (*options.runs, options.output) if Path(path).exists() and not Path(path).is_file()]
     whole = options.provenance or pipes  # a pipe is read and written once
     n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
-    options.alpha, options.rrf_k = alpha, rrf_k
     recording.write(options, options.output, ('runs',))
     if not options.quiet:
         print(f'{options.output}: {n_queries} queries', file=sys.stderr)

@@ -5,28 +5,31 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from pyserini_repbert.commands.command import usage
 from pyserini_repbert.commands.spec_flags import add_spec_flags
 from pyserini_repbert.errors import InputError
 
+FORMULA = ('alpha', 'weights', 'normalize', 'rrf_k')
+
 
 def add_formula_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add --alpha, --rrf-k and --depth, for a command that fuses."""
+    """Add --alpha, --weights, --normalize, --rrf-k and --depth, for a command that fuses."""
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
-    add_spec_flags(parser, PipelineSpec, 'alpha', 'rrf_k', 'depth')
+    add_spec_flags(parser, PipelineSpec, *FORMULA, 'depth')
 
 
-def formula(method: str, options: argparse.Namespace) -> tuple[float, float]:
-    """(alpha, rrf_k) from the flags, or their defaults. Raises InputError for a flag that the method does not use."""
-    from pyserini_repbert.fusion.methods import ALPHA, RRF_K
+def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `fusion.fuse` from the flags, which get what holds, for the record.
 
-    for flag, value, needed in (('--alpha', options.alpha, 'interpolation'), ('--rrf-k', options.rrf_k, 'rrf')):
-        if value is not None and method != needed:
-            raise usage(f"{flag} is for '{needed}', fusion here is by '{method}'")
-    alpha, rrf_k = options.alpha, options.rrf_k
-    return ALPHA if alpha is None else alpha, RRF_K if rrf_k is None else rrf_k
+    Raises InputError for a flag that the method does not use.
+    """
+    from pyserini_repbert.pipeline.spec import PipelineSpec
+
+    settings = PipelineSpec.of({'fusion': method} | {name: getattr(options, name) for name in FORMULA}).formula
+    options.alpha, options.rrf_k = None if options.weights else settings['alpha'], settings['rrf_k']
+    return settings
 
 
 def check_provenance(path: str | None) -> None:

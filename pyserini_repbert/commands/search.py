@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
 from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.fusion_flags import check_provenance, formula
+from pyserini_repbert.commands.fusion_flags import FORMULA, check_provenance
 from pyserini_repbert.commands.output_files import add_run_form, check_files, run_tag
 from pyserini_repbert.commands.rerank import Bars, add_stage_arguments, report, spec_of
 from pyserini_repbert.commands.spec_flags import add_spec_flags
@@ -61,7 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_spec_flags(parser, PipelineSpec, 'sparse', 'k1', 'b')
     add_spec_flags(parser, Machine, 'download')
     add_spec_flags(parser, PipelineSpec, 'fusion', default=None)
-    add_spec_flags(parser, PipelineSpec, 'sparse_first', 'alpha', 'rrf_k', 'depth')
+    add_spec_flags(parser, PipelineSpec, 'sparse_first', *FORMULA, 'depth')
     parser.add_argument(
         '--explain',
         action='store_true',
@@ -125,8 +125,9 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
     """What the flags ask for, and where it runs. Raises InputError for flags that do not go together."""
     chosen = {'fusion': options.fusion, 'depth': options.depth}
     options.fusion = options.fusion or 'interleave'
-    options.alpha, options.rrf_k = formula(options.fusion, options)
     spec, machine = spec_of(options, ray=None)
+    formula = spec.formula  # refuses a setting of another method
+    options.alpha, options.rrf_k = None if spec.weights else formula['alpha'], formula['rrf_k']
     for flag, value in chosen.items():
         if value and len(spec.sparse) + spec.is_dense < 2:
             raise command.usage(f'--{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')

@@ -31,12 +31,13 @@ def add_spec_flags(parser: argparse._ActionsContainer, spec: type[BaseModel], *n
 
 def _form(field: FieldInfo) -> dict[str, Any]:
     """What `add_argument` needs to know of a field's type and default."""
+    types: dict[Any, Any] = {int: positive_int, float: finite_number, str: str}
     kinds = [kind for kind in get_args(field.annotation) or [field.annotation] if kind is not type(None)]
     if field.annotation is bool:
         return {'action': 'store_true'}
     if get_origin(field.annotation) is Literal:
         return {'choices': get_args(field.annotation), 'default': field.default}
     if get_origin(field.annotation) is tuple:
-        return {'nargs': '+', 'type': positive_int, 'default': []} if int in kinds else {'action': 'append'}
-    types: dict[Any, Any] = {int: positive_int, float: finite_number, str: str}
+        numbers = next((types[kind] for kind in (int, float) if kind in kinds), None)
+        return {'nargs': '+', 'type': numbers, 'default': []} if numbers else {'action': 'append'}
     return {'type': types[kinds[0]], 'default': field.default}

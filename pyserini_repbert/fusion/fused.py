@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, combiner, fuse
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, combiner, fuse
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.trace import Trace
 
@@ -18,7 +18,7 @@ class Fusion(Ranker):
     Parameters
     ----------
     parts : first stages, which get the same topics at the same time: queries are encoded while Lucene searches
-    method, alpha, rrf_k : as in `fusion.fuse`
+    method, alpha, rrf_k, normalize : as in `fusion.fuse`
     depth : hits of each part that are fused; default: `fused_depth`
 
     Raises InputError for settings that `fusion.fuse` refuses.
@@ -28,13 +28,14 @@ class Fusion(Ranker):
         self,
         parts: Sequence[Ranker],
         method: str = FusionMethod.INTERLEAVE,
-        alpha: float = ALPHA,
+        alpha: float | Sequence[float] = ALPHA,
         rrf_k: float = RRF_K,
         depth: int | None = None,
+        normalize: str = Normalization.NONE,
     ) -> None:
-        combiner(len(parts), method, None, alpha, rrf_k)  # refuses wrong settings before anything is searched
+        combiner(len(parts), method, None, alpha, rrf_k, normalize)  # refuses wrong settings at once
         self.parts, self.method, self.depth = tuple(parts), str(method), depth
-        self.alpha, self.rrf_k = alpha, rrf_k
+        self.alpha, self.rrf_k, self.normalize = alpha, rrf_k, normalize
         self.name = '+'.join(part.label for part in parts)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -52,7 +53,7 @@ class Fusion(Ranker):
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
         """The fusion of one run from each part, k deep."""
-        return fuse(runs, self.method, k, self.alpha, self.rrf_k)
+        return fuse(runs, self.method, k, self.alpha, self.rrf_k, self.normalize)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts from the first part that stores any."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
-from itertools import chain, repeat
+from itertools import chain
 from math import fsum, inf
 from typing import Any
 
@@ -34,12 +34,25 @@ class FusionMethod(Choice, what='fusion method'):
     INTERPOLATION = 'interpolation'
 
 
+class Normalization(Choice, what='normalisation'):
+    """What interpolation makes of a ranking's scores for a query; all scores alike become 1.
+
+    NONE : nothing. MINMAX : 0 for the lowest to 1 for the highest. ZSCORE : the distance from the lowest in standard
+    deviations of the ranking's scores: z-scores, shifted so that a document that the ranking lacks has the lowest, 0.
+    """
+
+    NONE = 'none'
+    MINMAX = 'minmax'
+    ZSCORE = 'zscore'
+
+
 def fuse(
     runs: Sequence[Run],
     method: str = FusionMethod.INTERLEAVE,
     k: int | None = 1000,
-    alpha: float = ALPHA,
+    alpha: float | Sequence[float] = ALPHA,
     rrf_k: float = RRF_K,
+    normalize: str = Normalization.NONE,
 ) -> Run:
     """Fuse runs query by query; a run without a query counts as an empty ranking for it.
 
@@ -50,11 +63,13 @@ def fuse(
     runs : one or more, {qid: Ranking} or {qid: candidates, best first} (from `batch_search`); their order matters for
         `interleave` and `interpolation`
     method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum of
-        1 / (rrf_k + rank), rank from 1) or `interpolation` of two runs (alpha times the first run's score plus
-        (1 - alpha) times the second's; a document that a run lacks has the score 0 there)
+        1 / (rrf_k + rank), rank from 1) or `interpolation` (the sum of the runs' scores times their weights; a
+        document that a run lacks has the score 0 there)
     k : how many documents to keep for each query; None keeps all
-    alpha : weight of the first run in `interpolation`, 0 to 1
+    alpha : in `interpolation` of two runs the weight of the first, 0 to 1: the second has 1 - alpha; or a weight for
+        each of any number of runs, 0 or more
     rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to be confused with `k`
+    normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
 
     Returns
     -------
@@ -63,10 +78,10 @@ def fuse(
     Raises
     ------
     InputError
-        for an unknown method, a negative `k` or `rrf_k`, an `alpha` outside 0 to 1, or a number of runs that the method
-        does not take
+        for an unknown method or normalisation, a negative `k` or `rrf_k`, an `alpha` out of range, or another number of
+        runs than of weights
     """
-    return fuse_by(combiner(len(runs), method, k, alpha, rrf_k), runs)
+    return fuse_by(combiner(len(runs), method, k, alpha, rrf_k, normalize), runs)
 
 
 def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]) -> Run:
@@ -84,17 +99,17 @@ def combiner(
     n_runs: int,
     method: str = FusionMethod.INTERLEAVE,
     k: int | None = 1000,
-    alpha: float = ALPHA,
+    alpha: float | Sequence[float] = ALPHA,
     rrf_k: float = RRF_K,
+    normalize: str = Normalization.NONE,
 ) -> Callable[[Sequence[Ranking]], Ranking]:
     """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs.
 
     Raises InputError as `fuse` does.
     """
-    chosen = FusionMethod(method)
-    if not n_runs or (chosen is FusionMethod.INTERPOLATION and n_runs != 2):
-        expected = 'exactly two' if chosen is FusionMethod.INTERPOLATION else 'at least one'
-        raise InputError(f"fusion by '{method}' was given {n_runs} runs, {expected} expected")
+    chosen, scale = FusionMethod(method), Normalization(normalize)
+    if not n_runs:
+        raise InputError(f"fusion by '{method}' was given 0 runs, at least one expected")
     if k is not None and k < 0:
         raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
     if chosen is FusionMethod.INTERLEAVE:
@@ -103,9 +118,27 @@ def combiner(
         if not 0 <= rrf_k < inf:
             raise InputError(f'rrf_k is {rrf_k}, a number from 0 on was expected (60 is usual)')
         return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
-    if not 0 <= alpha <= 1:
-        raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
-    return partial(_interpolated, k=k, alpha=alpha)
+    return partial(_interpolated, k=k, weights=_weights(alpha, n_runs), scale=scale)
+
+
+def _weights(alpha: float | Sequence[float], n_runs: int) -> tuple[float, ...]:
+    if isinstance(alpha, (int, float)):
+        if not 0 <= alpha <= 1:
+            raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
+        if n_runs != 2:
+            raise InputError(
+                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or give a weight for each",
+                parameters=('weights',),
+            )
+        return float(alpha), 1 - alpha
+    weights = tuple(map(float, alpha))
+    if len(weights) != n_runs or not all(0 <= weight < inf for weight in weights) or not any(weights):
+        raise InputError(
+            f'weights {" ".join(map(str, weights))} were given for {n_runs} runs: expected a number from 0 on for '
+            'each, not all of them 0',
+            parameters=('weights',),
+        )
+    return weights
 
 
 def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
@@ -129,10 +162,27 @@ def _gains(n: int, rrf_k: float) -> tuple[Array, tuple[float, ...]]:
     return gains, tuple(gains.tolist())
 
 
-def _interpolated(rankings: Sequence[Ranking], k: int | None, alpha: float) -> Ranking:
-    first, second = rankings
-    own = alpha * _doubles(first.scores)
-    return _ranked(*_added(first.docids, own, second.docids, second.scores, 1 - alpha), k)
+def _interpolated(
+    rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
+) -> Ranking:
+    columns = [_scaled(ranking.scores, scale) for ranking in rankings]
+    if len(rankings) != 2:
+        weighted = [(own.docids, w * column) for own, w, column in zip(rankings, weights, columns, strict=True)]
+        return _ranked(*_added_exactly([(docids, column.tolist()) for docids, column in weighted]), k)
+    (first, second), (alpha, beta) = rankings, weights
+    return _ranked(*_added(first.docids, alpha * columns[0], second.docids, (beta * columns[1]).tolist()), k)
+
+
+def _scaled(scores: Sequence[float], scale: Normalization) -> Array:
+    values = _doubles(scores)
+    if scale is Normalization.NONE or not len(values):
+        return values
+    lowest = values.min()
+    width = values.max() - lowest
+    if not width:
+        return np.ones(len(values))
+    scaled: Array = (values - lowest) / (width if scale is Normalization.MINMAX else values.std())
+    return scaled
 
 
 def _ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
@@ -148,19 +198,13 @@ def _ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
 
 
 def _added(
-    first: Sequence[str],
-    first_scores: Array,
-    second: Sequence[str],
-    second_scores: Sequence[float],
-    weight: float = 1.0,
+    first: Sequence[str], first_scores: Array, second: Sequence[str], second_scores: Sequence[float]
 ) -> tuple[Array, Array]:
-    """The union of two rankings' docids, an object array, and the first's scores plus `weight` times the second's."""
+    """The union of two rankings' docids, an object array, and the sums of their scores."""
     rest = dict(zip(second, second_scores, strict=True))
-    others = list(map(rest.pop, first, repeat(-0.0)))  # x + -0.0 is x, also for -0.0
-    others += rest.values()
-    totals = weight * _doubles(others)
-    totals[: len(first)] += first_scores
-    return np.fromiter(chain(first, rest), object, len(others)), totals
+    shared = [rest.pop(docid, -0.0) for docid in first]  # x + -0.0 is x, also for -0.0
+    totals = np.concatenate([_doubles(shared) + first_scores, _doubles(rest.values())])
+    return np.fromiter(chain(first, rest), object, len(totals)), totals
 
 
 def _doubles(values: Collection[float]) -> Array:

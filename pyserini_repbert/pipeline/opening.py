@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, combiner
+from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
@@ -75,8 +75,7 @@ def models_of(ranker: Ranker) -> tuple[Model, ...]:
 
 def _first_stage(spec: PipelineSpec, machine: Machine, on_build: Building) -> tuple[Fusion, list[Input]]:
     """The searchers of a spec, in the order in which they are fused; and the indexes that they search."""
-    alpha, rrf_k = (ALPHA if spec.alpha is None else spec.alpha), (RRF_K if spec.rrf_k is None else spec.rrf_k)
-    combiner(len(spec.sparse) + spec.is_dense, spec.fusion, None, alpha, rrf_k)
+    combiner(len(spec.sparse) + spec.is_dense, **spec.formula)  # refuses wrong settings before anything is opened
     device = machine.devices[0]
     changes = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
     parts: list[Ranker] = []
@@ -91,7 +90,7 @@ def _first_stage(spec: PipelineSpec, machine: Machine, on_build: Building) -> tu
         indexes.append(Input('index', str(spec.index), checksum(folder)))
     elif spec.index:
         indexes.append(Input('index', spec.index))
-    return Fusion(parts, spec.fusion, alpha, rrf_k, spec.depth), indexes
+    return Fusion(parts, depth=spec.depth, **spec.formula), indexes
 
 
 def _dense(spec: PipelineSpec, machine: Machine, device: str, on_build: Building) -> tuple[RepBertSearcher, Path]:

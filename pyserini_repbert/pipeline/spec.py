@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.names.sparse import takes_index
 
@@ -162,6 +163,14 @@ class PipelineSpec(_Values):
     )
     sparse_first: bool = Field(default=False, description='fuse with the sparse rankings first')
     alpha: float | None = Field(default=None, description="interpolation: the first ranking's weight, default 0.5")
+    weights: tuple[float, ...] = Field(
+        default=(),
+        description='interpolation: a weight for each ranking, in the order of fusion',
+        json_schema_extra={'metavar': 'W'},
+    )
+    normalize: Literal['none', 'minmax', 'zscore'] = Field(
+        default='none', description="interpolation: what is done to each ranking's scores first"
+    )
     rrf_k: float | None = Field(
         default=None,
         description='rrf: the constant that is added to ranks, default 60',
@@ -189,6 +198,22 @@ class PipelineSpec(_Values):
     texts_index: str | None = Field(default=None, description='an index that stores the passages to rerank')
     corpus_format: str = Field(default='auto', description='of the corpus')
     fields: tuple[str, ...] = Field(default=(), description='of a corpus of JSON lines: the text fields')
+
+    @property
+    def formula(self) -> dict[str, Any]:
+        """The keyword arguments of `fusion.fuse`. Raises InputError for a setting that its method does not have."""
+        of = {'alpha': 'interpolation', 'weights': 'interpolation', 'normalize': 'interpolation', 'rrf_k': 'rrf'}
+        for name, method in of.items():
+            if getattr(self, name) not in (None, (), 'none') and self.fusion != method:
+                raise InputError(f"{name} is for '{method}', fusion here is by '{self.fusion}'", parameters=(name,))
+        if self.weights and self.alpha is not None:
+            raise InputError('alpha and weights were given: give one of them', parameters=('alpha', 'weights'))
+        return {
+            'method': self.fusion,
+            'alpha': self.weights or (ALPHA if self.alpha is None else self.alpha),
+            'rrf_k': RRF_K if self.rrf_k is None else self.rrf_k,
+            'normalize': self.normalize,
+        }
 
     @property
     def searches(self) -> bool:

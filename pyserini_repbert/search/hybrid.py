@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
 from pyserini_repbert.ranking import Candidate, Ranker, Ranking, Run, by_score, topics_of
 from pyserini_repbert.search.pyserinis import Searcher, as_ranker
 
@@ -29,7 +29,9 @@ class HybridSearcher(Fusion):
         and 4 have both orders), and alpha weights the sparse ranking in 'interpolation'
     depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k where that is more
     rrf_k : the constant of reciprocal rank fusion
-    alpha : 'interpolation': the first ranking's weight, 0.5 by default; 'pyserini': the sparse score's, 0.1 by default
+    alpha : 'interpolation': the first ranking's weight, 0.5 by default, or a weight for each ranking; 'pyserini': the
+        sparse score's, 0.1 by default
+    normalize : 'interpolation': what is done to each ranking's scores first, as in `fusion.fuse`
 
     Raises
     ------
@@ -47,15 +49,15 @@ class HybridSearcher(Fusion):
         sparse_first: bool = False,
         depth: int | None = None,
         rrf_k: float = RRF_K,
-        alpha: float | None = None,
+        alpha: float | Sequence[float] | None = None,
+        normalize: str = Normalization.NONE,
     ) -> None:
         sparse = list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]
         if method not in [*FusionMethod, PYSERINI]:
             expected = ', '.join([*FusionMethod, PYSERINI])
             raise InputError(f"fusion method '{method}' is unknown: expected one of {expected}")
-        of_two = method in (FusionMethod.INTERPOLATION, PYSERINI)
-        if not sparse or (of_two and len(sparse) != 1):
-            expected = 'exactly one' if of_two else 'at least one'
+        if not sparse or (method == PYSERINI and len(sparse) != 1):
+            expected = 'exactly one' if method == PYSERINI else 'at least one'
             raise InputError(f"{len(sparse)} sparse searchers were given, '{method}' takes {expected}")
         dense, others = as_ranker(dense_searcher), [as_ranker(searcher) for searcher in sparse]
         parts = [*others, dense] if sparse_first and method != PYSERINI else [dense, *others]
@@ -63,7 +65,7 @@ class HybridSearcher(Fusion):
             super().__init__(parts, depth=depth)
             self.method, self.alpha = PYSERINI, _finite(_PYSERINI_ALPHA if alpha is None else alpha)
         else:
-            super().__init__(parts, method, ALPHA if alpha is None else alpha, rrf_k, depth)
+            super().__init__(parts, method, ALPHA if alpha is None else alpha, rrf_k, depth, normalize)
 
     def search(  # type: ignore[override]
         self,
@@ -118,12 +120,12 @@ class HybridSearcher(Fusion):
         if self.method != PYSERINI:
             return super().fused(runs, k)
         dense, sparse = runs
-        settings = (self.alpha, self.normalization, self.weight_on_dense)
+        settings = (_finite(self.alpha), self.normalization, self.weight_on_dense)
         return {qid: _pyserinis(dense[qid], sparse[qid], k, *settings) for qid in dense}
 
 
-def _finite(alpha: float) -> float:
-    if not math.isfinite(alpha):
+def _finite(alpha: float | Sequence[float]) -> float:
+    if isinstance(alpha, Sequence) or not math.isfinite(alpha):
         raise InputError(f'alpha is {alpha}, a number was expected')
     return alpha
 

@@ -73,7 +73,7 @@ def test_json(capsys):
         ('--qrels ./none a.run', './none'),
         ('rerank-depth --qrels qrels --runs a.run b.tsv --reranked a.run', '2 runs and 1 reranked ones'),
         ('fusion-table --qrels qrels --runs a.run b.tsv --method interpolation', 'b.tsv has no scores to interpolate'),
-        ('fusion-table --qrels qrels --runs a.run b.tsv --alpha 0.5', "--alpha is for 'interpolation'"),
+        ('fusion-table --qrels qrels --runs a.run b.tsv --alpha 0.5', "alpha is for 'interpolation'"),
         ('consistency --runs a.run --reference b.tsv --depths 0', "'0' is not a whole number"),
         ('--measures MRR@10', 'required'),
         ('--qrels qrels --measures MRR@10 a.run', 'no run files were given'),

@@ -61,16 +61,18 @@ def test_interpolation_learns_the_weight(runs):
     runs['wrong'] = {qid: Ranking(('a',), [10.0]) for qid in TOPICS}
     runs['right'] = {qid: Ranking(('good', 'a'), [1.0, 0.5]) for qid in TOPICS}
     found = tune_fusion(runs, QRELS, MRR, folds=2, methods=['interpolation'])
-    assert found.whole.alpha == 0.05 and found.held_out == 0.5  # .05 * 10 + .95 * .5 = .975 > .95
+    # as they are, .05 * 10 + .95 * .5 = .975 > .95; between 0 and 1, .05 * 1 < .95 * 1
+    assert str(found.whole) == 'interpolation wrong+right alpha=0.05 minmax' and found.held_out == 1.0
 
 
 def test_what_is_tried():
     names = [str(setting) for setting in settings(['a', 'b'], ['interleave', 'rrf'])]
     assert names[:4] == ['interleave a+b', 'interleave b+a', 'rrf a+b k=1', 'rrf a+b k=5']
-    # Three pairs in two orders and three runs in six; 19 weights for a pair; 7 constants for each of the four sets.
+    # Three pairs in two orders and three runs in six; 19 weights for a pair, of scores as they are and normalised, and
+    # 10 sums of three sixths; 7 constants for each of the four sets.
     assert Counter(one.method for one in settings(list('abc'))) == {
         'interleave': 3 * 2 + 6,
-        'interpolation': 3 * 19,
+        'interpolation': 3 * 2 * 19 + 10,
         'rrf': 4 * 7,
     }
     of_five = [setting.order for setting in settings(list('abcde'), ['interleave'])]

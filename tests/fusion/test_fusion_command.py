@@ -71,6 +71,17 @@ def test_interpolation(runs):
     assert read_run('o')['1'] == Ranking(['a', 'b', 'c'], [3.0, 2.0, 1.0])
 
 
+def test_interpolation_of_three_normalised_runs(runs):
+    """dense is a 3, b 2, c 1."""
+    assert (
+        fusion(
+            '--runs dense.run dense.run dense.run --fusion interpolation --weights 1 1 2 --normalize minmax --output o'
+        )
+        == 0
+    )
+    assert read_run('o')['1'] == Ranking(['a', 'b', 'c'], [4.0, 2.0, 0.0])
+
+
 def test_provenance_tsv(runs):
     assert fusion('--runs dense.run bm25.tsv --output o --provenance p.tsv') == 0
     assert (runs / 'p.tsv').read_text().splitlines() == [
@@ -104,8 +115,8 @@ def test_provenance_jsonl(runs):
         ('--runs dense.run bm25.tsv --method interpolation --output o', 'bm25.tsv has no scores to interpolate'),
         ('--runs dense.run dense.run dense.run --method interpolation --output o', 'given 3 runs, exactly two'),
         ('--runs dense.run dense.run --method interpolation --alpha 2 --output o', 'alpha is 2.0'),
-        ('--runs dense.run dense.run --method rrf --alpha 0.5 --output o', "--alpha is for 'interpolation'"),
-        ('--runs dense.run dense.run --rrf-k 5 --output o', "--rrf-k is for 'rrf', fusion here is by 'interleave'"),
+        ('--runs dense.run dense.run --method rrf --alpha 0.5 --output o', "alpha is for 'interpolation'"),
+        ('--runs dense.run dense.run --rrf-k 5 --output o', "rrf_k is for 'rrf'"),
         ('--runs dense.run none --output o', 'run file none does not exist'),
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
         ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),

@@ -46,6 +46,24 @@ def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
     assert fuse(runs[::-1], 'rrf')['1'] == fused
 
 
+def test_interpolation_of_normalised_scores():
+    """minmax: a 1, b .5, c 0 and c 1, d 0. zscore: the distances 8, 4, 0 and 1, 0 in the deviations 3.266 and 0.5."""
+    minmax = fuse([A, B], 'interpolation', alpha=0.4, normalize='minmax')
+    assert minmax['q1'] == Ranking(['c', 'a', 'b', 'd'], [0.6, 0.4, 0.2, 0.0])
+    assert minmax['q2'] == Ranking(['x'], [0.4])  # the best of a ranking whose scores are all alike
+    zscore = fuse([A, B], 'interpolation', alpha=0.4, normalize='zscore')['q1']
+    assert zscore.docids == ('c', 'a', 'b', 'd')
+    assert zscore.scores == pytest.approx([0.6 * 2, 0.4 * 8 / 3.26599, 0.4 * 4 / 3.26599, 0], abs=1e-5)
+
+
+def test_interpolation_of_any_number_of_runs():
+    """a 9, b 5, c 1 + 2 * 4 + 0.5 * 1, d 2 * 3."""
+    third = {'q1': Ranking(['c'], [1.0])}
+    fused = fuse([A, B, third], 'interpolation', alpha=[1, 2, 0.5])['q1']
+    assert fused == Ranking(['c', 'a', 'd', 'b'], [9.5, 9.0, 6.0, 5.0])
+    assert fuse([A, B], 'interpolation', alpha=[0.25, 0.75]) == fuse([A, B], 'interpolation', alpha=0.25)
+
+
 @pytest.mark.parametrize('k', [1, 2, 3, 4, 5, 6, 7, 8, None])
 def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
     """b, d, e 3 each, after z 4 and before the pair a, c 2 each, and y 1 alone."""
@@ -116,6 +134,9 @@ def test_one_run_alone():
         ([A, B], {'method': 'interpolation', 'alpha': 1.5}, 'alpha is 1.5'),
         ([A, B], {'method': 'interpolation', 'alpha': float('nan')}, 'alpha is nan'),
         ([A], {'method': 'interpolation'}, 'given 1 runs, exactly two expected'),
+        ([A, B], {'method': 'interpolation', 'alpha': [1.0]}, 'weights 1.0 were given for 2 runs'),
+        ([A, B], {'method': 'interpolation', 'alpha': [0, 0]}, 'not all of them 0'),
+        ([A, B], {'method': 'interpolation', 'normalize': 'l2'}, "'l2' is unknown: expected one of none, "),
         ([], {}, 'given 0 runs, at least one expected'),
     ],
 )

@@ -200,7 +200,7 @@ def test_searchers_work_at_the_same_time():
 def test_wrong_settings():
     with pytest.raises(InputError, match="'sum' is unknown"):
         HybridSearcher(Fixed('a'), Fixed('b'), 'sum')
-    with pytest.raises(InputError, match='exactly one'):
+    with pytest.raises(InputError, match='exactly two expected: or give a weight for each'):
         HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], 'interpolation')
     with pytest.raises(InputError, match='exactly one'):
         HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], PYSERINI)

@@ -83,7 +83,7 @@ def test_export_gives_the_same_run(setting, tmp_path):
         ({'--sparse': 'bm25'}, 'bm25@FOLDER'),
         ({'--fusion': 'rrf'}, 'two rankings'),
         ({'--depth': '9'}, '--depth needs two rankings'),
-        ({'--alpha': '0.3'}, "--alpha is for 'interpolation', fusion here is by 'interleave'"),
+        ({'--alpha': '0.3'}, "alpha is for 'interpolation', fusion here is by 'interleave' (--alpha)"),
         ({'--sparse': 'bm25@x', '--fusion': 'rrf', '--alpha': '0.3'}, "fusion here is by 'rrf'"),
         ({'--sparse': 'bm25@x', '--fusion': 'rrf', '--rrf-k': '-1'}, 'rrf_k is -1.0'),
         ({'--sparse': 'bm25@x', '--fusion': 'interpolation', '--alpha': '2'}, 'alpha is 2.0'),

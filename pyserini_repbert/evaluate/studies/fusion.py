@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, fuse
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, fuse
 from pyserini_repbert.ranking import Ranking, Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
@@ -28,21 +28,20 @@ def fusion_table(
     measures: Sequence[NamedMeasure],
     method: str = FusionMethod.INTERLEAVE,
     k: int | None = 1000,
-    alpha: float = ALPHA,
-    rrf_k: float = RRF_K,
+    **constants: Any,
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Measure -> row's run -> column's run -> value of the two fused, over all judged topics; a run with itself alone.
 
     Parameters
     ----------
     runs : name -> run
-    method, k, alpha, rrf_k : as in `fuse`; the row's run comes first
+    method, k, constants : as in `fuse`, with its alpha, rrf_k, normalize; the row's run comes first
     """
     judged = {name: _of_topics(run, qrels) for name, run in runs.items()}
     table: dict[str, dict[str, dict[str, float]]] = {named.name: {row: {} for row in runs} for named in measures}
     for row, first in judged.items():
         for column, second in judged.items():
-            fused = first if row == column else _in_order(fuse([first, second], method, k, alpha, rrf_k))
+            fused = first if row == column else _in_order(fuse([first, second], method, k, **constants))
             for name, value in evaluate(fused, qrels, measures).means.items():
                 table[name][row][column] = value
     return table
@@ -55,16 +54,21 @@ class FusionSetting:
     method: str
     order: tuple[str, ...]  # names of the runs; the first one leads
     rrf_k: float = RRF_K
-    alpha: float = ALPHA
+    alpha: float | tuple[float, ...] = ALPHA
+    normalize: str = Normalization.NONE
 
     def __str__(self) -> str:
-        constant = {FusionMethod.RRF: f' k={self.rrf_k:g}', FusionMethod.INTERPOLATION: f' alpha={self.alpha:g}'}
+        weights = self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
+        name = 'weights' if len(weights) > 1 else 'alpha'
+        scale = '' if self.normalize == Normalization.NONE else f' {self.normalize}'
+        interpolation = f' {name}={" ".join(f"{weight:g}" for weight in weights)}{scale}'
+        constant = {FusionMethod.RRF: f' k={self.rrf_k:g}', FusionMethod.INTERPOLATION: interpolation}
         return f'{self.method} {"+".join(self.order)}{constant.get(FusionMethod(self.method), "")}'
 
     def fused(self, runs: Mapping[str, Run], qids: Sequence[str], k: int | None) -> Run:
         """The runs' rankings for these topics, fused by this setting."""
         parts = [_of_topics(runs[name], qids) for name in self.order]
-        return fuse(parts, self.method, k, self.alpha, self.rrf_k)
+        return fuse(parts, self.method, k, self.alpha, self.rrf_k, self.normalize)
 
 
 class FoldChoice(NamedTuple):
@@ -87,7 +91,7 @@ class Tuned(NamedTuple):
 
 
 def settings(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)) -> Iterator[FusionSetting]:
-    """The settings to try, for every subset of the runs; interpolation is for two."""
+    """The settings to try, for every subset of the runs; interpolation of more than two is of normalised scores."""
     sizes = range(2, len(names) + 1) if len(names) <= _FEW else (2, len(names))
     for subset in (subset for size in sizes for subset in combinations(names, size)):
         if FusionMethod.INTERLEAVE in methods:
@@ -96,8 +100,20 @@ def settings(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod))
             yield from (FusionSetting(FusionMethod.INTERLEAVE, order) for order in orders)
         if FusionMethod.RRF in methods:
             yield from (FusionSetting(FusionMethod.RRF, subset, rrf_k=k) for k in RRF_KS)
-        if FusionMethod.INTERPOLATION in methods and len(subset) == 2:
-            yield from (FusionSetting(FusionMethod.INTERPOLATION, subset, alpha=alpha) for alpha in ALPHAS)
+        if FusionMethod.INTERPOLATION in methods:
+            scales = tuple(Normalization)[:2] if len(subset) == 2 else (Normalization.MINMAX,)
+            alphas: Iterable[Any] = ALPHAS if len(subset) == 2 else _weights(len(subset))
+            for scale, alpha in product(scales, alphas):
+                yield FusionSetting(FusionMethod.INTERPOLATION, subset, alpha=alpha, normalize=scale)
+
+
+def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:
+    """Weights above 0 that sum to 1: even ones first, then, for up to four runs, multiples of 1/6."""
+    even = (1 / n_runs,) * n_runs
+    yield even
+    for parts in product(range(1, 7), repeat=n_runs) if n_runs <= _FEW else ():
+        if sum(parts) == 6 and len(set(parts)) > 1:
+            yield tuple(part / 6 for part in parts)
 
 
 def tune_fusion(
