@@ -7,22 +7,37 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import IO, Self
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, FilesCorpus, Passage, parsed_files
+from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.files import ARCHIVE_ERRORS, numbered_bytes, open_binary
+from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
 
 QUERY, DOCUMENT = 'query', 'doc'  # kinds of lines in CEDR's data files
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
 
 
-class LinesCorpus(FilesCorpus):
-    """A corpus of files in which a line is a passage; `format` is its name, as a user would give it."""
+class FilesCorpus(Corpus):
+    """A corpus of files, read in the order of `paths`."""
 
-    format: ClassVar[str]
+    def __init__(
+        self, name: str, paths: Sequence[Path], on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
+    ) -> None:
+        super().__init__(name, on_error, keep_empty)
+        self.paths = list(paths)
+
+    def part(self, index: int, of: int) -> Self:
+        if len(self.paths) < of:
+            return super().part(index, of)
+        part = super().part(0, 1)
+        part.paths = self.paths[index::of]
+        return part
+
+
+class LinesCorpus(FilesCorpus):
+    """A corpus of files in which a line is a passage."""
 
     def count_hint(self) -> int | None:
         """The number of lines; None for large .gz files."""
@@ -32,27 +47,31 @@ class LinesCorpus(FilesCorpus):
         for path in self.paths:
             with open_binary(path) as stream:
                 lines += sum(block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b''))
-        return -(-lines // self._rows[1])
+        return -(-lines // self._part[1])
 
     @abstractmethod
-    def parse(self, line: str) -> Passage:
-        """A line's passage. Raises BadPassage for an unusable line."""
+    def parse(self, line: str) -> Passage | None:
+        """A line's passage, or None for a line to ignore. Raises BadPassage for an unusable line."""
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        return parsed_files(self.paths, self.parse)
-
-    def _read_rows(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        return parsed_files(self.paths, self.parse, self._takes)  # parses no line of another part
+        for path in self.paths:
+            with open_binary(path) as stream:
+                for number, raw in numbered_bytes(stream):
+                    if not raw or raw.isspace():
+                        continue
+                    passage: Passage | BadPassage | None
+                    try:
+                        passage = self.parse(decoded_line(raw))
+                    except (BadPassage, ValueError) as error:
+                        passage = BadPassage(str(error))
+                    if passage is not None:
+                        yield f'{path}:{number}', passage
 
 
 class JsonlCorpus(LinesCorpus):
     """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space."""
 
-    format = 'jsonl'
-
-    def __init__(self, name: str, paths: Sequence[Path], fields: Sequence[str] = (), **options: bool | str) -> None:
-        super().__init__(name, paths, **options)  # type: ignore[arg-type]
-        self.fields = tuple(fields)
+    fields: Sequence[str] = ()  # of the text; by default `contents`, else `title` and `text`
 
     def parse(self, line: str) -> Passage:
         try:
@@ -82,8 +101,6 @@ class JsonlCorpus(LinesCorpus):
 class TsvCorpus(LinesCorpus):
     """MS MARCO's collection.tsv: `docid<TAB>text`."""
 
-    format = 'tsv'
-
     def parse(self, line: str) -> Passage:
         docid, tab, text = line.partition('\t')
         if not tab:
@@ -105,14 +122,10 @@ def parse_data_line(line: str) -> tuple[str, str, str]:
     return kind, name.strip(), text.strip()
 
 
-class CedrCorpus(FilesCorpus):
+class CedrCorpus(LinesCorpus):
     """CEDR's data files: lines `doc<TAB>docid<TAB>text`; those of `query<TAB>qid<TAB>text` are passed over."""
 
-    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        return parsed_files(self.paths, self.parse)
-
     def parse(self, line: str) -> Passage | None:
-        """A line's passage; None for a query."""
         kind, name, text = parse_data_line(line)
         return Passage(name, text) if kind == DOCUMENT else None
 
@@ -135,40 +148,37 @@ class TrecCorpus(FilesCorpus):
                     yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
 
 
-class HtmlCorpus(Corpus):
-    """A folder or tar archive of HTML files, each a passage whose docid is the file's name without .html.
+class HtmlCorpus(FilesCorpus):
+    """Folders and tar archives of HTML files, each a passage whose docid is the file's name without .html.
 
     CACM comes in this form, for Anserini's HtmlCollection.
     """
 
-    def __init__(self, name: str, path: Path, **options: bool | str) -> None:
-        super().__init__(name, **options)  # type: ignore[arg-type]
-        self.path = path
-
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        for file_name, raw in self._files():
-            place = f'{self.path}:{file_name}'
-            if raw is None:
-                yield place, BadPassage('no file with content but a link, or a folder: put the page itself there')
-                continue
-            text = plain_text(raw.decode('utf-8', 'replace'))
-            yield place, Passage(Path(file_name).name.removesuffix('.html'), text)
+        for path in self.paths:
+            for name, raw in self._pages(path):
+                place = f'{path}:{name}'
+                if raw is None:
+                    yield place, BadPassage('no file with content but a link, or a folder: put the page itself there')
+                else:
+                    text = plain_text(raw.decode('utf-8', 'replace'))
+                    yield place, Passage(Path(name).name.removesuffix('.html'), text)
 
-    def _files(self) -> Iterator[tuple[str, bytes | None]]:
+    def _pages(self, path: Path) -> Iterator[tuple[str, bytes | None]]:
         """(name, content) of each page; None for a link or a folder with the name of a page."""
-        if self.path.is_dir():
-            for file in sorted(self.path.rglob('*.html')):
-                yield str(file.relative_to(self.path)), file.read_bytes() if file.is_file() else None
+        if path.is_dir():
+            for file in sorted(path.rglob('*.html')):
+                yield str(file.relative_to(path)), file.read_bytes() if file.is_file() else None
             return
         try:
-            with tarfile.open(self.path) as archive:
+            with tarfile.open(path) as archive:
                 for member in archive:
                     if member.name.endswith('.html'):
                         stream = archive.extractfile(member) if member.isreg() else None
                         yield member.name, stream.read() if stream else None
         except ARCHIVE_ERRORS as error:
             why = '; '.join(str(error).splitlines())
-            raise InputError(f'{self.path} is not a whole tar archive ({why}): fetch it again') from error
+            raise InputError(f'{path} is not a whole tar archive ({why}): fetch it again') from error
 
 
 class IrDatasetsCorpus(Corpus):

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
-from pyserini_repbert.data.corpus import BadPassage, FilesCorpus, Passage
-from pyserini_repbert.data.corpus_formats import TrecCorpus
+from pyserini_repbert.data.corpus import BadPassage, Passage
+from pyserini_repbert.data.corpus_formats import FilesCorpus, TrecCorpus
 from pyserini_repbert.data.trec_text import plain_text
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS
@@ -40,27 +40,25 @@ def disk_files(folder: Path) -> list[Path]:
 
     The Congressional Record and folders of DTDs and the like are left out.
     """
-    found = []
-    for path in sorted(folder.rglob('*')):
-        inside = path.relative_to(folder).parts
-        if not path.is_file() or any(part.lower() in _UNUSED_FOLDERS for part in inside[:-1]):
-            continue
-        if not is_documentation(path) and _is_documents(path):
-            found.append(path)
-    return found
-
-
-def warc_files(folder: Path) -> list[Path]:
-    """The WARC files below a folder, in the order of their names."""
-    return [path for path in sorted(folder.rglob('*')) if _WARC.search(path.name) and path.is_file()]
+    return [
+        path
+        for path in sorted(folder.rglob('*'))
+        if path.is_file()
+        and not _UNUSED_FOLDERS.intersection(part.lower() for part in path.relative_to(folder).parts[:-1])
+        and not is_documentation(path)
+        and _is_documents(path)
+    ]
 
 
 def _is_documents(path: Path) -> bool:
     with open(path, 'rb') as stream:
         start = stream.read(512)
-    if start.startswith((_COMPRESS, _GZIP, _BZIP2)):
-        return True
-    return start.lstrip()[:5].upper() == b'<DOC>'
+    return start.startswith((_COMPRESS, _GZIP, _BZIP2)) or start.lstrip()[:5].upper() == b'<DOC>'
+
+
+def warc_files(folder: Path) -> list[Path]:
+    """The WARC files below a folder, in the order of their names."""
+    return [path for path in sorted(folder.rglob('*')) if _WARC.search(path.name) and path.is_file()]
 
 
 class TrecDisksCorpus(TrecCorpus):
@@ -70,7 +68,6 @@ class TrecDisksCorpus(TrecCorpus):
     """
 
     def opened(self, path: Path) -> AbstractContextManager[IO[bytes]]:
-        """A file's content, unpacked."""
         return io.BytesIO(_unpacked(path))
 
 

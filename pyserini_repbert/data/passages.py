@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, TypedDict, Unpack
+from typing import Protocol
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, FilesCorpus, OnError, Passage
+from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.corpus_formats import (
     CedrCorpus,
+    FilesCorpus,
     HtmlCorpus,
     IrDatasetsCorpus,
     JsonlCorpus,
@@ -46,13 +47,6 @@ class CorpusFormat(StrEnum):
     IR_DATASETS = 'ir_datasets'
 
 
-class Strictness(TypedDict, total=False):
-    """What counts as an error in a corpus: the parameters of this name of `names.corpora.open_corpus`."""
-
-    on_error: str
-    keep_empty: bool
-
-
 class PassageTexts(Protocol):
     """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
 
@@ -61,7 +55,11 @@ class PassageTexts(Protocol):
 
 
 def corpus_of_files(
-    source: StrPath, fmt: str = 'auto', fields: Iterable[str] = (), **strictness: Unpack[Strictness]
+    source: StrPath,
+    fmt: str = 'auto',
+    fields: Iterable[str] = (),
+    on_error: str = OnError.REFUSE,
+    keep_empty: bool = False,
 ) -> Corpus:
     """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as in `names.corpora.open_corpus`.
 
@@ -72,61 +70,48 @@ def corpus_of_files(
     """
     name = str(source)
     if fmt == CorpusFormat.IR_DATASETS or name.startswith('ir_datasets:'):
-        return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), **strictness)
+        return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), on_error, keep_empty)
     path = Path(source)
     if not path.exists():
         raise InputError(f'corpus {path} does not exist: give a file, a folder, or ir_datasets:ID')
     if not path.is_file() and not path.is_dir():
         raise InputError(f'corpus {path} is a pipe or a device: give a file, which can be read more than once')
-    paths = _corpus_files(path)
     if fmt == 'auto':
-        fmt = _guess_format(path, paths)
-    if fmt == CorpusFormat.HTML:
-        return HtmlCorpus(name, path, **strictness)
-    if fmt in _DELIVERED:
-        return _delivered(name, path, fmt, strictness)
+        fmt = _guess_format(path)
+    if fmt not in _FORMATS:
+        raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
+    kind, files_of, what = _FORMATS[fmt]
+    paths = files_of(path) if path.is_dir() else [path]
     if not paths:
-        raise InputError(f'folder {path} holds no corpus files (.json, .jsonl, .tsv, .trec, .txt, each also .gz)')
-    if fmt == CorpusFormat.JSONL:
-        return JsonlCorpus(name, paths, tuple(fields), **strictness)
-    if kind := _OF_FILES.get(fmt):
-        return kind(name, paths, **strictness)
-    raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
+        raise InputError(f'folder {path} holds no {what}')
+    corpus = kind(name, paths, on_error, keep_empty)
+    if isinstance(corpus, JsonlCorpus):
+        corpus.fields = tuple(fields)
+    return corpus
 
 
-_PACKED = {
-    b'BZh': 'bzip2',
-    b'\xfd7zXZ\x00': 'xz',
-    b'\x28\xb5\x2f\xfd': 'zstd',
-    b'\x1f\x8b': 'gzip',
-}
-_OF_FILES: dict[str, type[FilesCorpus]] = {
-    CorpusFormat.TSV: TsvCorpus,
-    CorpusFormat.TREC: TrecCorpus,
-    CorpusFormat.CEDR: CedrCorpus,
-}
-_DELIVERED = {
+def _text_files(folder: Path) -> list[Path]:
+    files = (file for file in folder.rglob('*') if file.is_file())
+    return sorted(file for file in files if file.name.removesuffix('.gz').endswith(_TEXT_SUFFIXES))
+
+
+_TEXT_SUFFIXES = ('.json', '.jsonl', '.tsv', '.trec', '.txt')
+_TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
+# The corpus of a format, its files in a folder, and what they are.
+_FORMATS: dict[str, tuple[type[FilesCorpus], Callable[[Path], list[Path]], str]] = {
+    CorpusFormat.JSONL: (JsonlCorpus, _text_files, _TEXT_FILES),
+    CorpusFormat.TSV: (TsvCorpus, _text_files, _TEXT_FILES),
+    CorpusFormat.TREC: (TrecCorpus, _text_files, _TEXT_FILES),
+    CorpusFormat.CEDR: (CedrCorpus, _text_files, _TEXT_FILES),
+    CorpusFormat.HTML: (HtmlCorpus, lambda folder: [folder], 'pages'),
     CorpusFormat.TREC_DISKS: (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
-    CorpusFormat.CLUEWEB: (ClueWebCorpus, warc_files, 'WARC files'),
+    CorpusFormat.CLUEWEB: (ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
 }
+_PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
 
 
-def _delivered(name: str, path: Path, fmt: str, strictness: Strictness) -> Corpus:
-    corpus, files_of, what = _DELIVERED[CorpusFormat(fmt)]
-    files = files_of(path) if path.is_dir() else [path]
-    if not files:
-        raise InputError(f'folder {path} holds no {what}: give the folder with what was delivered')
-    return corpus(name, files, **strictness)
-
-
-def _corpus_files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    known = ('.json', '.jsonl', '.tsv', '.trec', '.txt')
-    return sorted(file for file in path.rglob('*') if file.is_file() and file.name.removesuffix('.gz').endswith(known))
-
-
-def _guess_format(path: Path, paths: list[Path]) -> str:
+def _guess_format(path: Path) -> CorpusFormat:
+    paths = _text_files(path) if path.is_dir() else [path]
     if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (path.is_dir() and not paths and any(path.rglob('*.html'))):
         return CorpusFormat.HTML
     if path.is_dir() and all(is_documentation(file) for file in paths):
