@@ -30,7 +30,7 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.manifest import EpicSettings
+from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest

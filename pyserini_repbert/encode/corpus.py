@@ -13,7 +13,7 @@ from pyserini_repbert.encode.sharding import Encoding, Storage, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.dense_writer import DenseShardWriter
+from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.records import Manifest, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 

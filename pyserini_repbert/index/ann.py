@@ -72,11 +72,6 @@ class AnnRecord:
         """The kind of index."""
         return AnnKind(self.ann)
 
-    @property
-    def effort(self) -> Effort:
-        """The search setting chosen when the index was built."""
-        return Effort(self.candidates, self.parameter)
-
     def __str__(self) -> str:
         """'pq (PQ192x4fs), 5000 candidates: recall@1000 0.9861 of exact search on 200 queries (…)'"""
         name = {AnnKind.IVF: ', nprobe ', AnnKind.HNSW: ', efSearch '}.get(self.kind)
@@ -95,14 +90,8 @@ class AnnIndex:
     verify : compare the index file with its sha256 (the first time, then only if it has changed)
     remembered : trust a checksum computed before, as long as the file seems untouched
 
-    Raises
-    ------
-    InputError
-        where the bundle has no approximate index
-    MismatchError
-        where the index was built for another bundle, or for an earlier build of this one
-    DamagedFileError
-        where a file is missing or not as it was written
+    Raises InputError where the bundle has no approximate index, MismatchError where the index was built for another
+    bundle or an earlier build of this one, and DamagedFileError where a file is missing or not as it was written.
     """
 
     def __init__(self, bundle: DenseBundle, verify: bool = True, remembered: bool = True) -> None:
@@ -119,11 +108,9 @@ class AnnIndex:
             except DamagedFileError as error:
                 raise DamagedFileError(f'{error} with `index ann`') from error
         self._index = _opened(path, self.record.kind)
-        if (self._index.ntotal, self._index.d) != (len(bundle), bundle.settings.dimension):
-            found = f'{self._index.ntotal} vectors x {self._index.d}'
-            raise DamagedFileError(
-                f'{path} holds {found}, its index {len(bundle)} x {bundle.settings.dimension}: {_AGAIN}'
-            )
+        shape, expected = (self._index.ntotal, self._index.d), (len(bundle), bundle.settings.dimension)
+        if shape != expected:
+            raise DamagedFileError(f'{path} holds vectors of shape {shape}, its index of {expected}: {_AGAIN}')
 
     def rows(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
         """Candidates for the k best of each query, float32 (n, d): rows, int64 (n, m), padded with -1.
@@ -131,20 +118,18 @@ class AnnIndex:
         The recorded search setting holds up to the depth at which recall was measured; beyond it, the number of
         candidates and the parameter grow in proportion to k.
         """
-        effort = self.record.effort
-        if k > self.record.hits:
-            scale = k / self.record.hits
-            parameter = effort.parameter and math.ceil(effort.parameter * scale)
-            effort = Effort(min(self.record.count, math.ceil(effort.candidates * scale)), parameter)
-        return candidate_rows(self._index, self.record.kind, queries, effort)
+        record = self.record
+        scale = max(k / record.hits, 1)
+        parameter = record.parameter and math.ceil(record.parameter * scale)
+        effort = Effort(min(record.count, math.ceil(record.candidates * scale)), parameter)
+        return candidate_rows(self._index, record.kind, queries, effort)
 
 
 def candidate_rows(index: Any, kind: AnnKind, queries: NDArray[np.float32], effort: Effort) -> NDArray[np.int64]:
     """The rows that a FAISS index finds for queries, float32 (n, d): int64 (n, candidates), padded with -1."""
-    found: NDArray[np.int64] = index.search(
-        queries, effort.candidates, params=search_parameters(kind, effort.parameter)
-    )[1]
-    return found
+    rows: NDArray[np.int64]
+    _, rows = index.search(queries, effort.candidates, params=search_parameters(kind, effort.parameter))
+    return rows
 
 
 @contextmanager
@@ -170,7 +155,7 @@ def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
     import faiss
 
     target = folder / ANN
-    remove_cleared(folder)
+    shutil.rmtree(folder / CLEARED, ignore_errors=True)  # left by a killed process
     with atomic_folder(target) as place:
         faiss.write_index(index, str(place / INDEX))
         record = replace(record, index_sha256=digest(place / INDEX))
@@ -179,13 +164,8 @@ def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
             raise MismatchError(f'index {folder} was built anew meanwhile: {_AGAIN}')
         if target.exists():
             target.rename(folder / CLEARED)
-    remove_cleared(folder)
-    return record
-
-
-def remove_cleared(folder: Path) -> None:
-    """Remove a replaced index that a killed process left behind."""
     shutil.rmtree(folder / CLEARED, ignore_errors=True)
+    return record
 
 
 def _opened(path: Path, kind: AnnKind) -> Any:

@@ -5,27 +5,49 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from tokenize import TokenError
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
 from pyserini_repbert.index.manifest import read_manifest, verify_files
-from pyserini_repbert.index.npy_stream import mapped
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, Manifest, ShardRecord
+
+# raised by np.load for damaged headers, as observed
+_UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError, TokenError)
+
+
+def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r') -> NDArray[Any]:
+    """A .npy file as a plain array over mapped memory.
+
+    `mode` is 'r', read-only, or 'c', copy-on-write. Raises DamagedFileError for a file that is missing, is no .npy
+    file, or has another dtype or shape.
+    """
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(np.ndarray)
+    except FileNotFoundError as error:
+        raise DamagedFileError(f'{path} is missing: build the index again, or wait until it is built') from error
+    except _UNREADABLE as error:
+        raise DamagedFileError(f'{path} is no .npy file ({error}): build the index again') from error
+    if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
+        raise DamagedFileError(
+            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: build the index again'
+        )
+    return array
 
 
 class Shard:
     """One shard: `docids` by row, and texts by row where they are stored.
 
-    Raises DamagedFileError where a file that the record names is missing.
+    Raises DamagedFileError where a file is missing, or does not have the form that the manifest gives.
     """
 
-    def __init__(self, folder: Path, record: ShardRecord) -> None:
+    def __init__(self, folder: Path, record: ShardRecord, settings: BundleSettings) -> None:
         self.folder = folder
         self._count = record.count
         for name in record.files:
@@ -58,12 +80,12 @@ class Shard:
     def _passage(self, row: int, line: bytes) -> Passage:
         try:
             record = json.loads(line)
-            found = Passage(record['id'], record['contents'])
+            passage = Passage(record['id'], record['contents'])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self._misplaced(row) from error
-        if row >= self._count or found.docid != self.docids[row] or not isinstance(found.text, str):
+        if row >= self._count or passage.docid != self.docids[row] or not isinstance(passage.text, str):
             raise self._misplaced(row)
-        return found
+        return passage
 
     def _misplaced(self, row: int) -> DamagedFileError:
         return DamagedFileError(
@@ -77,9 +99,10 @@ _Shard = TypeVar('_Shard', bound=Shard)
 
 
 class Bundle(Generic[_Settings, _Shard]):
-    """An index folder with a manifest; subclasses name the class of its settings and open its shards."""
+    """An index folder with a manifest; subclasses name the classes of its settings and of its shards."""
 
     settings_kind: type[_Settings]
+    shard_kind: type[_Shard]
 
     def __init__(self, folder: StrPath, verify: bool = True) -> None:
         self.folder = Path(folder)
@@ -91,17 +114,13 @@ class Bundle(Generic[_Settings, _Shard]):
                 place = self.folder / record.folder
                 if verify:
                     verify_files(place, record)
-                self.shards.append(self.open_shard(place, record))
+                self.shards.append(self.shard_kind(place, record, self.settings))
         except DamagedFileError as error:
             if read_manifest(folder, self.settings_kind) != self.manifest:
                 raise InputError(f'index {folder} was replaced while it was being opened: try again') from error
             raise
         self._starts = np.cumsum([0, *(record.count for record in self.manifest.shards)])
         self._docids = Docids([shard.docids for shard in self.shards])
-
-    def open_shard(self, folder: Path, record: ShardRecord) -> _Shard:
-        """Open one shard. Raises DamagedFileError where its files do not have the form that the manifest gives."""
-        raise TypeError(f'{type(self).__name__} does not say how its shards are opened')
 
     def __len__(self) -> int:
         return self.manifest.count
@@ -136,17 +155,14 @@ class Bundle(Generic[_Settings, _Shard]):
 
         Raises DamagedFileError where a stored text is of another docid.
         """
-        if not self.has_texts:
+        if not self.settings.texts:
             return [None] * len(docids)
-        return [None if row < 0 else self._text(row) for row in self.rows(docids).tolist()]
-
-    def _text(self, row: int) -> str:
-        shard, place = self._docids.column(row)
-        return self.shards[shard].text(place)
+        places = [None if row < 0 else self._docids.column(row) for row in self.rows(docids).tolist()]
+        return [None if place is None else self.shards[place[0]].text(place[1]) for place in places]
 
     def passages(self) -> Iterator[Passage]:
         """All passages, in order. Raises DamagedFileError where no texts are stored."""
-        if not self.has_texts:
+        if not self.settings.texts:
             raise DamagedFileError(f'index {self.folder} holds no texts: store them', parameters=('store_text',))
         for shard in self.shards:
             yield from shard.passages()

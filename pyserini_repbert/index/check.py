@@ -11,31 +11,15 @@ from pyserini_repbert.index.ann import ANN, AnnIndex
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
-from pyserini_repbert.index.manifest import (
-    MANIFEST,
-    SETTINGS,
-    SHARD,
-    manifest_kind,
-    read_manifest,
-    rendered,
-    verify_files,
-)
+from pyserini_repbert.index.manifest import MANIFEST, SETTINGS, SHARD, manifest_kind, rendered, verify_files
 
 
 def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
     Returns a line that says what the index holds, and a second one for its approximate index if there is one. All files
-    are read: checksums remembered from earlier checks are not trusted.
-
-    Raises
-    ------
-    InputError
-        where there is no index, an unfinished one, or one without checksums
-    DamagedFileError
-        for the first file that is not as it was written
-    MismatchError
-        where its approximate index belongs to another bundle
+    are read: checksums remembered from earlier checks are not trusted. Raises InputError where there is no index, an
+    unfinished one, or one without checksums; DamagedFileError for the first file that is not as it was written.
     """
     place = Path(folder)
     if (place / MANIFEST).is_file() or not (place / CHECKSUMS).is_file():
@@ -51,14 +35,12 @@ def check_index(folder: StrPath) -> str:
 
 def _check_bundle(place: Path) -> str:
     kind = EpicBundle if manifest_kind(place) == EpicBundle.settings_kind.kind else DenseBundle
-    manifest = read_manifest(place, kind.settings_kind)
-    for record in manifest.shards:
+    bundle = kind(place, verify=False)
+    for record, shard in zip(bundle.manifest.shards, bundle.shards, strict=True):
         verify_files(place / record.folder, record, remembered=False)
         _compare(place / record.folder / SHARD, record)
-    _compare(place / SETTINGS, manifest.settings)
-    bundle = kind(place, verify=False)
-    for shard in bundle.shards:
         shard.docids.verify()
+    _compare(place / SETTINGS, bundle.settings)
     if isinstance(bundle, EpicBundle):
         size = f'{bundle.settings.prune or bundle.settings.vocabulary} {bundle.settings.weights}'
     else:
@@ -71,7 +53,6 @@ def _check_bundle(place: Path) -> str:
 
 def _compare(path: Path, record: object) -> None:
     """Compare a record's file with the record as the manifest has it."""
-    if not path.is_file():
-        raise DamagedFileError(f'{path} is missing: restore the file, or build the index again')
-    if path.read_bytes() != rendered(record).encode():
-        raise DamagedFileError(f'{path} is not what the manifest says: restore the file, or build the index again')
+    wrong = 'is missing' if not path.is_file() else 'is not what the manifest says'
+    if not path.is_file() or path.read_bytes() != rendered(record).encode():
+        raise DamagedFileError(f'{path} {wrong}: restore the file, or build the index again')

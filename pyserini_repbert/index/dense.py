@@ -1,23 +1,25 @@
-"""The dense bundle, for reading: memory-mapped vectors and docids in shards, and the passages' texts where stored."""
+"""The dense bundle: memory-mapped vectors and docids in shards, and the passages' texts where stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.index.bundle import Bundle, Shard
-from pyserini_repbert.index.npy_stream import mapped
+from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.index.bundle import Bundle, Shard, mapped
 from pyserini_repbert.index.records import VECTORS, Settings, ShardRecord
+from pyserini_repbert.index.shard_writer import ShardWriter
 
 
 class DenseShard(Shard):
     """One shard: `vectors` float32 or float16 (count, d), memory-mapped; `docids` by row; texts by row."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: Settings) -> None:
-        super().__init__(folder, record)
+        super().__init__(folder, record, settings)
         # 'c', copy-on-write: PyTorch warns of read-only arrays; what is written to these does not reach the file
         shape = (record.count, settings.dimension)
         self.vectors: NDArray[np.floating] = mapped(folder / VECTORS, settings.dtype, shape, 'c')
@@ -42,10 +44,7 @@ class DenseBundle(Bundle[Settings, DenseShard]):
     """
 
     settings_kind = Settings
-
-    def open_shard(self, folder: Path, record: ShardRecord) -> DenseShard:
-        """Open one shard."""
-        return DenseShard(folder, record, self.settings)
+    shard_kind = DenseShard
 
     def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.floating]]]:
         """(first row, vectors) of at most `size` rows each, in order, memory-mapped; rows `start` to `stop` - 1."""
@@ -56,9 +55,28 @@ class DenseBundle(Bundle[Settings, DenseShard]):
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors, float32 (n, d), of rows numbered across all shards, int64 (n,)."""
-        found = np.empty((len(rows), self.settings.dimension), np.float32)
+        vectors = np.empty((len(rows), self.settings.dimension), np.float32)
         of = np.searchsorted(self._starts, rows, side='right') - 1
         for number in np.unique(of).tolist():
             here = of == number
-            found[here] = self.shards[number].vectors[rows[here] - self._starts[number]]
-        return found
+            vectors[here] = self.shards[number].vectors[rows[here] - self._starts[number]]
+        return vectors
+
+
+class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
+    """A context in which passages and their vectors, float32 (n, d), are appended to a shard of a dense bundle."""
+
+    def begin(self) -> None:
+        """Open the file of vectors."""
+        self._vectors = self.stream(VECTORS, self._settings.dtype, (self._settings.dimension,))
+
+    def write(self, passages: Sequence[Passage], vectors: NDArray[np.float32]) -> None:
+        """Write vectors. Raises DamagedFileError for a vector that is not finite in the stored dtype."""
+        stored = vectors.astype(self._settings.dtype)
+        if not np.isfinite(stored).all():
+            bad = passages[int(np.flatnonzero(~np.isfinite(stored).all(axis=1))[0])].docid
+            raise DamagedFileError(
+                f"the vector of passage '{bad}' is not finite in {self._settings.dtype}: "
+                'check the checkpoint, or store and compute in float32'
+            )
+        self._vectors.append(stored)

@@ -32,9 +32,8 @@ class DocidColumn(Sequence[str]):
         """-1, then the position of each line feed: int64 (count + 1,)."""
         ends = np.flatnonzero(np.frombuffer(self._data, dtype=np.uint8) == ord('\n'))
         if len(ends) != self._count:
-            raise DamagedFileError(
-                f'{self._path} has {len(ends)} lines, its manifest says {self._count}: build the index again'
-            )
+            wrong = f'has {len(ends)} lines, its manifest says {self._count}'
+            raise DamagedFileError(f'{self._path} {wrong}: build the index again')
         return np.concatenate([[-1], ends]).astype(np.int64)
 
     def verify(self) -> None:
@@ -67,9 +66,7 @@ class DocidColumn(Sequence[str]):
         try:
             return raw.decode('utf-8')
         except UnicodeDecodeError as error:
-            raise DamagedFileError(
-                f'{self._path} is not valid UTF-8: see `index check`, build the index again'
-            ) from error
+            raise DamagedFileError(f'{self._path} is not valid UTF-8: build the index again') from error
 
 
 class Docids:
@@ -106,7 +103,7 @@ class Docids:
         The first call reads and hashes all docids.
         """
         hashes, order = self._sorted
-        found = np.full(len(docids), -1, dtype=np.int64)
+        rows_of = np.full(len(docids), -1, dtype=np.int64)
         wanted = np.fromiter(map(hash, docids), np.int64, len(docids))
         places = np.searchsorted(hashes, wanted)
         waiting = np.arange(len(docids) if len(hashes) else 0)
@@ -116,10 +113,10 @@ class Docids:
             rows = order[places[waiting]].astype(np.int64)
             stored = self.many(rows)
             same = np.array([docids[i] == docid for i, docid in zip(waiting.tolist(), stored, strict=True)], bool)
-            found[waiting[same]] = rows[same]
+            rows_of[waiting[same]] = rows[same]
             waiting = waiting[~same]
             places[waiting] += 1
-        return found
+        return rows_of
 
     def repeated(self) -> tuple[str, int, int] | None:
         """A docid in two rows, and the numbers of their columns; None if all differ."""

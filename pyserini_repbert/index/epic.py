@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import MismatchError
-from pyserini_repbert.index.bundle import Bundle, Shard
-from pyserini_repbert.index.npy_stream import mapped
+from pyserini_repbert.index.bundle import Bundle, Shard, mapped
 from pyserini_repbert.index.records import BLOCKS, OFFSETS, SCALES, TERMS, WEIGHTS, EpicSettings, ShardRecord
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 BLOCK_BITS = 8
 BLOCK_SIZE = 1 << BLOCK_BITS
-SEARCH_ROWS = 8192  # passages scored together in an exhaustive search
+ROWS = 8192  # passages decoded together
 WEIGHT_DTYPES = ('float16', 'uint8')
 
 Array = NDArray[Any]
@@ -45,7 +44,7 @@ class EpicShard(Shard):
     """One shard: the arrays that the module describes, flat and memory-mapped; docids and stored texts by row."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: EpicSettings) -> None:
-        super().__init__(folder, record)
+        super().__init__(folder, record, settings)
         count, vocabulary = record.count, settings.vocabulary
         self._vocabulary = vocabulary
         self._vocabulary_rows = settings.layout == 'all'
@@ -68,24 +67,23 @@ class EpicShard(Shard):
 
         Terms are the first axis: an operation with one term then runs over contiguous rows.
         """
-        found = np.zeros((len(terms), len(rows)), dtype=np.float32)
+        weights = np.zeros((len(terms), len(rows)), dtype=np.float32)
         if not len(self.weights):
-            return found
+            return weights
         if self._vocabulary_rows:
-            positions = terms[:, None] + rows * self._vocabulary
-            found[:] = self.weights.take(positions)
+            weights[:] = self.weights.take(terms[:, None] + rows * self._vocabulary)
             if len(self.scales):
                 least, step = self.scales[rows].T
-                found = found * step + least
-            return found
+                weights = weights * step + least
+            return weights
         positions, exists = self._find(rows, terms)
         here = np.flatnonzero(exists)
         stored = self.weights.take(positions.reshape(-1)[here]).astype(np.float32)
         if len(self.scales):
             least, step = self.scales[rows[here % len(rows)]].T
             stored = stored * step + least
-        found.reshape(-1)[here] = stored
-        return found
+        weights.reshape(-1)[here] = stored
+        return weights
 
     def _find(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Positions of the weights of terms in rows, int64 (m, n), and whether they exist: binary searches in step."""
@@ -114,10 +112,7 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
     """An index folder of EPIC vectors; its parameters and errors are those of `DenseBundle`."""
 
     settings_kind = EpicSettings
-
-    def open_shard(self, folder: Path, record: ShardRecord) -> EpicShard:
-        """Open one shard."""
-        return EpicShard(folder, record, self.settings)
+    shard_kind = EpicShard
 
     def bytes_per_passage(self) -> float:
         """Mean bytes on disk of a passage: vectors, docid and a share of the manifest, without its text."""
@@ -126,11 +121,9 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
 
     def vector(self, row: int) -> TermVector:
         """The vector of a row, numbered across all shards."""
-        number = int(np.searchsorted(self._starts, row, side='right')) - 1
-        local = row - int(self._starts[number])
-        return self._decoded(self.shards[number], local, local + 1)[0]
+        return next(self.rows_from(row, 1))
 
-    def vectors(self, size: int = SEARCH_ROWS) -> Iterator[tuple[int, TermVectors]]:
+    def vectors(self, size: int = ROWS) -> Iterator[tuple[int, TermVectors]]:
         """(first row, vectors) of at most `size` rows each, in order."""
         for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
             for first in range(0, len(shard.docids), size):
@@ -164,17 +157,6 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         """Inner products of a query and the passages of `rows` (EPIC eq. 5), float32 (n,)."""
         return self.weights_of(rows, query.terms) @ query.weights  # type: ignore[no-any-return]
 
-    def search(self, query: TermVector, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Scores, float32, and rows, int64, of the k best passages, best first, ties by row. Reads the whole index."""
-        scores = [np.empty(0, np.float32)]
-        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
-            for first in range(0, len(shard.docids), SEARCH_ROWS):
-                rows = np.arange(start + first, start + min(first + SEARCH_ROWS, len(shard.docids)))
-                scores.append(self.score(rows, query))
-        everything = np.concatenate(scores)
-        best = np.argsort(-everything, kind='stable')[:k]
-        return everything[best], best
-
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The weights of terms in passages, float32 (n, m), 0 where a passage lacks a term.
 
@@ -199,14 +181,8 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         if len(self.shards) == 1:
             return self.shards[0].weights_of(rows, terms).T
         numbers = np.searchsorted(self._starts, rows, side='right') - 1
-        if int(numbers.min()) == int(numbers.max()):
-            number = int(numbers[0])
-            return self.shards[number].weights_of(rows - self._starts[number], terms).T
-        found = np.zeros((len(rows), len(terms)), dtype=np.float32)
-        order = np.argsort(numbers, kind='stable')
-        bounds = np.searchsorted(numbers[order], np.arange(len(self.shards) + 1)).tolist()
-        for shard, start, begin, end in zip(self.shards, self._starts.tolist(), bounds, bounds[1:], strict=False):
-            if begin < end:
-                own = order[begin:end]
-                found[own] = shard.weights_of(rows[own] - start, terms).T
-        return found
+        weights = np.empty((len(rows), len(terms)), dtype=np.float32)
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            weights[here] = self.shards[number].weights_of(rows[here] - self._starts[number], terms).T
+        return weights

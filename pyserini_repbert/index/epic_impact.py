@@ -45,14 +45,6 @@ def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
     return tokens
 
 
-def impact_step(bundle: EpicBundle) -> float:
-    """The step between impacts: the bundle's greatest weight divided by `LEVELS`. Raises InputError if that is 0."""
-    greatest = max((float(vectors.weights.max(initial=0)) for _, vectors in bundle.vectors()), default=0.0)
-    if greatest <= 0:
-        raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
-    return greatest / LEVELS
-
-
 def impacts(weights: NDArray[np.float32], step: float) -> NDArray[np.int64]:
     """Weights in whole steps, at least 0: int64 of the same shape."""
     levels: NDArray[np.int64] = np.maximum(np.rint(weights / step), 0).astype(np.int64)
@@ -77,21 +69,15 @@ def build_impact_index(
     threads : documents indexed in parallel
     on_progress : called with the number of passages just indexed
 
-    Returns
-    -------
-    how many passages were indexed
-
-    Raises
-    ------
-    InputError
-        for an output that exists, or an index without weights
-    JavaError
-        when Java is missing or Lucene cannot write
+    Returns the number of passages indexed. Raises InputError for an output that exists, or an index without weights.
     """
     target = Path(output)
     if target.exists():
         raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
-    step = impact_step(bundle)
+    greatest = max(float(vectors.weights.max(initial=0)) for _, vectors in bundle.vectors())
+    if greatest <= 0:
+        raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
+    step = greatest / LEVELS
     with atomic_folder(target) as folder:
         documents = _documents(bundle, tokens, step)
         with LuceneWriter(folder, threads, impact=True) as writer:

@@ -47,18 +47,13 @@ def predicted_queries(
 
     A file has one line a passage, or the same number of lines for every passage, which is found by counting. A line
     may hold several queries, separated by tabs or ' / '. A folder is docTTTTTquery's unpacked archive, in which each
-    file has one sampled query a passage for one part of the corpus.
+    file has one sampled query a passage for one part of the corpus. Raises InputError where the lines do not fit the
+    passages, or a folder is not docTTTTTquery's or not whole.
 
     Parameters
     ----------
     docids : gives the corpus's docids, from the start, each time it is called
     topk : how many queries of each passage are used (default: all; of a folder, the first 40)
-
-    Raises
-    ------
-    InputError
-        when the number of lines does not fit the number of passages (names the line, or the passage without one), or a
-        folder is not docTTTTTquery's or not whole
     """
     paths = listed(files)
     if len(paths) == 1 and paths[0].is_dir():
@@ -86,9 +81,7 @@ def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Ite
         message = f'the {what} end here, but passage {n_lines + 1} (docid {beyond!r}) of {n_passages} has no line'
         raise InputError.at(path, number, f'{message}: give the file that was made from this corpus')
     if n_passages == 0 or n_lines % n_passages:
-        message = (
-            f'the {what} have {n_lines} lines for {n_passages} passages, expected {n_passages} or a multiple of it'
-        )
+        message = f'the {what} have {n_lines} lines for {n_passages} passages, expected a multiple of that'
         raise InputError.at(path, number, f'{message}: give the file that was made from this corpus')
     return n_lines // n_passages
 
@@ -97,9 +90,8 @@ def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]
     """The first `topk` samples of every passage, read side by side from files named '…sample007.txt012…'."""
     parts: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
-        found = _SAMPLE_FILE.match(path.name)
-        if found:
-            parts.setdefault(found.group(2), {})[found.group(1)] = path
+        if match := _SAMPLE_FILE.match(path.name):
+            parts.setdefault(match[2], {})[match[1]] = path
     if not parts:
         raise InputError(
             f"folder {folder} has no files named '…sample000.txt000…': give docTTTTTquery's folder, or a file"
@@ -118,9 +110,8 @@ def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]
             for together in zip(*streams, strict=True):
                 yield ' '.join(line.strip() for _, line in together)
         except ValueError as error:
-            raise InputError(
-                f'the samples beside {files[samples[0]]} differ in their number of lines: unpack the archive again'
-            ) from error
+            wrong = f'the samples beside {files[samples[0]]} differ in their number of lines'
+            raise InputError(f'{wrong}: unpack the archive again') from error
 
 
 def weighted_texts(
@@ -129,17 +120,9 @@ def weighted_texts(
     """Each passage as its terms repeated by their weight, in the order of the corpus.
 
     A line that starts with '{' is JSON: `id`, and `contents` (terms repeated already) or `weights` (a weight for each
-    term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs.
-
-    Parameters
-    ----------
-    sqrt : term frequency round(100 sqrt(y)) instead of round(100 y)
-
-    Raises
-    ------
-    InputError
-        for a malformed line (file and line), a number of lines that differs from the corpus's, or an `id` that is not
-        the passage's
+    term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs. A weight y becomes the
+    term frequency round(100 y), with `sqrt` round(100 sqrt(y)). Raises InputError for a malformed line, a number of
+    lines that is not the corpus's, or an `id` that is not the passage's.
     """
     paths = listed(files)
     if lines_per_passage(paths, 'weights', docids) != 1:
@@ -164,22 +147,18 @@ def _from_json(line: str, docid: str, sqrt: bool) -> str:
         raise ValueError(f"id '{own[:60]}', but the corpus has '{docid}' here")
     weights, contents = record.get('weights'), record.get('contents')
     if isinstance(weights, dict):
-        return _encodable(repeated({word: _weight(word, weight) for word, weight in weights.items()}, sqrt))
-    if weights is not None or not isinstance(contents, str):
+        contents = repeated({word: _weight(word, weight) for word, weight in weights.items()}, sqrt)
+    elif weights is not None or not isinstance(contents, str):
         raise ValueError("no 'weights', a number for each term, and no 'contents', a text")
-    return _encodable(contents)
+    if has_surrogates(contents):
+        raise ValueError('half of a surrogate pair, which is no character')
+    return contents
 
 
 def _weight(word: str, given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) <= sys.float_info.max:
         raise ValueError(f"the weight of '{word[:60]}' is not a finite number")
     return float(given)
-
-
-def _encodable(text: str) -> str:
-    if has_surrogates(text):
-        raise ValueError('half of a surrogate pair, which is no character')
-    return text
 
 
 def word_weights(line: str) -> dict[str, float]:

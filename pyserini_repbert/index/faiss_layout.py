@@ -63,10 +63,6 @@ class FaissFolder:
     def __len__(self) -> int:
         return len(self._docids)
 
-    def docid(self, row: int) -> str:
-        """The docid of a row."""
-        return self._docids[row]
-
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of many rows."""
         return [self._docids[row] for row in rows.tolist()]

@@ -63,18 +63,8 @@ def build_lucene_index(
     threads : documents analysed in parallel
     on_progress : called with the number of passages just indexed
 
-    Returns
-    -------
-    int
-        how many passages were indexed
-
-    Raises
-    ------
-    InputError
-        for an output that exists, a variant without its files or with another variant's, lines that do not fit the
-        corpus, or a corpus without text
-    JavaError
-        when Java is missing or Lucene cannot write
+    Returns the number of passages indexed. Raises InputError for an output that exists, a variant without its files or
+    with another variant's, lines that do not fit the corpus, or a corpus without text.
     """
     kind = _checked(variant, predictions, weights, topk, sqrt)
     target = Path(output)
@@ -83,8 +73,9 @@ def build_lucene_index(
     additions = _additions(corpus, predictions, weights, topk, sqrt)
     count = 0
     with atomic_folder(target) as folder:
+        stream = documents(kind, corpus, additions)
         with LuceneWriter(folder, threads) as writer:
-            for batch in batched_documents(kind, corpus, additions):
+            while batch := list(islice(stream, BATCH)):
                 writer.add(batch)
                 count += len(batch)
                 if on_progress is not None:
@@ -105,17 +96,15 @@ def _checked(variant: str, predictions: object, weights: object, topk: int | Non
         kind = Variant(variant)
     except ValueError as error:
         raise InputError(f"variant '{variant}' is unknown: expected one of {', '.join(Variant)}") from error
-    expanding = kind in (Variant.DOC2QUERY, Variant.DOCTTTTTQUERY)
-    if expanding and predictions is None:
-        raise InputError(f'variant {kind} needs the predicted queries', parameters=('predictions',))
-    if kind is Variant.DEEPCT and weights is None:
-        raise InputError('variant deepct needs the term weights', parameters=('weights',))
-    for name, given, fits in (
-        ('predictions', predictions is not None, expanding),
-        ('topk', topk is not None, expanding),
-        ('weights', weights is not None, kind is Variant.DEEPCT),
-        ('sqrt', sqrt, kind is Variant.DEEPCT),
+    expanding, weighting = kind in (Variant.DOC2QUERY, Variant.DOCTTTTTQUERY), kind is Variant.DEEPCT
+    for name, given, fits, what in (
+        ('predictions', predictions is not None, expanding, 'predicted queries'),
+        ('weights', weights is not None, weighting, 'term weights'),
+        ('topk', topk is not None, expanding, None),
+        ('sqrt', sqrt, weighting, None),
     ):
+        if what and fits and not given:
+            raise InputError(f'variant {kind} needs the {what}', parameters=(name,))
         if given and not fits:
             raise InputError(
                 f'{name} does not belong to variant {kind}: leave it out, or choose another variant',
@@ -149,19 +138,11 @@ def _additions(
     return repeat('')
 
 
-def batched_documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[list[str]]:
-    """Anserini's JSON documents, `BATCH` at a time; a passage without terms is left out, with a warning."""
-    documents = _documents(kind, corpus, additions)
-    while batch := list(islice(documents, BATCH)):
-        yield batch
-
-
-def _documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:
+def documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:
+    """Anserini's JSON documents; a passage without terms is left out, with a warning."""
     for passage, added in zip(corpus, additions, strict=kind is not Variant.BM25):
-        if kind is Variant.DEEPCT:
-            contents = added
-        else:
-            contents = f'{passage.text} {added}' if added else passage.text
+        expanded = f'{passage.text} {added}' if added else passage.text
+        contents = added if kind is Variant.DEEPCT else expanded
         if not contents.strip():
             logger.warning("passage '%s' has no terms and is left out: no query could find it", passage.docid)
             continue

@@ -23,14 +23,11 @@ from pyserini_repbert.index.records import (
     FORMAT_VERSION,
     MODEL_DIGESTS,
     BundleSettings,
-    EpicSettings,
     Manifest,
     Settings,
     ShardRecord,
     contradiction,
 )
-
-__all__ = ['MANIFEST', 'SETTINGS', 'SHARD', 'BundleSettings', 'EpicSettings', 'Manifest', 'Settings', 'ShardRecord']
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +64,9 @@ def signed(record: Any) -> str:
 
 def without_signature(raw: bytes) -> bytes | None:
     """A signed record without its checksum; None if the checksum does not match."""
-    found = _SIGNED.fullmatch(raw)
-    fits = found is not None and hashlib.sha256(found[1]).hexdigest() == found[2].decode('ascii')
-    return found[1] + b'\n}\n' if found and fits else None
+    match = _SIGNED.fullmatch(raw)
+    fits = match is not None and hashlib.sha256(match[1]).hexdigest() == match[2].decode('ascii')
+    return match[1] + b'\n}\n' if match and fits else None
 
 
 def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
@@ -80,7 +77,7 @@ def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
 
 def read_record(path: Path, kind: type[_Record]) -> _Record:
     """Read a record of the given kind. Raises DamagedFileError for anything else."""
-    record: _Record = _made(kind, _bytes(path), path)
+    record: _Record = _parsed(kind, _bytes(path), path)
     return record
 
 
@@ -110,16 +107,11 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     path = Path(folder) / MANIFEST
     if not path.is_file():
         if any(Path(folder).glob(f'{PART}*')):
-            raise InputError(
-                f'index {folder} is in parts: encode those that are missing, and finish it; if that runs now, try '
-                'again when it has ended',
-                parameters=('finish',),
-            )
-        unfinished = any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file()
-        if unfinished:
-            raise InputError(
-                f'index {folder} is not finished: resume it with the command that began it', parameters=('resume',)
-            )
+            advice = 'encode those that are missing, and finish it, or wait until that has ended'
+            raise InputError(f'index {folder} is in parts: {advice}', parameters=('finish',))
+        if any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file():
+            advice = 'resume it with the command that began it'
+            raise InputError(f'index {folder} is not finished: {advice}', parameters=('resume',))
         raise InputError(f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and 'docid'")
     raw = _bytes(path)
     values = _load(raw, path)
@@ -129,14 +121,17 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
             f'{path} has format version {_short(version)}, this release reads 1 to {FORMAT_VERSION}: '
             'build the index again, or use the release that built it'
         )
-    if version > 1:
-        raw = _verified(raw, path)
+    body = without_signature(raw) if version > 1 else raw
+    if body is None:
+        raise DamagedFileError(
+            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
+        )
     kind = values.get('kind', Settings.kind if version == 1 else None)
     if kind != settings.kind:
         raise MismatchError(
             f"{path}: the index is of kind '{_short(kind)}', one of kind '{settings.kind}' was expected"
         )
-    manifest: Manifest[_AnySettings] = _made(Manifest[settings], raw, path)  # type: ignore[valid-type]
+    manifest: Manifest[_AnySettings] = _parsed(Manifest[settings], body, path)  # type: ignore[valid-type]
     if wrong := contradiction(manifest):
         raise DamagedFileError(f'{path}: {wrong}: build the index again')
     if version == 1:
@@ -147,11 +142,7 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
 @cache
 def _warn_of_version_1(path: Path) -> None:
     """Warn once in a process."""
-    logger.warning(
-        '%s has no checksum of itself, it was written by an earlier release: '
-        'the command that built it adds one when it resumes',
-        path,
-    )
+    logger.warning('%s of an earlier release has no checksum of itself: the command that built it can resume it', path)
 
 
 def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:
@@ -172,15 +163,6 @@ def _bytes(path: Path) -> bytes:
         raise DamagedFileError(f'{path} is missing: build the index again, or restore the file') from error
 
 
-def _verified(raw: bytes, path: Path) -> bytes:
-    """A signed record without its checksum. Raises DamagedFileError if the checksum does not match."""
-    if (body := without_signature(raw)) is None:
-        raise DamagedFileError(
-            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
-        )
-    return body
-
-
 def _load(raw: bytes, path: Path) -> dict[str, Any]:
     try:
         values = json.loads(raw)
@@ -196,14 +178,14 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _made(kind: Any, raw: bytes, path: Path) -> Any:
+def _parsed(kind: Any, raw: bytes, path: Path) -> Any:
     try:
         return _adapter(kind).validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = '.'.join(str(part) for part in first['loc'])
-        found = f'{place} is {_short(first["input"])}: ' if place and first['type'] != 'missing' else f'{place} '
-        message = f'{path} is not of this format: {found}{first["msg"]}'.replace(' Field required', ' is missing')
+        given = f'{place} is {_short(first["input"])}: ' if place and first['type'] != 'missing' else f'{place} '
+        message = f'{path} is not of this format: {given}{first["msg"]}'.replace(' Field required', ' is missing')
         raise DamagedFileError(f'{message}: restore the file, or build the index again') from error
 
 

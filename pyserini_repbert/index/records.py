@@ -47,7 +47,7 @@ class ShardRecord:
 
 @dataclass(frozen=True, config=_STRICT)
 class Settings:
-    """How the vectors of a dense bundle were made: searchers need to know this, and a resumed run has to match it.
+    """How the vectors of a dense bundle were made.
 
     Attributes
     ----------
@@ -89,14 +89,11 @@ class EpicSettings:
     Attributes
     ----------
     encoder, weights_sha256, config_sha256, tokenizer_sha256 : as in `Settings`
+    max_length, precision, shard_size, texts : as in `Settings`
     variant : of EPIC's equations: 'official', 'paper_strict' or 'paper_mlm_head'
     vocabulary, vocabulary_sha256 : the number of terms, the vectors' dimension, and the checksum of the terms' names
-    max_length : wordpieces kept of a passage
     prune : how many of a passage's largest weights are kept, 0 for all
     weights : 'float16' or 'uint8'
-    precision : the floating-point type that the model ran in
-    shard_size : passages in a shard
-    texts : whether the passages' texts are stored
     layout : 'all', a row of weights for the whole vocabulary; or 'blocks', described in `index/epic.py`
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from abc import ABC, abstractmethod
 from array import array
@@ -11,12 +12,11 @@ from pathlib import Path
 from typing import IO, Any, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.files import atomic_folder, digest
 from pyserini_repbert.index.manifest import SHARD, write_json
-from pyserini_repbert.index.npy_stream import NpyStream
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, ShardRecord
 
 SHARD_SIZE = 65536  # passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000; a kill loses at most one shard's work
@@ -38,6 +38,45 @@ class CorpusDigest:
     def hexdigest(self) -> str:
         """The checksum of all passages so far."""
         return self._sum.hexdigest()
+
+
+class NpyStream:
+    """Appends rows to a .npy file; closing writes their number into its header.
+
+    Parameters
+    ----------
+    path : the file, written anew
+    dtype : of the stored rows
+    row_shape : of one row, () for a file of plain numbers
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
+        self.dtype = np.dtype(dtype)
+        self.count = 0
+        self._row_shape = row_shape
+        self._stream = open(path, 'wb')  # noqa: SIM115 - closed by close()
+        self._stream.write(self._header())
+
+    def append(self, rows: ArrayLike) -> None:
+        """Add rows, (n, *row_shape); they are converted to the stream's dtype."""
+        block: NDArray[np.generic] = np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1, *self._row_shape)
+        self._stream.write(block.tobytes())
+        self.count += len(block)
+
+    def close(self, complete: bool = True) -> None:
+        """Close the file; `complete` writes its header."""
+        if complete:
+            self._stream.seek(0)
+            self._stream.write(self._header())
+        self._stream.close()
+
+    def _header(self) -> bytes:
+        """The header for the rows so far; NumPy pads it, so its length does not depend on their number."""
+        buffer = io.BytesIO()
+        description = np.lib.format.dtype_to_descr(self.dtype)
+        shape = (self.count, *self._row_shape)
+        np.lib.format.write_array_header_1_0(buffer, {'descr': description, 'fortran_order': False, 'shape': shape})
+        return buffer.getvalue()
 
 
 class ShardWriter(ABC, Generic[Settings, Vectors]):

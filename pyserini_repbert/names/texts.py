@@ -60,7 +60,8 @@ def texts_opener(
 def _index_texts(index: str, download: bool) -> PassageTexts:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.manifest import MANIFEST, EpicSettings, manifest_kind
+    from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+    from pyserini_repbert.index.records import EpicSettings
 
     folder = Path(index)
     if not folder.exists() and catalog.find('indexes', index):

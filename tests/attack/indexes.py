@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.dense_writer import DenseShardWriter
+from pyserini_repbert.index.dense import DenseBundle, DenseShardWriter
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.faiss_layout import export_faiss
 from pyserini_repbert.index.records import EpicSettings, Settings

@@ -12,7 +12,7 @@ import pytest
 
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.index.npy_stream import mapped
+from pyserini_repbert.index.bundle import mapped
 
 INTERRUPTING = """
 import importlib.abc, os, signal, sys

@@ -8,7 +8,7 @@ import re
 import pytest
 from doc_runner import ROOT
 
-from pyserini_repbert.index.manifest import EpicSettings, Manifest, Settings, ShardRecord
+from pyserini_repbert.index.records import EpicSettings, Manifest, Settings, ShardRecord
 from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
 

@@ -16,7 +16,7 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.dense_writer import DenseShardWriter
+from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.records import Settings
 
 SETTINGS = Settings('tiny', '0' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)

@@ -16,7 +16,7 @@ from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.dense_writer import DenseShardWriter
+from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import write_manifest
 from pyserini_repbert.index.records import Settings

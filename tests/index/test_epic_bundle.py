@@ -13,7 +13,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage, quantised
-from pyserini_repbert.index.manifest import EpicSettings
+from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, complete
 
 ATOL = {'float16': 1e-3, 'uint8': 5e-3}
@@ -75,16 +75,6 @@ def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
             assert len(found) == vocabulary
     together = [vector for _, some in bundle.vectors(4) for vector in some]
     assert [len(vector) for vector in together] == [len(bundle.vector(row)) for row in range(30)]
-
-
-def test_exhaustive_search_is_sorting_all_scores(tmp_path):
-    bundle = build(tmp_path / 'index', random_vectors(30, 300), settings(300))
-    query = TermVector.of({3: 1.0, 17: 2.0, 250: 0.5})
-    scores, rows = bundle.search(query, 10)
-    everything = bundle.score(np.arange(30), query)
-    assert rows.tolist() == sorted(range(30), key=lambda row: (-everything[row], row))[:10]
-    assert scores.tolist() == everything[rows].tolist()
-    assert len(bundle.search(query, 1000)[0]) == 30
 
 
 def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):

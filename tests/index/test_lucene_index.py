@@ -144,12 +144,12 @@ def test_skipped_lines_would_shift_the_additions(tmp_path):
     assert not (tmp_path / 'out').exists()
 
 
-def test_documents(monkeypatch):
+def test_documents():
     from pyserini_repbert.data.passages import Passage
 
-    monkeypatch.setattr(lucene, 'BATCH', 2)
     passages = [Passage('1', 'a'), Passage('2', ''), Passage('3', 'é "c"')]
-    batches = list(lucene.batched_documents(lucene.Variant.DOC2QUERY, passages, ['q', '', '']))
-    assert [[json.loads(document) for document in batch] for batch in batches] == [
-        [{'id': '1', 'contents': 'a q', 'passage': 'a'}, {'id': '3', 'contents': 'é "c"'}]
+    documents = list(lucene.documents(lucene.Variant.DOC2QUERY, passages, ['q', '', '']))
+    assert list(map(json.loads, documents)) == [
+        {'id': '1', 'contents': 'a q', 'passage': 'a'},
+        {'id': '3', 'contents': 'é "c"'},
     ]

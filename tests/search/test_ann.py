@@ -83,7 +83,7 @@ def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vector
 
 def test_all_candidates_give_exact_search(vectors, tmp_path):
     bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors))
-    assert build_ann(bundle, 'pq', 1.0, COUNT).effort == Effort(COUNT)
+    assert build_ann(bundle, 'pq', 1.0, COUNT).candidates == COUNT
     searchers = [RepBertSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)]
     for query in clustered(5, seed=2):
         one, other = (searcher.search(query, 50) for searcher in searchers)
