@@ -128,7 +128,8 @@ def encode(
     else:
         output, overwrite = options.output, options.overwrite
         if part.of > 1:
-            corpus, output = corpus.part(part.index, part.of), part_folder(output, part, overwrite)
+            corpus = corpus.part(part.index, part.of, options.shard_size)
+            output = part_folder(output, part, overwrite)
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
             update = model_update(bar.update, options)
             manifest = build_bundle(
@@ -156,7 +157,8 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]
         return str(Path(name).absolute()) if Path(name).exists() else name
 
     paths = getattr(corpus, 'paths', [])
-    passages = corpus.count_hint() or sum(1 for _ in corpus)
+    # Rows of a single file are counted exactly: no part may be empty.
+    passages = (corpus.count_hint() if len(paths) > 1 else None) or sum(1 for _ in corpus)
     parts = options.shard_num or (len(paths) if len(paths) > 1 else max(1, -(-passages // options.shard_size)))
     work = EncodeParts(
         output=shared(options.output),
@@ -193,7 +195,7 @@ def main(arguments: list[str]) -> int | None:
     options = make_parser().parse_args(arguments)
     check_flags(options)
     from pyserini_repbert.encode.corpus import dense_encoding
-    from pyserini_repbert.encode.opening import document_encoder
+    from pyserini_repbert.encode.encoders import document_encoder
     from pyserini_repbert.index.records import Settings
 
     def told(manifest: Manifest[Any]) -> str:

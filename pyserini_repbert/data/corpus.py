@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Iterator
 from copy import copy
 from enum import StrEnum
-from itertools import islice
 from typing import NamedTuple, Self
 
 from pyserini_repbert.data.identifiers import has_surrogates, identifier_problem
@@ -85,13 +84,17 @@ class Corpus(ABC):
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
         self.skipped = 0
-        self._part = (0, 1)  # of every second, third … row the first, second …
+        self._part = (0, 1, 1)  # index, of, rows dealt out together
 
-    def part(self, index: int, of: int) -> Self:
-        """Part `index` of `of` parts, as a corpus: rows dealt out in turn, or files, where there are as many."""
+    def part(self, index: int, of: int, rows: int = 1) -> Self:
+        """Part `index` of `of` parts, as a corpus: `rows` at a time are dealt out, or files, if there are as many."""
         part = copy(self)
-        part._part = (index, of)
+        part._part = (index, of, rows)
         return part
+
+    def _takes(self, row: int) -> bool:
+        index, of, rows = self._part
+        return row // rows % of == index
 
     def count_hint(self) -> int | None:
         """About how many passages there are, for a progress bar; None where counting would take long."""
@@ -102,8 +105,7 @@ class Corpus(ABC):
         """Yield (place, passage, or the reason why there is none); a place is 'corpus.jsonl:17'."""
 
     def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        index, of = self._part
-        return islice(self._read(), index, None, of)
+        return (item for row, item in enumerate(self._read()) if self._takes(row))
 
     def __iter__(self) -> Iterator[Passage]:
         self.skipped = 0

@@ -6,6 +6,7 @@ import tarfile
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import count
 from pathlib import Path
 from typing import IO, Self
 
@@ -28,9 +29,9 @@ class FilesCorpus(Corpus):
         super().__init__(name, on_error, keep_empty)
         self.paths = list(paths)
 
-    def part(self, index: int, of: int) -> Self:
+    def part(self, index: int, of: int, rows: int = 1) -> Self:
         if len(self.paths) < of:
-            return super().part(index, of)
+            return super().part(index, of, rows)
         part = super().part(0, 1)
         part.paths = self.paths[index::of]
         return part
@@ -53,11 +54,16 @@ class LinesCorpus(FilesCorpus):
     def parse(self, line: str) -> Passage | None:
         """A line's passage, or None for a line to ignore. Raises BadPassage for an unusable line."""
 
+    def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        return self._read()
+
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        """Parses no line of another part."""
+        rows, in_parts = count(), self._part[1] > 1
         for path in self.paths:
             with open_binary(path) as stream:
                 for number, raw in numbered_bytes(stream):
-                    if not raw or raw.isspace():
+                    if not raw or raw.isspace() or (in_parts and not self._takes(next(rows))):
                         continue
                     passage: Passage | BadPassage | None
                     try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.sharding import Encoding, Storage, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -20,12 +20,6 @@ from pyserini_repbert.index.shard_writer import SHARD_SIZE
 WINDOW = 4096  # passages tokenised and sorted by length together
 
 
-class DenseStorage(Storage, total=False):
-    """The keyword arguments of `dense_encoding` that tell what a dense bundle keeps."""
-
-    dtype: str
-
-
 def encode_corpus(
     corpus: Iterable[Passage],
     encoder: TextDocumentEncoder,
@@ -34,7 +28,7 @@ def encode_corpus(
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
-    **storage: Unpack[DenseStorage],
+    **storage: Any,
 ) -> Manifest[Settings]:
     """Encode a corpus into the index folder `output`.
 
@@ -56,10 +50,8 @@ def encode_corpus(
         empty
     BusyError
         where another process writes into `output`
-    MismatchError
-        where `resume` meets another model, other settings or another corpus
-    DamagedFileError
-        where `resume` meets a shard whose files are not those that were written
+    MismatchError, DamagedFileError
+        where `resume` meets another model, other settings, another corpus, or a shard that is not as it was written
     """
     encoding = dense_encoding(encoder, on_progress=on_progress, **storage)
     return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
@@ -83,11 +75,6 @@ def dense_encoding(
     shard_size : passages in a shard
     token_budget : padded tokens in a batch; default: by device
     on_progress : called with the number of passages done since the last call
-
-    Raises
-    ------
-    InputError
-        for another dtype
     """
     if dtype not in ('float32', 'float16'):
         raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")

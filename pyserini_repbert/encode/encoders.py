@@ -1,4 +1,7 @@
-"""RepBERT's query and document encoders, with the parameters of Pyserini's, which are passed by position."""
+"""RepBERT's query and document encoders, with the parameters of Pyserini's, which are passed by position.
+
+`query_encoder` and `document_encoder` open a checkpoint's, be it RepBERT's or of sentence-transformers.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from pyserini_repbert.encode.sentence import SentenceDocumentEncoder, SentenceQueryEncoder, is_sentence_folder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
@@ -136,13 +141,8 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
 
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError, MismatchError
-        for a checkpoint that is not there, not whole, or of another system
-    InputError
-        where no checkpoint or a prefix is given; for an unknown precision, a device that this machine lacks, or a
-        maximum length beyond the model's positions
+    Raises InputError where no checkpoint or a prefix is given; for an unknown precision, a device that this machine
+    lacks, or a maximum length beyond the model's positions.
     """
 
     paper_type = repbert.QUERY_TYPE
@@ -161,3 +161,24 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
     paper_type = repbert.PASSAGE_TYPE
     limit_key = 'max_doc_length'
     paper_limit = repbert.MAX_PASSAGE_TOKENS
+
+
+def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
+    """The query encoder of a checkpoint; a plain BERT counts as RepBERT's.
+
+    Parameters
+    ----------
+    name : catalog name, checkpoint folder, or an open checkpoint
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    settings : precision and max_length
+    """
+    kind: Any = SentenceQueryEncoder if is_sentence_folder(name) else RepBertQueryEncoder
+    encoder: TextQueryEncoder = kind(name, device, **settings)
+    return encoder
+
+
+def document_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextDocumentEncoder:
+    """The document encoder of a checkpoint, as in `query_encoder`."""
+    kind: Any = SentenceDocumentEncoder if is_sentence_folder(name) else RepBertDocumentEncoder
+    encoder: TextDocumentEncoder = kind(name, device, **settings)
+    return encoder

@@ -26,7 +26,7 @@ Progress = Callable[[int], object]
 
 
 class TokenWeights(NamedTuple):
-    """A text's wordpiece ids, and the importance of each, float32 (n,)."""
+    """A query's wordpiece ids, and the importance of each, float32 (n,)."""
 
     ids: list[int]
     weights: NDArray[np.float32]
@@ -63,12 +63,7 @@ class EpicEncoder:
     limit, query_limit : wordpieces kept of a passage and of a query
     precision : of BERT and the projection, never 'auto'
 
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError, MismatchError
-        for a checkpoint that is not there, not whole, or of another system
-    InputError
-        for a device that this machine lacks, an unknown precision or variant, or a maximum length below 1
+    Raises InputError for a device that this machine lacks, an unknown precision, or a maximum length below 1.
     """
 
     def __init__(
@@ -113,34 +108,34 @@ class EpicEncoder:
 
     def encode_queries(self, queries: Sequence[str], token_budget: int | None = None) -> list[TermVector]:
         """The vectors of many queries, in their order."""
-        return [TermVector.summed(*found) for found in self.query_weights(queries, token_budget)]
+        return [TermVector.summed(*query) for query in self.query_weights(queries, token_budget)]
 
     def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
         """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
         texts = self._chunks(self.tokenizer.ids(queries), self.query_limit, epic.QUERY_TYPE)
-        found = [TokenWeights([], np.empty(0, np.float32))] * len(queries)
+        importances = [TokenWeights([], np.empty(0, np.float32))] * len(queries)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
             weights = torch.split(self.model.query_importances(tokens).cpu(), lengths)
-            for position, own in zip(batch, weights, strict=True):
-                found[position] = TokenWeights(_ids(texts[position]), own.numpy())
+            for position, of_query in zip(batch, weights, strict=True):
+                importances[position] = TokenWeights(_ids(texts[position]), of_query.numpy())
 
         self._in_batches(texts, work, token_budget)
-        return found
+        return importances
 
     def passage_weights(self, passages: Sequence[str]) -> list[PassageWeights]:
         """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq. 2-3)."""
         texts = self._chunks(self.tokenizer.ids(passages), self.limit, epic.PASSAGE_TYPE)
-        found = [PassageWeights([], np.empty(0, np.float32), 0.0)] * len(passages)
+        importances = [PassageWeights([], np.empty(0, np.float32), 0.0)] * len(passages)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
             weights = torch.split(self.model.document_importances(tokens).cpu(), lengths)
             qualities = self.model.quality(cls_vectors).tolist()
-            for position, own, quality in zip(batch, weights, qualities, strict=True):
-                found[position] = PassageWeights(_ids(texts[position]), own.numpy(), quality)
+            for position, of_passage, quality in zip(batch, weights, qualities, strict=True):
+                importances[position] = PassageWeights(_ids(texts[position]), of_passage.numpy(), quality)
 
         self._in_batches(texts, work)
-        return found
+        return importances
 
     def encode_dense(
         self,
@@ -163,13 +158,9 @@ class EpicEncoder:
         -------
         float32 (n, m); m is |V| by default
         """
-        found = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
-
-        def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
-            found[positions] = vectors
-
-        self._encode(passages, keep, terms, token_budget, on_progress, on_lengths)
-        return found
+        dense = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
+        self._encode(passages, dense.__setitem__, terms, token_budget, on_progress, on_lengths)
+        return dense
 
     def encode_pruned(
         self,
@@ -181,20 +172,16 @@ class EpicEncoder:
     ) -> TermVectors:
         """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
 
-        Parameters
-        ----------
-        r : weights kept of each vector; 0 keeps all that are not zero
-
-        The other parameters are those of `encode_dense`.
+        With r = 0, all that are not zero are kept. The other parameters are those of `encode_dense`.
         """
-        found = [TermVector.of({})] * len(passages)
+        pruned = [TermVector.of({})] * len(passages)
 
         def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
             for position, vector in zip(positions, vectors, strict=True):
-                found[position] = largest(vector, r)
+                pruned[position] = largest(vector, r)
 
         self._encode(passages, keep, None, token_budget, on_progress, on_lengths)
-        return TermVectors.of(found)
+        return TermVectors.of(pruned)
 
     def input_tokens(self, length: int) -> int:
         """How many tokens BERT reads for a passage of `length` wordpieces, with [CLS] and [SEP], without padding."""

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.sharding import Encoding, Storage, build_bundle
+from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
@@ -21,14 +21,6 @@ from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
 _WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
-_WINDOW = (64, 4096)  # least and most passages tokenised and sorted by length together
-
-
-class EpicStorage(Storage, total=False):
-    """The keyword arguments of `epic_encoding` that tell what an EPIC bundle keeps."""
-
-    prune: int
-    weights: str
 
 
 def encode_epic_corpus(
@@ -39,16 +31,9 @@ def encode_epic_corpus(
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
-    **storage: Unpack[EpicStorage],
+    **storage: Any,
 ) -> Manifest[EpicSettings]:
-    """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does into a dense one.
-
-    Parameters
-    ----------
-    storage : keyword arguments of `epic_encoding`: prune, weights, store_text, shard_size, token_budget
-
-    The other parameters, the value returned and errors are those of `encode_corpus`.
-    """
+    """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does; `storage`: as in `epic_encoding`."""
     encoding = epic_encoding(encoder, on_progress=on_progress, **storage)
     return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
 
@@ -69,11 +54,6 @@ def epic_encoding(
     ----------
     prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
     weights : the type of stored weights, 'float16' or 'uint8'
-
-    Raises
-    ------
-    InputError
-        for another type of weights, or a negative `prune`
     """
     check_storage(prune, weights)
     settings = EpicSettings(
@@ -104,8 +84,7 @@ def epic_encoding(
 
 def _window(settings: EpicSettings) -> int:
     """How many passages are tokenised, sorted by length and encoded together."""
-    least, most = _WINDOW
-    return max(least, min(most, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
+    return max(64, min(4096, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
 
 
 def prune_epic_bundle(
@@ -122,26 +101,13 @@ def prune_epic_bundle(
     """A copy of a bundle with fewer weights a passage, weights of another type, or shards of another size.
 
     With small shards, little is lost when a run is killed; searching is faster with fewer, by about 0.1 ms a shard and
-    query.
+    query. Errors are those of `encode_corpus`, and InputError for more weights than `bundle` keeps.
 
     Parameters
     ----------
     prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
     weights : the type of stored weights, 'float16' or 'uint8'
     shard_size : passages in a shard; default: as in `bundle`
-    on_progress : called with the number of passages done since the last call
-
-    Raises
-    ------
-    InputError
-        where `output` is not empty and neither `resume` nor `overwrite` is given, or `output` is `bundle` itself; for
-        another type of weights, or more weights than `bundle` keeps
-    BusyError
-        where another process writes the same shards
-    MismatchError
-        where `resume` meets the copy of another bundle, or other settings
-    DamagedFileError
-        where `resume` meets a shard whose files are not those that were written
     """
     check_storage(prune, weights)
     if Path(output).resolve() == bundle.folder.resolve():
@@ -158,12 +124,12 @@ def prune_epic_bundle(
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
         row = next(place for place in places if bundle.docid(place) == passages[0].docid)
-        own = list(bundle.rows_from(row, len(passages)))
+        vectors = list(bundle.rows_from(row, len(passages)))
         if on_progress is not None:
-            on_progress(len(own))
-        if not prune:
-            return TermVectors.of(own)
-        return TermVectors.of(largest(vector.weights, prune, vector.terms) for vector in own)
+            on_progress(len(vectors))
+        if prune:
+            vectors = [largest(vector.weights, prune, vector.terms) for vector in vectors]
+        return TermVectors.of(vectors)
 
     without_text = (Passage(bundle.docid(row), '') for row in range(len(bundle)))
     build_bundle(

@@ -26,22 +26,8 @@ def begun_output(
     """A context for writing shards into a folder that is new, or was begun with the same settings.
 
     While it lasts, no other process writes into the folder. If it ends with an error before a shard is there, nothing
-    is left behind.
-
-    Parameters
-    ----------
-    overwrite : remove what an earlier run left, which must not be a whole index
-
-    Raises
-    ------
-    InputError
-        where the folder is a file or holds something else, or was begun and neither `resume` nor `overwrite` is given
-    BusyError
-        where another process writes into the folder
-    MismatchError
-        where the folder was begun with other settings
-    DamagedFileError
-        where the record of the settings is missing or damaged
+    is left behind. `overwrite` removes what an earlier run left, which must not be a whole index. Raises InputError
+    where the folder is a file or holds something else, or was begun and neither `resume` nor `overwrite` is given.
     """
     if overwrite or not is_begun(folder):
         check_place(folder)
@@ -77,24 +63,15 @@ def check_place(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError(f'output {folder} is a file: give a folder')
-    known: tuple[str, ...] = (
-        SETTINGS,
-        MANIFEST,
-        f'.{SETTINGS}.',
-        f'.{MANIFEST}.',
-        LOCK,
-        SHARD_PREFIX,
-        f'.{SHARD_PREFIX}',
-        PART,
-    )
-    known += (f'.{PART}', f'.{ANN}.', CLEARED)
+    ours = tuple(dot + name for name in (SETTINGS, MANIFEST, SHARD_PREFIX, PART) for dot in ('', '.'))
+    ours += (LOCK, f'.{ANN}.', CLEARED)
     names = sorted(path.name for path in folder.iterdir())
-    if foreign := next((name for name in names if name != ANN and not name.startswith(known)), None):
+    if foreign := next((name for name in names if name != ANN and not name.startswith(ours)), None):
         raise InputError(f'output {folder} holds {foreign}, which is no part of an index: give another folder')
 
 
 def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
-    """Record the settings, after comparing them with those that are recorded. Errors are those of `begun_output`."""
+    """Record the settings, after comparing them with those that are recorded."""
     known = folder / SETTINGS
     if is_begun(folder):
         if not resume:
@@ -106,14 +83,16 @@ def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
         elif (folder / MANIFEST).is_file():
             before = read_manifest(folder, type(settings)).settings
         else:
-            raise DamagedFileError(
-                f'{known} is missing, what is begun cannot be resumed: begin anew', parameters=('overwrite',)
-            )
-        if difference := setting_difference(before, settings):
-            raise MismatchError(
-                f'output {folder} was begun with {difference}: resume with the same settings, or give another output'
-            )
+            raise DamagedFileError(f'{known} is missing, which resuming needs: begin anew', parameters=('overwrite',))
+        check_settings(folder, before, settings)
     write_json(known, settings)
+
+
+def check_settings(folder: Path, before: BundleSettings, settings: BundleSettings) -> None:
+    """Raises MismatchError where an output folder was begun with other settings."""
+    if difference := setting_difference(before, settings):
+        advice = 'resume with the same settings, or give another output'
+        raise MismatchError(f'output {folder} was begun with {difference}: {advice}')
 
 
 def _remove_leftovers(folder: Path) -> None:

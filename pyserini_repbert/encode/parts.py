@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import shutil
 from collections.abc import Sequence
@@ -26,14 +27,7 @@ from pyserini_repbert.index.manifest import (
     write_json,
     write_manifest,
 )
-from pyserini_repbert.index.records import (
-    DOCIDS,
-    BundleSettings,
-    Manifest,
-    ShardRecord,
-    setting_difference,
-    shard_name,
-)
+from pyserini_repbert.index.records import DOCIDS, BundleSettings, Manifest, ShardRecord, setting_difference, shard_name
 from pyserini_repbert.locks import locked
 
 _PART = re.compile(rf'{PART}(\d{{1,9}})-of-(\d{{1,9}})')
@@ -79,12 +73,7 @@ def part_folder(output: StrPath, part: Part, overwrite: bool = False) -> Path:
 def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False) -> Manifest[_Settings]:
     """Put the parts of an index together. An index that was there is replaced only now.
 
-    If killed meanwhile, call it again: it goes on.
-
-    Parameters
-    ----------
-    kind : the class of the index's settings
-    overwrite : replace a whole index that is there
+    If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings.
 
     Raises
     ------
@@ -92,8 +81,6 @@ def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False
         where parts are missing, a docid comes twice, or an index is there and `overwrite` is false
     MismatchError
         where parts were made with different settings
-    DamagedFileError
-        where a file of a part is not the one that was written
     BusyError
         where another process still writes
     """
@@ -115,11 +102,12 @@ def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False
         for part, manifest in zip(parts, manifests, strict=True):
             if difference := setting_difference(settings, manifest.settings):
                 raise MismatchError(f'{parts[0]} was encoded with {difference} in {part}: encode one of them again')
-        sources = [
-            (part / shard.folder, shard)
+        # The first shard of each part, then the second: the order in which rows are dealt out.
+        of_parts = [
+            [(part / shard.folder, shard) for shard in manifest.shards]
             for part, manifest in zip(parts, manifests, strict=True)
-            for shard in manifest.shards
         ]
+        sources = [source for turn in itertools.zip_longest(*of_parts) for source in turn if source is not None]
         shards = [replace(shard, folder=shard_name(number)) for number, (_, shard) in enumerate(sources)]
         complete = Manifest(settings, sum(shard.count for shard in shards), tuple(shards), settings.kind)
         if any(_is_here(source) for source, _ in sources):
@@ -134,10 +122,10 @@ def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False
 
 def _whole_parts(folder: Path) -> list[Path]:
     """The folders of all parts, in order. Raises InputError where one is missing or not whole."""
-    found = sorted(Part(int(m[1]), int(m[2])) for m in (_PART.fullmatch(path.name) for path in folder.glob('*')) if m)
-    of = found[0].of
-    if other := next((part for part in found if part.of != of), None):
-        raise InputError(f'{folder} has parts of {of} and of {other.of}: remove {other.folder(folder)}, or the others')
+    matches = [match for match in (_PART.fullmatch(path.name) for path in folder.glob('*')) if match]
+    of, *others = sorted({int(match[2]) for match in matches})
+    if others:
+        raise InputError(f'{folder} has parts of {of} and of {others[0]}: remove the folders of one or the other')
     parts = [Part(index, of) for index in range(of)]
     missing = [f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()]
     if missing:

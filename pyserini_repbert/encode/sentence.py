@@ -46,13 +46,8 @@ class _SentenceEncoder(TextEncoder):
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens kept of a text and its prompt, special tokens included; default: as the folder says
 
-    Raises
-    ------
-    MissingDependencyError
-        where sentence-transformers is not installed
-    InputError
-        for a folder that it cannot open, a similarity that is neither cosine nor dot, or a maximum length beyond the
-        model's
+    Raises InputError for a folder that it cannot open, a similarity that is neither cosine nor dot, or a maximum length
+    beyond the model's.
     """
 
     method: str  # of SentenceTransformer

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.output import begun_output, check_place, remove_shard
+from pyserini_repbert.encode.output import begun_output, check_place, check_settings, remove_shard
 from pyserini_repbert.encode.parts import Part, finish_parts
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath
@@ -27,20 +27,11 @@ from pyserini_repbert.index.records import (
     Manifest,
     ShardRecord,
     file_difference,
-    setting_difference,
     shard_name,
 )
 from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter
 
 _Settings = TypeVar('_Settings', bound=BundleSettings)
-
-
-class Storage(TypedDict, total=False):
-    """The keyword arguments that `dense_encoding` and `epic_encoding` share."""
-
-    store_text: bool
-    shard_size: int
-    token_budget: int | None
 
 
 @dataclass(frozen=True)
@@ -82,14 +73,8 @@ def build_bundle(
     """Write the missing shards of a corpus into the index folder `output`, and then the manifest.
 
     An index that is overwritten stays until the new one is whole, which is made in a folder inside. An error before a
-    shard is whole leaves `output` as it was; whole shards stay, for `resume`.
-
-    Parameters
-    ----------
-    encoding : how passages become shards; a resumed run needs the same settings
-    on_progress : called with the number of passages of each shard that is there already; `encode` reports its own
-
-    The other parameters, the value returned and errors are those of `encode_corpus`.
+    shard is whole leaves `output` as it was; whole shards stay, for `resume`, and `on_progress` counts them. Parameters
+    and errors are those of `encode_corpus`.
     """
     folder = Path(output)
     replacement = Part().folder(folder)
@@ -98,10 +83,8 @@ def build_bundle(
     check_place(folder)
     if overwrite or not (replacement / MANIFEST).is_file():
         _build(corpus, replacement, encoding, resume, overwrite, on_progress)
-    elif difference := setting_difference(
-        read_manifest(replacement, type(encoding.settings)).settings, encoding.settings
-    ):
-        raise MismatchError(f'output {folder} was begun with {difference}: resume with the same settings')
+    else:
+        check_settings(folder, read_manifest(replacement, type(encoding.settings)).settings, encoding.settings)
     return finish_parts(folder, type(encoding.settings), overwrite=True)
 
 
@@ -117,7 +100,8 @@ def _build(
     stream = iter(corpus)
     head = list(itertools.islice(stream, encoding.window))  # an error in the first passages touches no file
     if not head:
-        raise InputError('the corpus has no passages: nothing was encoded')
+        advice = 'give another corpus, or, of a part, fewer parts or smaller shards'
+        raise InputError(f'there are no passages for {folder}: {advice}', parameters=('shard_size',))
     total = 0
     with begun_output(folder, settings, resume, overwrite):
         try:
@@ -125,7 +109,9 @@ def _build(
                 total = number + 1
                 target = folder / shard_name(number)
                 if (target / SHARD).is_file():
-                    compare_shard(target, settings, passages, on_progress)
+                    count = _compare_shard(target, settings, passages)
+                    if on_progress is not None:
+                        on_progress(count)
                 else:
                     remove_shard(target)
                     encoding.write(target, passages)
@@ -135,9 +121,7 @@ def _build(
                 raise type(error)(message, parameters=(*error.parameters, 'resume')) from error
             raise
         if (folder / shard_name(total)).exists():
-            raise MismatchError(
-                f'{folder / shard_name(total)} lies beyond the end of the corpus: it was made from another'
-            )
+            raise MismatchError(f'{folder / shard_name(total)} lies beyond the end of the corpus: give the same corpus')
         shards = tuple(read_record(folder / shard_name(number) / SHARD, ShardRecord) for number in range(total))
         manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
         write_manifest(folder, manifest)
@@ -151,33 +135,19 @@ def _runs_of(size: int, corpus: Iterable[Passage]) -> Iterator[Iterator[Passage]
         yield itertools.chain([first], itertools.islice(stream, size - 1))
 
 
-def compare_shard(
-    target: Path,
-    settings: BundleSettings,
-    passages: Iterator[Passage],
-    on_progress: Callable[[int], object] | None,
-) -> None:
-    """Check that the shard in the folder `target` is whole, and was made from these passages.
+def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Passage]) -> int:
+    """The number of passages of the whole shard in the folder `target`, which was made from these passages.
 
-    Parameters
-    ----------
-    on_progress : called with the number of passages
-
-    Raises
-    ------
-    MismatchError
-        where the shard was made from other passages
-    DamagedFileError
-        where its record or a file is not as it was written
+    Raises MismatchError for other passages, and DamagedFileError where a file is not as it was written.
     """
     path = target / SHARD
     record = read_record(path, ShardRecord)
-    seen = CorpusDigest()
+    digest = CorpusDigest()
     count = 0
     for passage in passages:
         count += 1
-        seen.add(passage)
-    if seen.hexdigest() != record.corpus_sha256:
+        digest.add(passage)
+    if digest.hexdigest() != record.corpus_sha256:
         raise MismatchError(
             f'{target} was encoded from other passages: resume with the same corpus, or give another output'
         )
@@ -189,5 +159,4 @@ def compare_shard(
             parameters=('resume',),
         )
     verify_files(target, record, remembered=False)
-    if on_progress is not None:
-        on_progress(record.count)
+    return count

@@ -80,14 +80,8 @@ class TextEncoder(ABC):
         token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of texts done since the last call
 
-        Returns
-        -------
-        float32 (n, d); (0, d) for no texts
-
-        Raises
-        ------
-        InputError
-            for a maximum length beyond the model's, or what is not a text that UTF-8 can hold
+        Returns float32 (n, d). Raises InputError for a maximum length beyond the model's, or what is not a text that
+        UTF-8 can hold.
         """
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.opening import document_encoder, query_encoder
+from pyserini_repbert.encode.encoders import document_encoder, query_encoder
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.ranking import topics_of
 from pyserini_repbert.search.dense import RepBertSearcher

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.corpus import Corpus, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.opening import document_encoder, query_encoder
+from pyserini_repbert.encode.encoders import document_encoder, query_encoder
 from pyserini_repbert.errors import needs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.lucene import build_lucene_index

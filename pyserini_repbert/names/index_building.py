@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.opening import document_encoder
+from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import human_size
 from pyserini_repbert.models.bert_config import BertConfig

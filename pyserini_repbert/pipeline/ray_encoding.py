@@ -56,7 +56,8 @@ class EncodeParts:
 
         def encode(number: int) -> int:
             folder = Part(number, self.parts).folder(self.output)
-            return build_bundle(corpus.part(number, self.parts), folder, encoding, resume=True).count
+            part = corpus.part(number, self.parts, encoding.settings.shard_size)
+            return build_bundle(part, folder, encoding, resume=True).count
 
         return encode
 
@@ -64,9 +65,9 @@ class EncodeParts:
         from dataclasses import replace
 
         from pyserini_repbert.encode.corpus import dense_encoding
+        from pyserini_repbert.encode.encoders import document_encoder
         from pyserini_repbert.encode.epic import EpicEncoder
         from pyserini_repbert.encode.epic_corpus import epic_encoding
-        from pyserini_repbert.encode.opening import document_encoder
 
         own = self.settings
         model: dict[str, Any] = {'precision': own.precision, 'max_length': own.max_length}

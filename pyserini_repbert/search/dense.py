@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import MAX_THREADS
-from pyserini_repbert.encode import opening
+from pyserini_repbert.encode import encoders
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
@@ -101,7 +101,7 @@ class RepBertSearcher(Ranker):
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
             query_encoder = settings.encoder
         if isinstance(query_encoder, (str, Path)):
-            query_encoder = opening.query_encoder(query_encoder, device, precision=precision, max_length=max_length)
+            query_encoder = encoders.query_encoder(query_encoder, device, precision=precision, max_length=max_length)
         self.query_encoder: QueryEncoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
         check_encoder(query_encoder, self.index_dir, self.dimension, settings)

@@ -16,7 +16,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.encode.opening import document_encoder, query_encoder
+from pyserini_repbert.encode.encoders import document_encoder, query_encoder
 from pyserini_repbert.encode.sentence import SentenceQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingDependencyError
 from pyserini_repbert.models.sentence_transformers import folder_digest

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import dense_encoding
-from pyserini_repbert.encode.opening import document_encoder
+from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.encode.sharding import build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, needs
 from pyserini_repbert.files import StrPath, atomic_folder

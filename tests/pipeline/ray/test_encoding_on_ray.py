@@ -6,14 +6,11 @@ import socket
 import sys
 import threading
 
-import numpy as np
 import pytest
 from folders import tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
-from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.pipeline import ray_addresses as addresses
 from pyserini_repbert.pipeline.ray_workers import connected, group_of
 
@@ -28,14 +25,6 @@ def call(capsys):
     return run
 
 
-def same_vectors(folder, other):
-    one, two = DenseBundle(folder), DenseBundle(other)
-    names = [one.docid(row) for row in range(len(one))]
-    assert sorted(names) == sorted(two.docid(row) for row in range(len(two)))
-    np.testing.assert_allclose(one.vectors(one.rows(names)), two.vectors(two.rows(names)), atol=1e-5)
-    return True
-
-
 def test_the_bundle_is_the_one_made_in_one_go(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
     made = ['--corpus', corpus_file(11), '--encoder', tiny_checkpoint(), '--shard-size', 2, '--store-text']
     assert call(encode.main, *made, '--output', tmp_path / 'whole')[0] == 0
@@ -45,7 +34,7 @@ def test_the_bundle_is_the_one_made_in_one_go(tiny_checkpoint, corpus_file, call
     done = call(encode.main, *made, '--output', folder, '--ray', 'auto', '--threads', 1)
     assert done == (0, f'{folder}: 11 passages x 16 float32 in 6 shards\n', '')
     assert asked == [('auto', 1, False)] and len(workers.asked) == 8
-    assert same_vectors(folder, tmp_path / 'whole')
+    assert tree(folder) == tree(tmp_path / 'whole')
     assert (tmp_path / 'many.record.json').is_file()
 
 
@@ -55,10 +44,7 @@ def test_the_same_for_epic(tiny_epic, corpus_file, call, fleet, connect, tmp_pat
     connect(fleet(2, (0,)))
     status, printed, error = call(index.main, *made, '--output', tmp_path / 'many', '--ray', 'auto')
     assert (status, error) == (0, '') and '5 passages x 5 terms' in printed
-    one, other = EpicBundle(tmp_path / 'whole'), EpicBundle(tmp_path / 'many')
-    for docid in [one.docid(row) for row in range(5)]:
-        mine, theirs = (bundle.vector(int(bundle.rows([docid])[0])) for bundle in (one, other))
-        assert mine.terms.tolist() == theirs.terms.tolist()
+    assert tree(tmp_path / 'many') == tree(tmp_path / 'whole')
 
 
 def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
@@ -76,13 +62,13 @@ def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, con
     assert tree(folder) == tree(tmp_path / 'whole')
 
 
-def test_a_line_that_cannot_be_used_names_the_machine(tiny_checkpoint, call, fleet, connect, tmp_path):
+def test_a_line_that_cannot_be_used_is_refused_before_parts_begin(tiny_checkpoint, call, fleet, connect, tmp_path):
     corpus = tmp_path / 'corpus.tsv'
     corpus.write_text('1\tthe cat\n2 no tab\n')
     connect(fleet(1))
     made = ['--corpus', corpus, '--encoder', tiny_checkpoint(), '--output', tmp_path / 'many']
     status, _, error = call(encode.main, *made, '--ray', 'auto')
-    assert status == 2 and 'corpus.tsv:2: expected' in error and '(on machine of w0)' in error
+    assert status == 2 and 'corpus.tsv:2: expected' in error and not (tmp_path / 'many').exists()
     assert not (tmp_path / 'many' / 'manifest.json').exists()
 
 
