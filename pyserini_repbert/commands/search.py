@@ -56,7 +56,7 @@ def make_parser() -> argparse.ArgumentParser:
         choices=('default', 'kilt', 'raw_jsonl'),
         help="of the --topics file, as Pyserini names it; by default recognised by the file's beginning",
     )
-    add_spec_flags(parser, PipelineSpec, 'index', 'encoder', 'ann')
+    add_spec_flags(parser, PipelineSpec, 'index', 'encoder', 'ann', 'adapted')
     parser.add_argument('--ray', metavar='ADDRESS', help="search on a Ray cluster: HOST:PORT, or 'auto'")
     add_spec_flags(parser, PipelineSpec, 'sparse', 'k1', 'b')
     add_spec_flags(parser, Machine, 'download')
@@ -126,6 +126,10 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
     chosen = {'fusion': options.fusion, 'depth': options.depth}
     options.fusion = options.fusion or 'interleave'
     spec, machine = spec_of(options, ray=None)
+    if spec.adapted:
+        from pyserini_repbert.pipeline.adapted import with_adapted
+
+        spec = with_adapted(spec)
     formula = spec.formula  # refuses a setting of another method
     options.alpha, options.rrf_k = None if spec.weights else formula['alpha'], formula['rrf_k']
     for flag, value in chosen.items():

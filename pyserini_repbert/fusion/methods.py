@@ -165,7 +165,7 @@ def _gains(n: int, rrf_k: float) -> tuple[Array, tuple[float, ...]]:
 def _interpolated(
     rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
 ) -> Ranking:
-    columns = [_scaled(ranking.scores, scale) for ranking in rankings]
+    columns = [scaled(ranking.scores, scale) for ranking in rankings]
     if len(rankings) != 2:
         weighted = [(own.docids, w * column) for own, w, column in zip(rankings, weights, columns, strict=True)]
         return _ranked(*_added_exactly([(docids, column.tolist()) for docids, column in weighted]), k)
@@ -173,7 +173,8 @@ def _interpolated(
     return _ranked(*_added(first.docids, alpha * columns[0], second.docids, (beta * columns[1]).tolist()), k)
 
 
-def _scaled(scores: Sequence[float], scale: Normalization) -> Array:
+def scaled(scores: Sequence[float], scale: Normalization) -> Array:
+    """A ranking's scores, normalised: float64 (n,)."""
     values = _doubles(scores)
     if scale is Normalization.NONE or not len(values):
         return values

@@ -14,6 +14,7 @@ from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
 from pyserini_repbert.names.texts import texts_opener
+from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
@@ -48,7 +49,7 @@ def open_pipeline(spec: PipelineSpec, machine: Machine | None = None, on_build: 
     ----------
     on_build : called with a catalog index, or the folder of a Lucene index, before it is built
     """
-    machine = machine or Machine()
+    spec, machine = with_adapted(spec), machine or Machine()
     stages: list[Ranker] = []
     indexes: list[Input] = []
     texts = None
@@ -86,6 +87,9 @@ def _first_stage(spec: PipelineSpec, machine: Machine, on_build: Building) -> tu
         indexes.append(Input('sparse', name, checksum(searcher.index)))
     if spec.is_dense:
         dense, folder = _dense(spec, machine, device, on_build)
+        if spec.adapted:
+            dense = with_query_map(dense, spec.adapted)
+            indexes.append(Input('adapted', spec.adapted, checksum(spec.adapted)))
         parts.insert(len(parts) if spec.sparse_first else 0, dense.with_settings(name=Path(dense.name).name, **changes))
         indexes.append(Input('index', str(spec.index), checksum(folder)))
     elif spec.index:

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.names.sparse import takes_index
 
@@ -177,6 +176,11 @@ class PipelineSpec(_Values):
         json_schema_extra={'flags': ['--rrf.k']},
     )
     depth: int | None = Field(default=None, ge=1, description='fuse only the best hits of each ranking')
+    adapted: str | None = Field(
+        default=None,
+        description='a folder of `adapt`: its query map and weights, and its indexes unless others are given',
+        json_schema_extra={'metavar': 'FOLDER'},
+    )
     stages: Annotated[tuple[Annotated[StageSpec, BeforeValidator(_stage)], ...], AfterValidator(_fitting)] = Field(
         default=(),
         description='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
@@ -202,6 +206,8 @@ class PipelineSpec(_Values):
     @property
     def formula(self) -> dict[str, Any]:
         """The keyword arguments of `fusion.fuse`. Raises InputError for a setting that its method does not have."""
+        from pyserini_repbert.fusion.methods import ALPHA, RRF_K  # imports NumPy, which no --help needs
+
         of = {'alpha': 'interpolation', 'weights': 'interpolation', 'normalize': 'interpolation', 'rrf_k': 'rrf'}
         for name, method in of.items():
             if getattr(self, name) not in (None, (), 'none') and self.fusion != method:

@@ -54,6 +54,8 @@ class RepBertSearcher(Ranker):
         where the index's files are not those of its manifest
     """
 
+    query_map: NDArray[np.float32] | None = None  # A, float32 (d, d): a query's vector q becomes q (I + A)
+
     def __init__(
         self,
         index_dir: StrPath,
@@ -162,8 +164,9 @@ class RepBertSearcher(Ranker):
         return super().batch_search(queries, qids, k, threads)
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        """The queries' vectors, float32 (n, d)."""
-        return encoded(self.query_encoder, queries, self.dimension)
+        """The queries' vectors, float32 (n, d), after the query map."""
+        vectors = encoded(self.query_encoder, queries, self.dimension)
+        return vectors if self.query_map is None else vectors + vectors @ self.query_map
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts in the order of `docids`; None for each where the index stores no texts."""

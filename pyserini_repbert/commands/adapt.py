@@ -1,0 +1,114 @@
+"""`python -m pyserini_repbert.adapt`: a search learns from your judgments, in seconds, without a new index."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.commands import command, recording
+from pyserini_repbert.commands.encode import add_model_arguments
+from pyserini_repbert.commands.spec_flags import add_spec_flags
+from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pyserini_repbert.train.adapting import Adaptation
+
+_CONVINCING = 0.05  # the p below which a gain is kept
+
+
+def main(arguments: list[str]) -> None:
+    """Learn, estimate the gain on topics held out, and write what was learnt where there is one."""
+    from pyserini_repbert.pipeline.spec import PipelineSpec
+
+    parser = command.parser(
+        'adapt',
+        'Learn from your judgments a map of query vectors and the weights of a fusion: in seconds, the index stays. '
+        'The gain is estimated by cross-validation, and --output written if it is no noise. Then: search --adapted.',
+    )
+    add_spec_flags(parser, PipelineSpec, 'index', required=True)
+    add_spec_flags(parser, PipelineSpec, 'encoder', 'sparse')
+    parser.add_argument('--topics', required=True, help="a file, a catalog name, or one of Pyserini's names")
+    parser.add_argument(
+        '--qrels', required=True, help='judgments, likewise: at least 20 topics with a relevant passage'
+    )
+    parser.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
+    parser.add_argument('--keep', action='store_true', help='write it whatever the gain')
+    parser.add_argument('--seed', type=command.whole_number, default=0, help='of folds and random passages')
+    add_spec_flags(parser, PipelineSpec, 'max_length')
+    add_model_arguments(parser)
+    options = parser.parse_args(arguments)
+    if Path(options.output).exists():
+        raise InputError(f'{options.output} exists: remove it or choose another output')
+    from pyserini_repbert.download import forbid_downloads
+    from pyserini_repbert.names.topics import load_qrels, load_topics
+    from pyserini_repbert.pipeline.adapted import write_adapted
+    from pyserini_repbert.pipeline.opening import open_pipeline
+    from pyserini_repbert.pipeline.spec import Machine
+    from pyserini_repbert.search.dense import RepBertSearcher
+    from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
+
+    forbid_downloads(options.offline)
+    spec = PipelineSpec.of({name: getattr(options, name) for name in ('index', 'encoder', 'sparse', 'max_length')})
+    topics, qrels = load_topics(options.topics), load_qrels(options.qrels)
+    opened = open_pipeline(spec, Machine(devices=(options.device,)))
+    dense, *sparse = opened.pipeline.leaves()
+    assert isinstance(dense, RepBertSearcher)
+    with command.progress(FOLDS * (FOLDS + 1) // 2 + 1, 'adapt', 'map', options.quiet) as bar:
+        learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update)
+    estimate = _estimate(learnt)
+    print(_report(learnt, estimate, [dense.name, *spec.sparse]))
+    if not options.keep and not (estimate['gain'] > 0 and estimate['p'] < _CONVINCING):
+        print(f'no gain that can be told from noise: {options.output} is not written (--keep writes it)')
+        return
+    write_adapted(
+        options.output,
+        learnt.query_map,
+        index=options.index,
+        encoder=dense.name,
+        encoder_weights=getattr(dense.query_encoder, 'weights_sha256', ''),
+        sparse=spec.sparse,
+        weights=learnt.weights,
+        depth=DEPTH,
+        estimate=estimate,
+    )
+    recording.write(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
+    print(f'{options.output}: search with --adapted {options.output}')
+
+
+def _estimate(learnt: Adaptation) -> dict[str, float | int]:
+    """Means over the topics, the gain over the best untuned way, its standard error, and the p of the paired t-test."""
+    from pyserini_repbert.evaluate.significance import paired_t_test
+
+    best = max(learnt.untuned.values(), key=lambda values: values.mean())
+    _, p = paired_t_test(learnt.held_out.tolist(), best.tolist())
+    return {
+        'topics': len(learnt.qids),
+        'untuned': float(best.mean()),
+        'adapted': float(learnt.held_out.mean()),
+        'gain': float((learnt.held_out - best).mean()),
+        'standard_error': _standard_error(learnt.held_out - best),
+        'p': p,
+    }
+
+
+def _standard_error(values: NDArray[np.float64]) -> float:
+    return float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def _report(learnt: Adaptation, estimate: dict[str, float | int], names: list[str]) -> str:
+    width = max(map(len, [*learnt.untuned, 'with the query map']))
+    lines = [f'nDCG@10 on {estimate["topics"]} topics, each by what the others taught:']
+    lines += [f'  {name:<{width}}  {values.mean():.4f}' for name, values in learnt.untuned.items()]
+    lines.append(f'  {"with the query map":<{width}}  {learnt.map_alone.mean():.4f}')
+    if len(names) > 1:
+        lines.append(f'  {"adapted":<{width}}  {estimate["adapted"]:.4f}')
+        lines.append(
+            'weights: ' + ', '.join(f'{name} {own:g}' for name, own in zip(names, learnt.weights, strict=True))
+        )
+    gain = f'{estimate["gain"]:+.4f} +- {estimate["standard_error"]:.4f}'
+    lines.append(f'gain: {gain} over the best untuned, p {estimate["p"]:.2g}')
+    return '\n'.join(lines)

@@ -1,0 +1,105 @@
+"""What `adapt` learnt, a folder with `adapted.json` and `query_map.npy`, and the spec that searches with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import StrPath, atomic_folder, digest, existing_file
+from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.record import Sha256
+from pyserini_repbert.search.dense import RepBertSearcher
+
+ADAPTED = 'adapted.json'
+QUERY_MAP = 'query_map.npy'
+_DECIDED = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', 'sparse_first')
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class Adapted:
+    """What holds for every search with the folder.
+
+    Attributes
+    ----------
+    index, encoder, sparse : as `adapt` was given them; `sparse` in the order of fusion, after the dense index
+    encoder_weights : SHA-256 of the encoder that the query map belongs to
+    query_map : SHA-256 of the file
+    weights : of the dense ranking and of each sparse one, of min-max normalised scores
+    depth : hits of each ranking that are fused
+    estimate : what `adapt` printed: means of nDCG@10 on topics held out, and their differences
+    """
+
+    index: str
+    encoder: str
+    encoder_weights: str
+    sparse: tuple[str, ...]
+    query_map: Sha256
+    weights: tuple[float, ...]
+    depth: int
+    estimate: dict[str, Any]
+    format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
+    version: Literal[1] = 1
+
+
+_FORM = TypeAdapter(Adapted)
+
+
+def write_adapted(folder: StrPath, query_map: NDArray[np.float32], **values: Any) -> None:
+    """Write the folder, which must not exist; `values` are those of `Adapted`."""
+    with atomic_folder(folder, ADAPTED) as written:
+        np.save(written / QUERY_MAP, query_map)
+        adapted = Adapted(query_map=digest(written / QUERY_MAP), **values)
+        (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')
+
+
+def read_adapted(folder: StrPath) -> Adapted:
+    """What the folder says. Raises InputError where there is none, DamagedFileError where it is not whole."""
+    path = Path(folder) / ADAPTED
+    try:
+        adapted = _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
+    except ValidationError as error:
+        raise DamagedFileError(
+            f'{path} is not what `adapt` writes ({error.errors()[0]["msg"]}): adapt again'
+        ) from error
+    if digest(existing_file(path.with_name(QUERY_MAP), 'query map')) != adapted.query_map:
+        raise DamagedFileError(f'{path.with_name(QUERY_MAP)} is not the map that {path} names: adapt again')
+    return adapted
+
+
+def with_adapted(spec: PipelineSpec) -> PipelineSpec:
+    """The spec with what its `adapted` folder decides; index, encoder and sparse techniques may be elsewhere by now.
+
+    Raises InputError for a setting that the folder decides, and MismatchError for other techniques than it learnt.
+    """
+    if spec.adapted is None:
+        return spec
+    learnt = read_adapted(spec.adapted)
+    fused = {'fusion': 'interpolation', 'weights': learnt.weights, 'normalize': 'minmax', 'depth': learnt.depth}
+    decided = fused if len(learnt.weights) > 1 else {}
+    for name in _DECIDED:
+        if getattr(spec, name) not in (PipelineSpec.model_fields[name].default, decided.get(name)):
+            raise InputError(f'{spec.adapted} decides how rankings are fused: leave it out', parameters=(name,))
+    techniques = [[name.partition('@')[0] for name in names] for names in (spec.sparse or learnt.sparse, learnt.sparse)]
+    if techniques[0] != techniques[1]:
+        given, expected = (' '.join(names) or 'none' for names in techniques)
+        raise MismatchError(
+            f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: give those'
+        )
+    own = {'index': learnt.index, 'encoder': learnt.encoder, 'sparse': learnt.sparse}
+    return spec.model_copy(update=decided | {name: getattr(spec, name) or value for name, value in own.items()})
+
+
+def with_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:
+    """The searcher with the folder's query map. Raises MismatchError for another encoder than it was learnt for."""
+    learnt = read_adapted(folder)
+    if getattr(searcher.query_encoder, 'weights_sha256', None) != learnt.encoder_weights:
+        raise MismatchError(
+            f"{folder} was learnt for encoder '{learnt.encoder}', '{searcher.name}' has other weights: adapt again"
+        )
+    return searcher.with_settings(query_map=np.load(Path(folder) / QUERY_MAP))

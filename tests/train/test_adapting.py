@@ -1,0 +1,147 @@
+"""What is learnt from judgments: the query map, the weights of fusion, and the folder that searches with both."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.dispatcher import main
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.pipeline.adapted import read_adapted, with_adapted, write_adapted
+from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.train.adapting import Columns, adapt, learn_weights
+
+
+class Fixed(Ranker):
+    """The same ranking for every topic, or that of its qid."""
+
+    name = 'fixed'
+
+    def __init__(self, rankings):
+        self.rankings = rankings
+
+    def _rank(self, topics, run, k, trace):
+        return {topic.qid: self.rankings[topic.qid] for topic in topics}
+
+
+@pytest.fixture
+def searcher(tiny_checkpoint, corpus_file, tmp_path):
+    """300 passages; what encodes a query is another model, which the index need not know."""
+    encode_corpus(open_corpus(corpus_file(300)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'index')
+    return RepBertSearcher(tmp_path / 'index')
+
+
+def turned(searcher, n_topics):
+    """Topics whose vectors are those of their relevant passage, with the second half of the dimensions turned round."""
+    vectors = searcher.index.vectors(np.arange(n_topics))
+    vectors[:, vectors.shape[1] // 2 :] *= -1
+    texts = {f'topic {number}': vector for number, vector in enumerate(vectors)}
+    searcher.encode = lambda queries: np.stack([texts[query] for query in queries])
+    topics = [Query(str(number), text) for number, text in enumerate(texts)]
+    return topics, {topic.qid: {f'd{number}': 1} for number, topic in enumerate(topics)}
+
+
+def test_columns_by_hand():
+    """b .5 + .5 * 0, a 1 + 0, c 0 + .5 * 1; gains 3 / log2(2) and 1 / log2(3)."""
+    rankings = [Ranking(['a', 'b', 'x'], [5.0, 4.0, 3.0]), Ranking(['c', 'b'], [2.0, 1.0])]
+    columns = Columns.of(rankings, {'b': 1, 'c': 3})
+    assert columns.scores.tolist() == [[1.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
+    ideal = 3 + 1 / math.log2(3)
+    first, second = columns.values([1.0, 0.0], [0.4, 0.6])  # a b c x; c a b x
+    assert first == pytest.approx((1 / math.log2(3) + 3 / 2) / ideal)
+    assert second == pytest.approx((3 + 1 / 2) / ideal)
+
+
+def test_weights_follow_the_ranking_that_is_right():
+    right, wrong = Ranking(['good', 'bad'], [2.0, 1.0]), Ranking(['bad', 'good'], [9.0, 1.0])
+    dense, sparse = learn_weights([Columns.of([right, wrong], {'good': 1})] * 3)
+    assert dense > 0.5 > sparse
+    weights = learn_weights([Columns.of([wrong, wrong, right], {'good': 1})] * 3)
+    assert weights[2] > 0.5 and sum(weights) == pytest.approx(1)
+
+
+def test_a_map_is_learnt_that_helps_topics_held_out(searcher):
+    topics, qrels = turned(searcher, 60)
+    learnt = adapt(searcher, [], topics, qrels)
+    assert np.array_equal(learnt.query_map, learnt.query_map.T)
+    assert learnt.weights == (1.0,) and len(learnt.qids) == 60
+    before = learnt.untuned[searcher.name].mean()
+    assert learnt.held_out.mean() == learnt.map_alone.mean() > 4 * before
+
+
+def test_a_topic_does_not_teach_its_own_estimate(searcher):
+    """The sparse ranking is right for one topic alone: held out, it gets the weights of the others."""
+    topics, qrels = turned(searcher, 20)
+    wrong = Ranking([f'd{number}' for number in range(200, 210)], range(10, 0, -1))
+    rankings = {topic.qid: wrong for topic in topics} | {'7': Ranking(['d7', 'd200'], [2.0, 1.0])}
+    learnt = adapt(searcher, [Fixed(rankings)], topics, qrels)
+    assert learnt.weights[0] > 0.8
+    assert learnt.untuned['fixed'][7] == 1.0 and learnt.untuned['fixed'].sum() == 1.0
+    assert list(learnt.untuned) == [searcher.name, 'fixed', 'interleave']
+
+
+def test_too_few_topics_are_refused(searcher):
+    topics, qrels = turned(searcher, 25)
+    few = {qid: grades if int(qid) < 19 else {'elsewhere': 1} for qid, grades in qrels.items()}
+    with pytest.raises(InputError, match='19 of 25 topics have a relevant passage'):
+        adapt(searcher, [], topics, few)
+
+
+@pytest.fixture
+def adapted(searcher, tiny_checkpoint, tmp_path):
+    """A folder whose map doubles every query vector."""
+    folder = tmp_path / 'mine'
+    weights = searcher.query_encoder.weights_sha256
+    values = {'index': str(tmp_path / 'index'), 'encoder': str(tmp_path / 'tiny'), 'encoder_weights': weights}
+    own = np.eye(searcher.dimension, dtype=np.float32)
+    write_adapted(folder, own, sparse=(), weights=(1.0,), depth=1000, estimate={}, **values)
+    return folder
+
+
+def test_a_search_takes_its_index_and_its_map_from_the_folder(adapted, searcher):
+    hits = open_pipeline(PipelineSpec(adapted=str(adapted))).pipeline.search('the cat', 5)
+    plain = searcher.search('the cat', 5)
+    assert [hit.docid for hit in hits] == [hit.docid for hit in plain]
+    np.testing.assert_allclose([hit.score for hit in hits], [2 * hit.score for hit in plain], rtol=1e-5)
+
+
+def test_what_does_not_fit_is_refused(adapted, tiny_checkpoint, tmp_path):
+    with pytest.raises(MismatchError, match='bm25 were given, .* learnt to fuse none'):
+        with_adapted(PipelineSpec(adapted=str(adapted), sparse=('bm25@lucene',)))
+    with pytest.raises(InputError, match='decides how rankings are fused'):
+        with_adapted(PipelineSpec(adapted=str(adapted), fusion='rrf'))
+    other = tiny_checkpoint('other', seed=1)
+    encode_corpus(open_corpus(tmp_path / 'corpus.jsonl'), RepBertDocumentEncoder(other), tmp_path / 'other-index')
+    with pytest.raises(MismatchError, match='other weights: adapt again'):
+        open_pipeline(PipelineSpec(adapted=str(adapted), index=str(tmp_path / 'other-index'), encoder=str(other)))
+    (adapted / 'query_map.npy').write_bytes(b'damaged')
+    with pytest.raises(DamagedFileError, match='not the map'):
+        read_adapted(adapted)
+
+
+def test_the_commands(searcher, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [line for number in range(30) for line in [f'{number}\tcat dog {number}\n']]
+    (tmp_path / 'topics.tsv').write_text(''.join(lines))
+    (tmp_path / 'qrels').write_text(''.join(f'{number} 0 d{number} 1\n' for number in range(30)))
+    command = 'adapt --index index --topics topics.tsv --qrels qrels --quiet --output mine'.split()
+    assert run(main, command) == 0
+    assert 'no gain that can be told from noise: mine is not written' in capsys.readouterr().out
+    assert not (tmp_path / 'mine').exists()
+    assert run(main, [*command, '--keep']) == 0
+    estimate = json.loads((tmp_path / 'mine/adapted.json').read_text())['estimate']
+    assert estimate['topics'] == 30 and f'gain: {estimate["gain"]:+.4f}' in capsys.readouterr().out
+    assert json.loads((tmp_path / 'mine.record.json').read_text())['inputs'][0]['role'] == 'index'
+    assert run(main, 'search --adapted mine --topics topics.tsv --output run'.split()) == 0
+    inputs = json.loads((tmp_path / 'run.record.json').read_text())['inputs']
+    assert [own['name'] for own in inputs if own['role'] == 'adapted'] == ['mine']
+    assert run(main, command) == 2 and 'mine exists' in capsys.readouterr().err
