@@ -114,7 +114,7 @@ def theirs(
     pairs = Dataset.from_dict(
         {
             'anchor': [source.query(instance.qid) for instance in instances],
-            'positive': source.texts([instance.positive for instance in instances]),
+            'positive': source.texts([instance.docids[0] for instance in instances]),
         }
     )
 

@@ -15,8 +15,6 @@ from pyserini_repbert.commands.output_files import check_name
 if TYPE_CHECKING:
     from pyserini_repbert.train.recipe import Recipe
 
-_SOURCES = ('topics', 'qrels', 'run', 'triples', 'corpus', 'index', 'qids')
-
 
 def make_parser() -> command.Parser:
     """The command's flags."""
@@ -76,8 +74,6 @@ def _record(options: argparse.Namespace, recipe: Recipe, folder: Path) -> None:
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.train.starting import open_base
 
-    sources = [*recipe.data, *([recipe.validation] if recipe.validation else [])]
-    named = [(role, getattr(own, role, None)) for own in sources for role in _SOURCES]
-    inputs = [input_of(role, name) for role, name in dict.fromkeys(named) if name]
+    inputs = [input_of(role, name) for role, name in recipe.inputs()]
     base = model_of(open_base(recipe.base), recipe.training.precision)
     recording.write(options, str(folder), ('recipe',), [base], inputs)

@@ -1,20 +1,18 @@
-"""What a recipe's sources name: passages, on disk with 16 bytes of memory each, topics, and which may be trained on."""
+"""What a recipe's sources name: passages, on disk with 28 bytes of memory each, topics, and which may be trained on."""
 
 from __future__ import annotations
 
-import hashlib
 import random
-import struct
 import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
-
-import numpy as np
+from pathlib import Path
 
 from pyserini_repbert.data.identifiers import columns
 from pyserini_repbert.data.passages import Passage, PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
+from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
@@ -22,7 +20,6 @@ from pyserini_repbert.ranking import Query
 from pyserini_repbert.train.recipe import Source, Validation
 
 TEST_SETS = ('demo',)  # of the catalog
-_LENGTHS = struct.Struct('<II')  # of a docid and its text, in bytes
 
 
 def open_passages(source: Source) -> PassageTexts:
@@ -63,54 +60,28 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
 
 
 class DiskTexts:
-    """Passages written to a temporary file as they are read, and found in it by a hash of their docids.
+    """Passages written to temporary files as they are read; of passages with one docid, the first counts.
 
-    The file vanishes with the object; processes that are forked from this one can read it too. Of passages with one
-    docid, the first counts.
+    The files vanish with the object; processes that are forked from this one can read them too.
     """
 
     def __init__(self, corpus: Iterable[Passage]) -> None:
-        keys, places = array('Q'), array('q')
-        at = 0
-        with tempfile.NamedTemporaryFile(prefix='passages.') as stream:
-            for passage in corpus:
-                docid, text = passage.docid.encode(), passage.text.encode()
-                keys.append(_key(docid))
-                places.append(at)
-                at += stream.write(_LENGTHS.pack(len(docid), len(text)) + docid + text)
-            stream.flush()
-            self._content = np.memmap(stream.name, dtype=np.uint8, mode='r') if at else np.empty(0, np.uint8)
-        unordered = np.asarray(keys)
-        order = np.argsort(unordered, kind='stable')
-        self._keys, self._places = unordered[order], np.asarray(places)[order]
-
-    def __len__(self) -> int:
-        return len(self._keys)
+        ends = array('q', [0])
+        with tempfile.TemporaryDirectory(prefix='passages.') as folder:
+            docids, texts = Path(folder, 'docids'), Path(folder, 'texts')
+            with open(docids, 'w', encoding='utf-8', newline='\n') as names, open(texts, 'wb') as stream:
+                for passage in corpus:
+                    names.write(f'{passage.docid}\n')
+                    ends.append(ends[-1] + stream.write(passage.text.encode()))
+            self._rows = Docids([DocidColumn(docids, len(ends) - 1)]).rows
+            self._rows([])  # sorts the docids now, before processes are forked
+            self._texts = mapped_bytes(texts)
+        self._ends = ends
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The texts in the order asked for; None for a docid that the corpus lacks."""
-        return [self._text(docid.encode()) for docid in docids]
-
-    def _text(self, docid: bytes) -> str | None:
-        key = np.uint64(_key(docid))
-        row = int(np.searchsorted(self._keys, key))
-        while row < len(self._keys) and self._keys[row] == key:
-            start = int(self._places[row]) + _LENGTHS.size
-            n_docid, n_text = _LENGTHS.unpack(self._content[start - _LENGTHS.size : start].tobytes())
-            middle = start + n_docid
-            if self._content[start:middle].tobytes() == docid:
-                return self._content[middle : middle + n_text].tobytes().decode()
-            row += 1
-        return None
-
-
-def _key(docid: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(docid, digest_size=8).digest(), 'little')
-
-
-def docid_key(docid: str) -> int:
-    """A hash of a docid for int64 tensors: from 0 to 2^63 - 1."""
-    return _key(docid.encode()) >> 1
+        rows = self._rows(docids).tolist()
+        return [None if row < 0 else self._texts[self._ends[row] : self._ends[row + 1]].decode() for row in rows]
 
 
 class Guard:

@@ -1,14 +1,26 @@
-"""The output of a training: its files, which folders it may not replace, and what its log says."""
+"""The output of a training, and the folder beside it that holds its state while it runs.
+
+The state of the output OUT is in OUT.training: the recipe, the log, and the Trainer's checkpoints. OUT appears when it
+is whole; only then is OUT.training removed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import csv
-from collections.abc import Mapping, Sequence
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_repbert.checksums import CHECKSUMS, read_checksums
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.checksums import verify_checksums
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import atomic_file, atomic_folder, remove_leftovers
+from pyserini_repbert.locks import locked
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.recipe import Recipe
 
@@ -18,38 +30,9 @@ EVENTS = 'tensorboard'  # a folder
 CARD = 'README.md'
 METRIC = 'eval_measure'  # column of the log: the validation measure
 CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # the same, only for a model that is the best so far
-
-
-def foreign(target: Path) -> str | None:
-    """Why no training can have written an existing output, as the middle of an error message; None if one can."""
-    if not target.is_dir():
-        return 'is a file'
-    names = sorted(path.name for path in target.iterdir())
-    if names and not {RECIPE, CHECKSUMS} <= set(names):
-        return f'holds {names[0]} and no trained checkpoint'
-    own = {RECIPE, CHECKSUMS, LOG, EVENTS, CARD, *(read_checksums(target) if names else ())}
-    return next((f'holds {name}, which no training writes' for name in names if name not in own), None)
-
-
-def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
-    """Raise InputError where the output would replace something that the training reads."""
-    read = {'base': recipe.base}
-    beneath = base.base
-    while beneath is not None:
-        read[f'the base of {recipe.base}'] = str(beneath.folder)
-        beneath = beneath.base
-    if recipe.adapter is not None and recipe.adapter.start is not None:
-        read['adapter.start'] = recipe.adapter.start
-    if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
-        read['teacher.checkpoint'] = recipe.teacher.checkpoint
-    validation = {'validation': recipe.validation} if recipe.validation else {}
-    for where, source in {f'data.{n}': own for n, own in enumerate(recipe.data)}.items() | validation.items():
-        read |= {f'{where}.{key}': own for key, own in vars(source).items() if isinstance(own, str)}
-    output = target.resolve()
-    for what, name in read.items():
-        place = Path(name).resolve()
-        if Path(name).exists() and (place == output or output in place.parents):
-            raise InputError(f'output {target} holds what the training reads ({what}: {name}): give another output')
+REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
+_CHECKPOINT = 'checkpoint-'  # a folder of the Trainer's, with the step's number
+_STATE = 'trainer_state.json'  # in it, written last
 
 
 class Trained(NamedTuple):
@@ -92,3 +75,154 @@ def read_log(path: Path) -> list[dict[str, str]]:
         return []
     with open(path, encoding='utf-8', newline='') as stream:
         return list(csv.DictReader(stream))
+
+
+def work_folder(target: Path) -> Path:
+    """The folder of the state for an output."""
+    return target.with_name(f'{target.name}.training')
+
+
+def is_first() -> bool:
+    """Whether this is the first of several processes, or the only one: the one that writes."""
+    return not int(os.environ.get('RANK', '0'))
+
+
+def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
+    """Raise InputError where the output would replace something that the training reads."""
+    names = [recipe.base, *(name for _, name in recipe.inputs())]
+    beneath = base.base
+    while beneath is not None:
+        names.append(str(beneath.folder))
+        beneath = beneath.base
+    output = target.resolve()
+    for name in names:
+        if Path(name).exists() and output in (Path(name).resolve(), *Path(name).resolve().parents):
+            raise InputError(f'output {target} holds what the training reads ({name}): give another output')
+
+
+def is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> bool:
+    """Whether `resume` finds the whole output of this recipe; nothing is written.
+
+    Raises InputError where something is in the way that neither `resume` nor `overwrite` allows, or there is nothing to
+    resume; MismatchError where `resume` meets the state of another recipe.
+    """
+    work = work_folder(target)
+    if overwrite and target.exists() and not (target / RECIPE).is_file():
+        raise InputError(f'output {target} is no trained checkpoint, so it is not overwritten: give another output')
+    if target.exists() and not overwrite and not (resume and (work / REPLACES).is_file()):
+        if resume and _recipe_in(target) == recipe.text:
+            verify_checksums(target)
+            return True
+        if is_first():
+            raise InputError(
+                f'{target} is there already: give another output, or overwrite it', parameters=('output', 'overwrite')
+            )
+    if overwrite:
+        return False
+    if not work.exists():
+        if resume and is_first():
+            raise InputError(f'{work} is not there: there is nothing to resume', parameters=('resume',))
+        return False
+    before = _recipe_in(work)
+    if before is None:
+        if any(path.name != REPLACES and not path.name.startswith('.') for path in work.iterdir()):
+            raise InputError(f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped')
+        return False  # stopped before it began
+    if not resume:
+        raise InputError(
+            f'{work} holds a training that was stopped: resume it, or overwrite it', parameters=('resume', 'overwrite')
+        )
+    if before != recipe.text:
+        raise MismatchError(
+            f'{work} holds a training of another recipe or other settings: give the same, or begin anew',
+            parameters=('overwrite',),
+        )
+    return False
+
+
+@contextmanager
+def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Iterator[Path | None]:
+    """Prepare the state's folder, and lock it; yields the checkpoint to resume from, if any.
+
+    Of several processes, the first one prepares it. An error before the first checkpoint leaves nothing behind.
+
+    Raises BusyError where another process trains the same output, and the errors of `is_trained`.
+    """
+    work = work_folder(target)
+    if not is_first():
+        yield _checkpoints(work)[0] if resume and work.is_dir() else None
+        return
+    work.parent.mkdir(parents=True, exist_ok=True)
+    with locked(work.with_name(f'.{work.name}.lock'), f'output {target}'):
+        is_trained(recipe, target, resume, overwrite)  # another process may have been at work meanwhile
+        remove_leftovers(work.parent, work.name)
+        if overwrite:
+            discard(work)
+        if target.exists() and not (work / REPLACES).is_file():
+            with atomic_folder(work) as folder:  # never there without the note that the output may go
+                (folder / REPLACES).touch()
+        work.mkdir(exist_ok=True)
+        try:
+            yield _ready(recipe, work)
+        except Exception:
+            if work.is_dir() and _checkpoints(work)[0] is None:
+                discard(work)
+            raise
+
+
+def _ready(recipe: Recipe, work: Path) -> Path | None:
+    """Remove what is incomplete and write down the recipe; the checkpoint to resume from, None for none."""
+    for leftover in work.glob('.*'):
+        leftover.unlink()
+    if _recipe_in(work) is None:
+        with atomic_file(work / RECIPE) as stream:
+            stream.write(recipe.text)
+    newest, torn = _checkpoints(work)
+    for path in torn:
+        shutil.rmtree(path)
+    return newest
+
+
+@contextmanager
+def finished_output(target: Path) -> Iterator[Path]:
+    """Yields a temporary folder that becomes the output at the end; then the state is removed."""
+    work, earlier = work_folder(target), None
+    with atomic_folder(target) as folder:
+        yield folder
+        if (work / REPLACES).is_file() and target.exists():
+            earlier = _set_aside(target)
+    if earlier is not None:
+        shutil.rmtree(earlier, ignore_errors=True)
+    discard(work)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, renamed first, so that no half-removed folder has its name."""
+    if folder.exists():
+        shutil.rmtree(_set_aside(folder), ignore_errors=True)
+    remove_leftovers(folder.parent, folder.name)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is killed."""
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
+    aside.rmdir()
+    return folder.rename(aside)
+
+
+def _recipe_in(folder: Path) -> str | None:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return (folder / RECIPE).read_text(encoding='utf-8')
+    return None
+
+
+def _checkpoints(work: Path) -> tuple[Path | None, list[Path]]:
+    """The newest complete checkpoint, and all incomplete ones, which lack the Trainer's state."""
+    whole, torn = {}, []
+    for path in work.iterdir():
+        if path.name.startswith(_CHECKPOINT):
+            try:
+                whole[json.loads((path / _STATE).read_text(encoding='utf-8'))['global_step']] = path
+            except (OSError, ValueError):
+                torn.append(path)
+    return whole[max(whole)] if whole else None, torn

@@ -7,9 +7,11 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.yaml_files import YamlFile, parse_yaml, read_yaml
@@ -22,15 +24,8 @@ RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
 _VARIABLE = re.compile(r'\$\{(\w+)\}')
 _UNPRINTABLE = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]')  # no path and no text has one
 _PARTS = {'data': Source, 'validation': Validation, 'adapter': Adapter, 'teacher': Teacher, 'training': Training}
+_VALIDATOR = TypeAdapter(Recipe)
 Keys = tuple[str | int, ...]
-
-
-@cache
-def _validator() -> Any:
-    """pydantic's validator of recipes, cached since it takes 15 ms to make."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Recipe)
 
 
 @dataclass(frozen=True)
@@ -44,8 +39,8 @@ class RecipeFile:
         """An error about the entry at `keys`, which names the last setting that set it, else file and line."""
         dotted = [str(key) for key in keys]
         for setting in reversed(self.settings):
-            own = setting.partition('=')[0].split('.')
-            if own == dotted[: len(own)] or (dotted and dotted == own[: len(dotted)]):
+            changed = setting.partition('=')[0].split('.')
+            if changed == dotted[: len(changed)] or (dotted and dotted == changed[: len(dotted)]):
                 return InputError(f"setting '{setting}': {message}")
         return self.file.error(message, *keys)
 
@@ -56,82 +51,68 @@ class RecipeFile:
         content = _with_settings(_unshared(self.file.value), self.settings)
         variables = content.pop('variables', None) or {}
         if not isinstance(variables, dict):
-            raise self.error(f'variables: a mapping was expected, found {shortened(variables)}', 'variables')
+            raise self.error(f'variables: a mapping was expected, found {variables!r:.60}', 'variables')
+        filled: dict[str, Any] = self._filled(content, variables, ())
+        return filled
 
-        def plain(value: Any, keys: Keys) -> Any:
-            if isinstance(value, dict):
-                for key in value:
-                    if not isinstance(key, str) or _UNPRINTABLE.search(key):
-                        message = f'{inside((*keys, 0))}the key {shortened(key)} is no text: put it in quotes'
-                        raise self.error(message, *keys)
-                return {key: plain(own, (*keys, key)) for key, own in value.items()}
-            if isinstance(value, list):
-                return [plain(own, (*keys, place)) for place, own in enumerate(value)]
-            if isinstance(value, str):
-                value = _VARIABLE.sub(lambda match: self._variable(match[1], variables, keys), value)
-                if found := _UNPRINTABLE.search(value):
-                    raise self.error(f'{dotted(keys)} has the character U+{ord(found[0]):04X}: remove it', *keys)
-            elif value is not None and not isinstance(value, (int, float)):
-                kind = type(value).__name__
-                raise self.error(f'{dotted(keys)} is a {kind}: put it in quotes to make it a text', *keys)
+    def _filled(self, value: Any, variables: dict[str, Any], keys: Keys) -> Any:
+        """A value as JSON has it, with variables replaced; what is neither text nor number (a date) becomes text."""
+        if isinstance(value, dict):
+            return {str(key): self._filled(below, variables, (*keys, str(key))) for key, below in value.items()}
+        if isinstance(value, list):
+            return [self._filled(below, variables, (*keys, place)) for place, below in enumerate(value)]
+        if value is None or isinstance(value, int | float):
             return value
 
-        made: dict[str, Any] = plain(content, ())
-        return made
+        def variable(match: re.Match[str]) -> str:
+            name = match[1]
+            text = os.environ.get(name) if variables.get(name) is None else str(variables[name])
+            if text is None:
+                message = f'${{{name}}} has no value: set variables.{name}, or {name} in the environment'
+                raise self.error(message, *keys)
+            return text
 
-    def _variable(self, name: str, variables: dict[str, Any], keys: Keys) -> str:
-        value = variables.get(name)
-        found = os.environ.get(name) if value is None else str(value)
-        if found is None:
-            message = f'${{{name}}} has no value: set variables.{name}, or {name} in the environment'
-            raise self.error(message, *keys)
-        return found
+        text = _VARIABLE.sub(variable, str(value))
+        if unprintable := _UNPRINTABLE.search(text):
+            raise self.error(f'{_dotted(keys)} has the character U+{ord(unprintable[0]):04X}: remove it', *keys)
+        return text
 
     def recipe(self, content: dict[str, Any], text: str) -> Recipe:
         """The recipe with these values and this `text`. Raises InputError for the first entry that is wrong."""
-        from pydantic import ValidationError
-
         if 'text' in content:
             raise self._unknown(('text',))
         try:
-            made: Recipe = _validator().validate_json(json.dumps({**content, 'text': text}))
+            return _VALIDATOR.validate_json(json.dumps({**content, 'text': text}))
         except ValidationError as error:
             raise self._refused(error.errors(include_url=False, include_context=False)[0]) from error
-        return made
 
-    def _refused(self, found: Any) -> InputError:
+    def _refused(self, wrong: Any) -> InputError:
         """pydantic's error as an InputError."""
-        keys, kind = found['loc'], found['type']
+        keys, kind, given = wrong['loc'], wrong['type'], f'{wrong["input"]!r:.60}'
         if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
             return self._unknown(keys)
         if kind.startswith('missing'):
-            return self.error(f"{inside(keys)}key '{keys[-1]}' is missing", *keys[:-1])
+            return self.error(f"{_inside(keys)}key '{keys[-1]}' is missing", *keys[:-1])
         if kind == 'dataclass_type':
-            return self.error(f'{inside((*keys, 0))}a mapping was expected, found {shortened(found["input"])}', *keys)
-        expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', found['msg'])
-        return self.error(f'{dotted(keys)} is {shortened(found["input"])}, expected: {expected}', *keys)
+            return self.error(f'{_dotted(keys)}: a mapping was expected, found {given}', *keys)
+        expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', wrong['msg'])
+        return self.error(f'{_dotted(keys)} is {given}, expected: {expected}', *keys)
 
     def _unknown(self, keys: Keys) -> InputError:
         part = _PARTS.get(str(keys[0]), Recipe) if len(keys) > 1 else Recipe
         known = [own.name for own in fields(part) if own.name != 'text']
         near = did_you_mean(str(keys[-1]), known)
-        return self.error(f"{inside(keys)}key '{keys[-1]}' is unknown{near}: expected {', '.join(known)}", *keys)
+        return self.error(f"{_inside(keys)}key '{keys[-1]}' is unknown{near}: expected {', '.join(known)}", *keys)
 
 
-def dotted(keys: Keys) -> str:
+def _dotted(keys: Keys) -> str:
     """Keys as one text: 'training.steps'."""
     return '.'.join(map(str, keys))
 
 
-def inside(keys: Keys) -> str:
+def _inside(keys: Keys) -> str:
     """The part that the last key is in, 'training: '; '' for a key of the recipe itself."""
-    return f'{dotted(keys[:-1])}: ' if len(keys) > 1 else ''
-
-
-def shortened(value: object) -> str:
-    """A value as an error quotes it."""
-    text = repr(value)
-    return text if len(text) <= 60 else f'{text[:57]}…'
+    return f'{_dotted(keys[:-1])}: ' if len(keys) > 1 else ''
 
 
 def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -157,8 +138,8 @@ def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str
 def _unshared(value: Any) -> Any:
     """A copy in which every alias is expanded."""
     if isinstance(value, dict):
-        return {key: _unshared(own) for key, own in value.items()}
-    return [_unshared(own) for own in value] if isinstance(value, list) else value
+        return {key: _unshared(below) for key, below in value.items()}
+    return [_unshared(below) for below in value] if isinstance(value, list) else value
 
 
 def recipe_path(name: str) -> Path:
@@ -173,53 +154,44 @@ def recipe_path(name: str) -> Path:
 
 
 def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
-    """Read and check a recipe.
+    """Read and check a recipe; `settings` ('training.steps=100', 'data.0.run=bm25.txt') replace the file's values.
 
-    `${NAME}` stands for an entry of the recipe's `variables`, or of the environment.
-
-    Parameters
-    ----------
-    settings : 'key=value' with dotted keys ('training.steps=100', 'data.0.run=bm25.txt'), which replace the file's
-
-    Raises
-    ------
-    InputError
-        for the first fault, in one line that names file, line and key, or the setting
+    `${NAME}` stands for an entry of the recipe's `variables`, or of the environment. Raises InputError for the first
+    fault, in one line that names file, line and key, or the setting.
     """
-    import yaml
-
     read = RecipeFile(read_yaml(path, 'recipe'), settings)
     content = read.content()
-    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    recipe = read.recipe(content, text)
-    check(recipe, read)
+    recipe = read.recipe(content, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    if fault := _fault(recipe):
+        message, keys = fault
+        raise read.error(message, *keys)
     return recipe
 
 
-def check(recipe: Recipe, read: RecipeFile) -> None:
-    """Raise InputError, which names file and line, where parts of a recipe do not go together."""
-    training, validation = recipe.training, recipe.validation
-    if training.unit_layer and recipe.system is not System.REPBERT:
-        message = f"training.unit_layer is for RepBERT, not for '{recipe.system}': leave it out"
-        raise read.error(message, 'training', 'unit_layer')
+def _fault(recipe: Recipe) -> tuple[str, Keys] | None:
+    """Which parts of a recipe do not go together, and the keys of one of them; None if all do."""
+    system, training, validation = recipe.system, recipe.training, recipe.validation
+    if training.unit_layer and system is not System.REPBERT:
+        message = f"training.unit_layer is for RepBERT, not for '{system}': leave it out"
+        return message, ('training', 'unit_layer')
     if recipe.teacher is not None and not training.group:
-        raise read.error('teacher needs training.group, the candidates of a query that are scored together', 'teacher')
-    fits = training.group == 2 if recipe.system is System.DUOBERT else recipe.system in _GROUPED
-    if training.group == 1 or (training.group and not fits):
-        found = f'training.group is {training.group}, for {recipe.system}'
+        return 'teacher needs training.group, the candidates of a query that are scored together', ('teacher',)
+    fits = training.group == 2 if system is System.DUOBERT else training.group != 1 and system in _GROUPED
+    if training.group and not fits:
         expected = f'0, or for {", ".join(_GROUPED)} 2 or more, for duobert 2'
-        raise read.error(f'{found}: expected {expected}', 'training', 'group')
-    if recipe.system is System.MLM and (validation or recipe.adapter):
+        return f'training.group is {training.group}, for {system}: expected {expected}', ('training', 'group')
+    if system is System.MLM and (validation or recipe.adapter):
         part = 'validation' if validation else 'adapter'
-        raise read.error('pre-training takes neither a validation nor an adapter: leave them out', part)
-    if validation and validation.run is None and recipe.system is not System.REPBERT:
-        raise read.error('validation.run is missing: a reranker is validated on the hits of a run', 'validation')
+        return 'pre-training takes neither a validation nor an adapter: leave them out', (part,)
+    if validation and validation.run is None and system is not System.REPBERT:
+        return 'validation.run is missing: a reranker is validated on the hits of a run', ('validation',)
     for number, source in enumerate(recipe.data):
-        if (fault := source_fault(recipe, source)) is not None:
-            raise read.error(f'data.{number}: {fault}', 'data', number)
+        if fault := _source_fault(recipe, source):
+            return f'data.{number}: {fault}', ('data', number)
+    return None
 
 
-def source_fault(recipe: Recipe, source: Source) -> str | None:
+def _source_fault(recipe: Recipe, source: Source) -> str | None:
     """Why the recipe's system cannot be trained on a source, in words; None if it can."""
     if source.corpus and source.index:
         return 'give either corpus or index, not both'

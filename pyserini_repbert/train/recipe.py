@@ -1,17 +1,37 @@
-"""Recipes: what a training is made of. `schema` checks a recipe's values by the types here."""
+"""Recipes: what a training is made of. docs/formats/recipes.md says what each key means."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from pyserini_repbert.train.losses import PairLoss
-from pyserini_repbert.train.values import Count, FileName, Number, Positive, Seed, Share, Text, Whole, Workers
 
 _STRICT = ConfigDict(extra='forbid', strict=True)
+_LARGEST = 2**31 - 1
+_READ = ('topics', 'qrels', 'run', 'triples', 'corpus', 'index', 'qids', 'scores')
+
+
+def _number(value: Any) -> Any:
+    """A number that YAML reads as text, such as 3e-6, without a point."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return float(value)
+    return value
+
+
+Text = Annotated[str, Field(min_length=1)]
+FileName = Annotated[str, Field(min_length=1, max_length=200, pattern=r'^[^/\\]*[^/\\.][^/\\]*$')]
+Whole = Annotated[int, Field(ge=0, le=_LARGEST)]
+Count = Annotated[int, Field(ge=1, le=_LARGEST)]
+Number = Annotated[float, BeforeValidator(_number), Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, BeforeValidator(_number), Field(ge=0, lt=1)]
+Layer = Literal['query', 'key', 'value', 'dense']
 
 
 class System(StrEnum):
@@ -27,24 +47,10 @@ class System(StrEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where training data come from.
+    """Where training data come from: topics with qrels and a run, or triples.
 
-    Attributes
-    ----------
-    topics, qrels : file, catalog name, or `ir_datasets:ID`
-    run : run file that negatives are drawn from (lines of a query together); other topics in it are passed over
-    triples : MS MARCO's qidpidtriples (ids) or, without `topics`, triples (texts), or `ir_datasets:ID` (its docpairs);
-        .gz allowed
-    corpus, index : the corpus, or the index, that holds the passages' texts; neither for triples of texts
-    corpus_format, fields : of the corpus
-    depth : hits of each topic that are read from the run
-    negatives : drawn for each relevant passage and epoch; 0 (RepBERT only) for the batch's other passages alone
-    judged_only : negatives are passages that the qrels judge non-relevant; with a run, relevant passages that it lacks
-        are left out (CEDR section 3.1)
-    relevant_from : the lowest grade of a relevant passage
-    qids : file whose lines begin with the qids to train on (a fold); default: all topics
-    scores : run file with a teacher's scores of the topics' candidates, the relevant passages among them; default:
-        scores of the recipe's teacher
+    Without a run, negatives are the passages judged non-relevant (`judged_only`, CEDR section 3.1) or, for RepBERT with
+    `negatives` 0, the other passages of the batch. Triples without `topics` are texts, and need no corpus.
     """
 
     __pydantic_config__ = _STRICT
@@ -67,18 +73,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Validation:
-    """Evaluation during training, by ranking as the finished model would.
+    """Evaluation during training, by ranking as the finished model would; the best model is kept.
 
-    Attributes
-    ----------
-    topics, qrels, corpus, index, corpus_format, fields, qids : as for training data
-    run : run file whose hits are reranked; without one, RepBERT ranks the whole corpus
-    depth : hits of each topic that are reranked; without a run, hits that are evaluated
-    sample : how many topics, drawn by the seed; 0 for all
-    measure : in ir_measures' form
-    every : steps between evaluations
-    patience : evaluations without gain after which training stops; 0 for no early stop. In any case the result is the
-        best model.
+    Without a run, RepBERT ranks the whole corpus, and `depth` hits are evaluated.
     """
 
     __pydantic_config__ = _STRICT
@@ -100,17 +97,10 @@ class Validation:
 
 @dataclass(frozen=True)
 class Teacher:
-    """A teacher, whose scores of a query's candidates the model learns to follow; needs `training.group`.
+    """A model, or files of `scores`, whose scores of a query's candidates are to be followed.
 
-    Attributes
-    ----------
-    checkpoint : a bi-encoder, which scores by the cosine of its vectors, or a monoBERT, by its log-odds; None if each
-        source has a file of `scores`
-    scale : factor that turns the teacher's scores into logits
-    weight, judged_weight : of the teacher's loss, and of the loss over groups with a relevant passage, which is
-        `losses.localized_contrastive`, RepBERT eq. 4 for RepBERT, and Multi-Stage eq. 2 for duoBERT
-    drop_above : candidates not judged relevant whose score is more than this share of the relevant passage's are left
-        out as likely relevant; 0 leaves out none (denoised as in Qu et al., "RocketQA", NAACL 2021, section 4.2)
+    `weight` is the teacher's loss's, `judged_weight` that of the loss over judged groups. Candidates above the share
+    `drop_above` of the relevant passage's score are left out, as in Qu et al., "RocketQA" (NAACL 2021), section 4.2.
     """
 
     __pydantic_config__ = _STRICT
@@ -124,64 +114,21 @@ class Teacher:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning.
-
-    Attributes
-    ----------
-    rank, alpha : r and alpha of LoRA, which scales its updates by alpha / r
-    dropout : of the updates' input while training
-    targets : the linear layers of the body that are adapted
-    start : checkpoint with an adapter of this rank and alpha over the same base, from which training goes on, heads
-        included; default: a new adapter
-    whole : train and save the body's layers in full, without low-rank updates; the embeddings stay the base's
-    """
+    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning; `whole` keeps the body's layers in full instead."""
 
     __pydantic_config__ = _STRICT
 
     rank: Count = 16
     alpha: Count = 32
     dropout: Share = 0.0
-    targets: Annotated[tuple[Literal['query', 'key', 'value', 'dense'], ...], Field(min_length=1)] = (
-        'query',
-        'key',
-        'value',
-        'dense',
-    )
+    targets: Annotated[tuple[Layer, ...], Field(min_length=1)] = ('query', 'key', 'value', 'dense')
     start: Text | None = None
     whole: bool = False
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a model is trained.
-
-    Attributes
-    ----------
-    steps : optimizer steps
-    batch_size : on one device, before accumulation: RepBERT's query-passage pairs, monoBERT's and duoBERT's inputs,
-        pairs of a relevant and a non-relevant text for EPIC and CEDR, sequences for pre-training; with `group`, groups
-    group : candidates of a query that are scored together, a relevant one among them if the source has qrels; 0 for
-        pairs
-    accumulate : batches a step
-    learning_rate, head_learning_rate : peak rate of BERT, and of what was added to it (default: the same)
-    schedule, warmup_steps : after a linear warm-up, 'linear' (down to 0) or 'constant'
-    weight_decay : of AdamW, not for biases and layer norms
-    max_grad_norm : to which gradients are clipped; 0 for no clipping
-    dropout : probability, of hidden states and attention while training; default: the base's own (0.1 in BERT)
-    precision : of the computation; weights stay in float32
-    seed : of everything that is drawn
-    loss : for EPIC and CEDR without `group`
-    scale : RepBERT: initial value of a learnt factor of the inner product, for a base that was trained for cosine; 0
-        for no factor. The saved weights include it. Default: chosen from the base's scores with `unit_layer`, whose
-        vectors are long; else no factor.
-    unit_layer : RepBERT: add a last layer that makes all vectors equally long, for a base that was trained for cosine
-        (`models.checkpoints.unit_layer`)
-    vanilla_head : CEDR-KNRM: begin with the scores of the base, a Vanilla BERT: its head, and no weight on the kernels
-    gather : RepBERT: passages of all devices are negatives
-    shuffle : size of the shuffle buffer, in instances; 1 keeps the order
-    workers : processes that prepare batches
-    log_every, save_every : steps; with a validation, `Validation.every` counts instead of `save_every`
-    """
+    """How a model is trained. Sizes count optimizer steps, batches of one device before accumulation, or instances."""
 
     __pydantic_config__ = _STRICT
 
@@ -197,37 +144,21 @@ class Training:
     max_grad_norm: Number = 1.0
     dropout: Share | None = None
     precision: Literal['float32', 'bfloat16', 'float16'] = 'float32'
-    seed: Seed = 42
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
     loss: PairLoss = PairLoss.CROSS_ENTROPY
     scale: Number | None = None
     unit_layer: bool = False
     vanilla_head: bool = False
     gather: bool = False
     shuffle: Count = 10000
-    workers: Workers = 0
+    workers: Annotated[int, Field(ge=0, le=1024)] = 0
     log_every: Count = 50
     save_every: Count = 1000
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One training.
-
-    Attributes
-    ----------
-    name : of the model
-    system, base : what is trained, and from which checkpoint (catalog name or folder)
-    ranking : settings of the `ranking` object of config.json, without the system
-    data : one source or more, which take turns
-    validation : None for none
-    test_topics : topics that may not be trained on (files or names), beside those of the catalog's test sets
-    allow_test_topics : train on test topics all the same
-    adapter : None for full fine-tuning
-    teacher : None for none
-    licence : of the trained weights
-    description : a sentence for the model card
-    text : the recipe as YAML, settings and variables filled in
-    """
+    """One training; `text` is the recipe as YAML, settings and variables filled in."""
 
     __pydantic_config__ = _STRICT
 
@@ -245,3 +176,11 @@ class Recipe:
     licence: Text = 'not stated'
     description: str = ''
     text: str = ''
+
+    def inputs(self) -> list[tuple[str, str]]:
+        """What the training reads beside its base: (role, name) of each, once."""
+        sources = [*self.data, *([self.validation] if self.validation else [])]
+        named = [(role, getattr(source, role, None)) for source in sources for role in _READ]
+        named += [('adapter', self.adapter.start)] if self.adapter else []
+        named += [('teacher', self.teacher.checkpoint)] if self.teacher else []
+        return [(role, name) for role, name in dict.fromkeys(named) if name]

@@ -42,7 +42,9 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
     if adapter is None:
         save_file(tensors, folder / WEIGHTS, metadata={'format': 'pt'})
         shutil.copymode(folder / 'config.json', folder / WEIGHTS)  # safetensors makes files for their owner only
-        _copy_tokenizer(base, folder)
+        for name in _TOKENIZER:
+            if (base.tokenizer_folder / name).is_file():
+                shutil.copyfile(base.tokenizer_folder / name, folder / name)
         return
     save_file(_adapter_tensors(tensors, task.trained_in_body), folder / ADAPTER, metadata={'format': 'pt'})
     shutil.copymode(folder / 'config.json', folder / ADAPTER)
@@ -69,19 +71,8 @@ def _adapter_tensors(tensors: dict[str, Tensor], trained_in_body: tuple[str, ...
     return named
 
 
-def _copy_tokenizer(base: Checkpoint, folder: Path) -> None:
-    for name in _TOKENIZER:
-        if (base.tokenizer_folder / name).is_file():
-            shutil.copyfile(base.tokenizer_folder / name, folder / name)
-
-
-def model_card(recipe: Recipe, base: Checkpoint, done: Trained, notes: Sequence[str] = ()) -> str:
-    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads.
-
-    Parameters
-    ----------
-    notes : lines about the training, from `Task.notes`
-    """
+def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, notes: Sequence[str]) -> str:
+    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads, and the task's `notes`."""
     kind = 'full fine-tuning'
     if recipe.adapter:
         kind = 'its layers whole' if recipe.adapter.whole else f'LoRA adapter (rank {recipe.adapter.rank})'
@@ -89,50 +80,47 @@ def model_card(recipe: Recipe, base: Checkpoint, done: Trained, notes: Sequence[
         kind += f', which goes on from {recipe.adapter.start}'
     if recipe.training.unit_layer:
         kind += ', and a last layer that makes vectors equally long'
-    results = [f'- steps: {done.steps} of {recipe.training.steps}', f'- mean training loss: {done.loss:.4f}']
-    results += [f'- {note}' for note in notes]
-    if recipe.validation is not None and done.best is not None:
-        results.append(f'- validation, {recipe.validation.measure}: {done.best:.4f}')
-        if done.cutoff is not None:
-            results.append(
-                f'- best cut-off on the validation topics: {done.cutoff} hits reranked, '
-                f'{recipe.validation.measure}: {done.at_cutoff:.4f}'
+    lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}', *notes]
+    if recipe.validation is not None and trained.best is not None:
+        lines.append(f'validation, {recipe.validation.measure}: {trained.best:.4f}')
+        if trained.cutoff is not None:
+            lines.append(
+                f'best cut-off on the validation topics: {trained.cutoff} hits reranked, '
+                f'{recipe.validation.measure}: {trained.at_cutoff:.4f}'
             )
     versions = ', '.join(f'{name} {metadata.version(name)}' for name in ('torch', 'transformers', 'accelerate'))
-    return '\n'.join(
-        [
-            '---',
-            f'license: {recipe.licence.lower()}',
-            f'base_model: {base_reference(base)}',
-            'library_name: pyserini_repbert',
-            '---',
-            '',
-            f'# {recipe.name}',
-            '',
-            recipe.description or f'{recipe.system} trained with pyserini_repbert.',
-            '',
-            f'- system: {system_of(recipe)}',
-            f'- base: {base_reference(base)}, {kind}',
-            f'- licence: {recipe.licence}',
-            f'- code: pyserini_repbert {pyserini_repbert.__version__}, commit {commit()}',
-            f'- made with: Python {platform.python_version()}, {versions}',
-            '',
-            '## Data',
-            '',
-            *(f'- {described(source)}' for source in recipe.data),
-            '',
-            '## Results',
-            '',
-            *results,
-            '',
-            '## Recipe',
-            '',
-            '```yaml',
-            recipe.text.rstrip(),
-            '```',
-            '',
-        ]
-    )
+    sources = '\n'.join(f'- {described(source)}' for source in recipe.data)
+    results = '\n'.join(f'- {line}' for line in lines)
+    return f"""---
+license: {recipe.licence.lower()}
+base_model: {base_reference(base)}
+library_name: pyserini_repbert
+---
+
+# {recipe.name}
+
+{recipe.description or f'{recipe.system} trained with pyserini_repbert.'}
+
+- system: {system_of(recipe)}
+- base: {base_reference(base)}, {kind}
+- licence: {recipe.licence}
+- code: pyserini_repbert {pyserini_repbert.__version__}, commit {commit()}
+- made with: Python {platform.python_version()}, {versions}
+
+## Data
+
+{sources}
+
+## Results
+
+{results}
+
+## Recipe
+
+```yaml
+{recipe.text.rstrip()}
+```
+"""
 
 
 def system_of(recipe: Recipe) -> str:
@@ -140,9 +128,7 @@ def system_of(recipe: Recipe) -> str:
     if recipe.system is not System.CEDR:
         return str(recipe.system)
     settings = CedrSettings.from_ranking(recipe.ranking)
-    if settings.joint:
-        return f'{recipe.system}, {settings.architecture}'
-    return f'{recipe.system}, {settings.architecture} without [CLS] (joint: false; "BERT (fine-tuned)" in CEDR Table 1)'
+    return f'{recipe.system}, {settings.architecture}{"" if settings.joint else " without [CLS] (joint: false)"}'
 
 
 def described(source: Source) -> str:
@@ -159,15 +145,10 @@ def described(source: Source) -> str:
 
 
 def commit() -> str:
-    """The commit of the repository that this package's source lies in, or 'unknown'; '+' marks uncommitted changes."""
-    folder = Path(pyserini_repbert.__file__).parent
+    """The commit of the repository that this package's source lies in, '-dirty' if changed since; else 'unknown'."""
+    folder = str(Path(pyserini_repbert.__file__).parent)
+    command = ['git', '-C', folder, 'describe', '--always', '--dirty', '--abbrev=40', '--exclude=*']
     try:
-        found = _git(folder, 'rev-parse', 'HEAD')
-        return found + ('+' if _git(folder, 'status', '--porcelain', '--', '.') else '')
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return 'unknown'
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(['git', '-C', str(folder), *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()

@@ -4,45 +4,32 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
-from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels, load_topics
-from pyserini_repbert.train.inputs import Guard, first_columns, open_passages
+from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
+from pyserini_repbert.train.inputs import Guard, open_passages, source_topics
 from pyserini_repbert.train.recipe import Source, Teacher
 from pyserini_repbert.train.teachers import ScoreFile, Scorer
 
 
 class Instance(NamedTuple):
-    """A query with a relevant passage and, unless `negative` is None, a non-relevant one, by their ids.
+    """A query with passages, by their ids: a pair, or a group of candidates that are scored together.
 
     Attributes
     ----------
     source : position in the recipe of the source that they are from
-    """
-
-    source: int
-    qid: str
-    positive: str
-    negative: str | None
-
-
-class Group(NamedTuple):
-    """A query with candidates that are scored together, by their ids.
-
-    Attributes
-    ----------
-    source : position in the recipe of the source that they are from
-    judged : whether the first candidate is a relevant one; else none is known to be
+    docids : in a pair, a relevant passage and a non-relevant one, or the relevant one alone
+    judged : whether the first passage is a relevant one; else none is known to be
     """
 
     source: int
     qid: str
     docids: tuple[str, ...]
-    judged: bool
+    judged: bool = True
 
 
 class TrainingSource:
@@ -54,7 +41,7 @@ class TrainingSource:
     number : its position there
     guard : says which queries may be trained on
     where : names the source in errors
-    group : candidates in a `Group`, the relevant one included; 0 for pairs
+    group : candidates in a group, the relevant one included; 0 for pairs
     teacher : from the recipe
     scorer : the teacher's checkpoint, used if the source has no file of scores
 
@@ -62,11 +49,6 @@ class TrainingSource:
     ----------
     space : the corpus or index that its docids belong to, '' for triples of texts; equal docids in one space are one
         passage
-
-    Raises
-    ------
-    InputError
-        for a test topic
     """
 
     def __init__(
@@ -80,15 +62,16 @@ class TrainingSource:
         scorer: Scorer | None = None,
     ) -> None:
         self.source, self.number, self.guard, self.where = source, number, guard, where
-        self.group, self.teacher = group, teacher
-        self.scorer = ScoreFile(source.scores, where) if source.scores else scorer
+        self.group = group
+        self.teacher: Any = teacher  # a recipe with groups that has a teacher also has a scorer
+        self.scorer: Any = ScoreFile(source.scores, where) if source.scores else scorer
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
-        chosen = None if source.qids is None else set(first_columns(source.qids))
-        self.queries: dict[str, str] = {}
-        for query in load_topics(source.topics) if source.topics else ():
-            if (chosen is None or query.qid in chosen) and guard.admits(query.text, f"{where}: topic '{query.qid}'"):
-                self.queries[query.qid] = query.text
+        self.queries = {
+            query.qid: query.text
+            for query in source_topics(source)
+            if guard.admits(query.text, f"{where}: topic '{query.qid}'")
+        }
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
         self.passages = None if self.of_texts else open_passages(source)
@@ -106,17 +89,15 @@ class TrainingSource:
         """Passages' texts. Raises InputError for a docid that the corpus lacks."""
         if self.passages is None:
             return list(docids)  # triples of texts are their own ids
-        found = self.passages.texts(docids)
-        for docid, text in zip(docids, found, strict=True):
+        texts = []
+        for docid, text in zip(docids, self.passages.texts(docids), strict=True):
             if text is None:
                 raise InputError(f"{self.where}: passage '{docid}' is not in {self.space}: check corpus and judgments")
-        return [text or '' for text in found]
+            texts.append(text)
+        return texts
 
-    def instances(self, seed: int, epoch: int) -> Iterator[Instance | Group]:
-        """The instances of an epoch: in the order of triples or of a run, else in an order drawn by the seed.
-
-        Raises InputError for a line of triples of another form, or with a test topic.
-        """
+    def instances(self, seed: int, epoch: int) -> Iterator[Instance]:
+        """The instances of an epoch: in the order of triples or of a run, else in an order drawn by the seed."""
         if self.source.triples is not None:
             yield from self._from_triples(self.source.triples)
         elif self.source.run is not None:
@@ -130,13 +111,11 @@ class TrainingSource:
                 yield from self._of_query(qid, None, random.Random(f'{seed} {epoch} {qid}'))
 
     def taught(self, qid: str, docids: Sequence[str]) -> list[float]:
-        """The teacher's scores of a query's candidates, as logits. Raises InputError where it has none."""
-        if self.scorer is None or self.teacher is None:
-            raise InputError(f'{self.where}: there is no teacher: give teacher.checkpoint, or scores')
-        found = self.scorer.scores(qid, self.query(qid), docids, self.texts(docids))
-        return [score * self.teacher.scale for score in found]
+        """The teacher's scores of a query's candidates, as logits."""
+        scores = self.scorer.scores(qid, self.query(qid), docids, self.texts(docids))
+        return [score * self.teacher.scale for score in scores]
 
-    def _groups(self, qid: str, hits: Sequence[str], draw: random.Random) -> Iterator[Group]:
+    def _groups(self, qid: str, hits: Sequence[str], draw: random.Random) -> Iterator[Instance]:
         """A group for each relevant passage; one group, without a relevant passage, if the source has no qrels."""
         relevant = self.relevant(qid)
         known = set(relevant)
@@ -150,9 +129,9 @@ class TrainingSource:
                 most = best * (part if best >= 0 else 2 - part)  # as far below the positive, if scores are negative
                 drawn = [docid for docid, score in zip(drawn, scores, strict=True) if score <= most]
             if len(first) + len(drawn) > 1:
-                yield Group(self.number, qid, (*first, *drawn), bool(positive))
+                yield Instance(self.number, qid, (*first, *drawn), bool(positive))
 
-    def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance | Group]:
+    def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance]:
         if self.group and hits is not None:
             yield from self._groups(qid, hits, draw)
             return
@@ -166,23 +145,23 @@ class TrainingSource:
             negatives = [docid for docid in hits or () if docid not in known]
         for positive in relevant:
             if not self.source.negatives:
-                yield Instance(self.number, qid, positive, None)
+                yield Instance(self.number, qid, (positive,))
             for negative in draw.sample(negatives, min(self.source.negatives, len(negatives))):
-                yield Instance(self.number, qid, positive, negative)
+                yield Instance(self.number, qid, (positive, negative))
 
     def _from_triples(self, name: str) -> Iterator[Instance]:
         if name.startswith(IR_DATASETS):
-            found = ((name, 0, [pair.query_id, pair.doc_id_a, pair.doc_id_b]) for pair in dataset(name).docpairs_iter())
+            lines = ((name, 0, [pair.query_id, pair.doc_id_a, pair.doc_id_b]) for pair in dataset(name).docpairs_iter())
         else:
-            found = (
+            lines = (
                 (name, number, line.split('\t' if self.of_texts or '\t' in line else None))
                 for number, line in numbered_lines(name, 'triples file')
                 if line.strip()
             )
-        for path, number, columns in found:
+        for path, number, columns in lines:
             if len(columns) != 3:
                 form = 'query<TAB>relevant<TAB>other' if self.of_texts else 'qid pid pid'
                 raise InputError.at(path, number, f"expected '{form}', found {len(columns)} columns")
             qid, positive, negative = columns
             if self.guard.admits(qid, f'{path}:{number}') if self.of_texts else qid in self.queries:
-                yield Instance(self.number, qid, positive, negative)
+                yield Instance(self.number, qid, (positive, negative))

@@ -36,9 +36,7 @@ _TASKS: dict[System, type[Task]] = {
     System.CEDR: CedrTask,
     System.MLM: PreTrainingTask,
 }
-_BODY = 'bert.'
-_POOLER = 'bert.pooler.'
-_LAYERS = 'bert.encoder.'
+_TYPES = 'token_type_embeddings.weight'
 LORA = 'lora_'
 
 
@@ -48,17 +46,7 @@ def open_base(name: str) -> Checkpoint:
 
 
 def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
-    """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where the base has none.
-
-    Raises
-    ------
-    DamagedFileError
-        for a base whose body is incomplete
-    InputError
-        for settings that do not fit the base
-    MissingDependencyError
-        for an adapter without PEFT
-    """
+    """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where the base has none."""
     kind = _TASKS[recipe.system]
     torch.manual_seed(recipe.training.seed)
     config = kind.body_config(base.config, recipe)
@@ -88,19 +76,16 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> l
     """Copy a base's weights into `module`; the names of those that the base lacks: heads, and perhaps the pooler.
 
     Token types that the base lacks become zeros, as in `DuoBert.with_three_segments`.
-
-    Raises DamagedFileError for a base whose body is incomplete, or of another shape.
     """
     new, wrong = [], []
-    for key, own in module.state_dict().items():
+    for key, weights in module.state_dict().items():
         value = tensors.get(key)
-        body = key.startswith(_BODY)
-        if value is not None and value.shape == own.shape:
-            own.copy_(value)
-        elif value is not None and key.endswith('token_type_embeddings.weight') and len(value) < len(own):
-            own.zero_()
-            own[: len(value)] = value
-        elif body and not (value is None and key.startswith(_POOLER)):
+        if value is not None and value.shape == weights.shape:
+            weights.copy_(value)
+        elif value is not None and key.endswith(_TYPES) and len(value) < len(weights):
+            weights.zero_()
+            weights[: len(value)] = value
+        elif key.startswith('bert.') and not (value is None and key.startswith('bert.pooler.')):
             wrong.append(key)
         else:
             new.append(key)
@@ -116,13 +101,11 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
     """Freeze the body but for `task.trained_in_body`, and put low-rank updates beside its layers.
 
     With `adapter.whole`, train those layers in full instead.
-
-    Raises InputError for a rank above the body's width, MissingDependencyError without PEFT.
     """
     with needs('peft', 'training an adapter', 'train'):
         from peft import inject_adapter_in_model
     if adapter.whole:
-        task.trained_in_body = (*task.trained_in_body, _LAYERS)
+        task.trained_in_body = (*task.trained_in_body, 'bert.encoder.')
     else:
         width = int(task.ranker.bert.config.hidden_size)  # type: ignore[union-attr, arg-type]
         if adapter.rank > width:
@@ -131,16 +114,13 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
             )
         inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
-        own = LORA in name or not name.startswith(_BODY) or name.startswith(task.trained_in_body)
-        parameter.requires_grad_(own)
+        kept = LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body)
+        parameter.requires_grad_(kept)
 
 
 @torch.no_grad()
 def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint) -> None:
-    """Copy a trained adapter, its heads and its other weights; token types that it lacks stay as they are.
-
-    Raises InputError for a checkpoint that is not an adapter of this kind over this base.
-    """
+    """Copy a trained adapter, its heads and its other weights; token types that it lacks stay as they are."""
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:
         raise InputError(f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it")
@@ -151,11 +131,11 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
             f"adapter.start '{start.name}' has rank {given[0]}, alpha {given[1]} and base {start.base.name}: "
             f'expected rank {adapter.rank}, alpha {adapter.alpha} and base {base.name}'
         )
-    own = task.ranker.state_dict()
+    weights = task.ranker.state_dict()
     for name, value in load_file(file).items():
         key = name.removeprefix(PREFIX).replace('.lora_A.', '.lora_A.default.').replace('.lora_B.', '.lora_B.default.')
-        place = own.get(key)
-        if place is not None and key.endswith('token_type_embeddings.weight') and len(value) < len(place):
+        place = weights.get(key)
+        if place is not None and key.endswith(_TYPES) and len(value) < len(place):
             place = place[: len(value)]
         if place is None or place.shape != value.shape:
             raise InputError(f"adapter.start '{start.name}' does not fit: {key} is not part of this model")

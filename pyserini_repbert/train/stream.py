@@ -10,7 +10,7 @@ from typing import Any
 from torch.utils.data import IterableDataset, get_worker_info
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.train.sources import Group, Instance
+from pyserini_repbert.train.sources import Instance
 
 
 class InstanceStream:
@@ -27,11 +27,11 @@ class InstanceStream:
     def __init__(self, sources: Sequence[Any], seed: int, shuffle: int) -> None:
         self.sources, self.seed, self.shuffle = list(sources), seed, shuffle
 
-    def from_position(self, position: int) -> Iterator[Instance | Group]:
+    def from_position(self, position: int) -> Iterator[Instance]:
         """The stream from its `position`-th instance (from 0) on. Raises InputError for sources without instances."""
         return itertools.islice(self._endless(), position, None)
 
-    def _endless(self) -> Iterator[Instance | Group]:
+    def _endless(self) -> Iterator[Instance]:
         for epoch in itertools.count():
             nothing = True
             for instance in self._shuffled(epoch):
@@ -43,9 +43,9 @@ class InstanceStream:
                     f'{where}: no training instances: no topic has both a relevant passage and the negatives asked for'
                 )
 
-    def _shuffled(self, epoch: int) -> Iterator[Instance | Group]:
+    def _shuffled(self, epoch: int) -> Iterator[Instance]:
         draw = random.Random(f'{self.seed} {epoch}')
-        waiting: list[Instance | Group] = []
+        waiting: list[Instance] = []
         for instance in self._in_turn(epoch):
             if len(waiting) < self.shuffle:
                 waiting.append(instance)
@@ -57,7 +57,7 @@ class InstanceStream:
             draw.shuffle(waiting)
         yield from waiting
 
-    def _in_turn(self, epoch: int) -> Iterator[Instance | Group]:
+    def _in_turn(self, epoch: int) -> Iterator[Instance]:
         active = [source.instances(self.seed, epoch) for source in self.sources]
         while active:
             for one in list(active):
@@ -68,7 +68,7 @@ class InstanceStream:
                     yield instance
 
 
-class StreamDataset(IterableDataset[Instance | Group]):
+class StreamDataset(IterableDataset[Instance]):
     """Instances from a position on; several worker processes take turns.
 
     Parameters
@@ -80,7 +80,7 @@ class StreamDataset(IterableDataset[Instance | Group]):
     def __init__(self, stream: InstanceStream, chunk: int, position: int = 0) -> None:
         self.stream, self.chunk, self.position = stream, chunk, position
 
-    def __iter__(self) -> Iterator[Instance | Group]:
+    def __iter__(self) -> Iterator[Instance]:
         found = self.stream.from_position(self.position)
         worker = get_worker_info()
         if worker is None:

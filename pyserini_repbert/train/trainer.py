@@ -1,8 +1,10 @@
-"""Hugging Face's Trainer, fed with a stream of instances and validated by ranking."""
+"""Hugging Face's Trainer, fed with a stream of instances, validated by ranking, and logged to a CSV file."""
 
 from __future__ import annotations
 
+import csv
 import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +17,22 @@ from transformers import (
     Trainer,
     TrainerCallback,
     TrainerState,
+    TrainingArguments,
 )
 from transformers.integrations import TensorBoardCallback
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
+from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.train.arguments import parameter_groups, training_arguments
-from pyserini_repbert.train.logs import CsvLog, LossMeter
-from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC
-from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.state import is_finished, is_first
+from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
+from pyserini_repbert.train.recipe import Recipe, Training
 from pyserini_repbert.train.stream import InstanceStream, StreamDataset
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
+
+_COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUTOFF)
 
 
 class RankingTrainer(Trainer):  # type: ignore[misc]
@@ -60,16 +62,15 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         quiet: bool = False,
         tensorboard: bool = False,
     ) -> None:
-        self.recipe, self.validator, self.base = recipe, validator, base
+        self.recipe, self.base = recipe, base
+        self.validator: Any = validator
         self.restored: Path | None = None
-        self.since: Tensor | None = None
         self.csv = CsvLog(folder / LOG)
-        self.optimizer: torch.optim.Optimizer | None
         self.control: Any
         args = training_arguments(recipe, task, folder, device, quiet)
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         self.stream_data = StreamDataset(stream, args.per_device_train_batch_size * args.world_size)
-        callbacks: list[TrainerCallback] = [self.csv, LossMeter()]
+        callbacks: list[TrainerCallback] = [self.csv]
         if tensorboard and is_first():
             from torch.utils.tensorboard import SummaryWriter
 
@@ -83,6 +84,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             train_dataset=self.stream_data,
             eval_dataset=[] if validator else None,
             callbacks=callbacks,
+            optimizers=(torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True), None),
         )
         self.remove_callback(PrinterCallback)
         if quiet:
@@ -91,96 +93,21 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
     def run(self, checkpoint: Path | None) -> None:
         """Train, from a checkpoint of the Trainer's if one is given; the model is then the last, or the best validated.
 
-        Raises
-        ------
-        InputError
-            for a loss that is not finite
-        DamagedFileError
-            where the checkpoint of the best model is missing or damaged
+        Raises InputError for a loss that is not finite, DamagedFileError where the best model so far is missing.
         """
         if checkpoint is None:
             self.train()
             return
         state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-        if is_finished(state):
-            self._finish(checkpoint, state)
+        if not state.stateful_callbacks['TrainerControl']['args']['should_training_stop']:
+            self.restored = checkpoint
+            self.stream_data.position = state.global_step * self.per_step
+            self.train(resume_from_checkpoint=str(checkpoint))
             return
-        self.restored = checkpoint
-        self.stream_data.position = state.global_step * self.per_step
-        self.train(resume_from_checkpoint=str(checkpoint))
-
-    def _finish(self, checkpoint: Path, state: TrainerState) -> None:
-        """Load the model of a training that has done its last step, since the Trainer would do one more."""
-        self.state = state
-        self._load_from_checkpoint(str(self._best(state) or checkpoint))
-        if self.is_world_process_zero():
-            self.csv.write(state.log_history)
+        self.state = state  # of the last step: the Trainer would do one more
+        self.csv.on_train_begin(self.args, state, self.control)
+        self._load_from_checkpoint(state.best_model_checkpoint or str(checkpoint))
         self.accelerator.wait_for_everyone()
-
-    def _init_training_state(self, *args: Any, **kwargs: Any) -> Any:
-        """As the Trainer's, but the best model so far is looked for in the present folder, and has to be there."""
-        found = super()._init_training_state(*args, **kwargs)
-        if self.restored is not None:
-            state = TrainerState.load_from_json(str(self.restored / TRAINER_STATE_NAME))
-            best = self._best(state)
-            self.state.best_model_checkpoint = None if best is None else str(best)
-        return found
-
-    def _best(self, state: TrainerState) -> Path | None:
-        """The folder of the best model so far; None if none was measured. Raises DamagedFileError if it is missing."""
-        if state.best_model_checkpoint is None:
-            return None
-        found = Path(self.args.output_dir) / Path(state.best_model_checkpoint).name
-        if not (found / TRAINER_STATE_NAME).is_file():
-            raise DamagedFileError(f'{found}, the best model so far, is missing: begin anew', parameters=('overwrite',))
-        if (found / CHECKSUMS).is_file():
-            verify_checksums(found, summed_names(found))
-        return found
-
-    @property
-    def meter(self) -> LossMeter:
-        """The callback that sums losses; the Trainer makes a new one when it resumes."""
-        return next(one for one in self.callback_handler.callbacks if isinstance(one, LossMeter))
-
-    def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
-        """A batch's loss, added to the sum since the last line of the log."""
-        loss: Tensor = super().training_step(*args, **kwargs)
-        if self.since is None:
-            self.since = torch.zeros_like(loss) + self.meter.since
-        self.since += loss
-        return loss
-
-    def _sum_since(self) -> float:
-        """The sum of the losses since the last line of the log, averaged over processes."""
-        if self.since is None:
-            return self.meter.since
-        return float(self.accelerator.gather(self.since.reshape(1)).mean().item())
-
-    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
-        """What the Trainer logs, but the loss is the mean since the last line, even if training was resumed since.
-
-        Raises InputError for a loss that is not finite.
-        """
-        if 'loss' in logs:
-            meter, step = self.meter, self.state.global_step
-            loss = self._sum_since() / (step - meter.last)
-            if not math.isfinite(loss):
-                raise InputError(
-                    f'the loss is not finite at step {step}: give a smaller training.learning_rate, or '
-                    'training.precision float32'
-                )
-            logs = {**logs, 'loss': loss}
-            meter.since, meter.last, self.since = 0.0, step, None
-        super().log(logs, *args, **kwargs)
-
-    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
-        """Save the Trainer's checkpoint; checksums are written once it is whole."""
-        self.meter.since = self._sum_since()
-        self.since = None
-        super()._save_checkpoint(*args, **kwargs)
-        self.accelerator.wait_for_everyone()
-        if self.args.should_save:
-            write_checksums(Path(self.args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}')
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
         """The next batches; after resuming, random states are restored once more: opening a data loader draws a number.
@@ -188,13 +115,16 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         Raises a worker process's error without PyTorch's traceback.
         """
         try:
-            found = super().get_batch_samples(*args, **kwargs)
+            batches = super().get_batch_samples(*args, **kwargs)
         except PyseriniRepbertError as error:
-            raise without_traceback(error) from error
+            text = str(error)
+            if not text.startswith('Caught '):
+                raise
+            raise type(error)(text.rstrip().splitlines()[-1].partition(': ')[2]) from error
         if self.restored is not None:
             self._load_rng_state(str(self.restored))
             self.restored = None
-        return found
+        return batches
 
     def compute_loss(
         self, model: nn.Module, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -203,32 +133,113 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         loss: Tensor = model(inputs)
         return (loss, {}) if return_outputs else loss
 
-    def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """AdamW over `parameter_groups`."""
-        if self.optimizer is None:
-            groups = parameter_groups(self.model, self.recipe.training)
-            self.optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, fused=True)
-        return self.optimizer
-
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Rank and measure the validation topics; for the best model so far, also find how many hits to rerank."""
-        metrics: dict[str, float] = {}
-        if self.validator is not None:
-            task = self.accelerator.unwrap_model(self.model)
-            metrics = {METRIC: self.validator.measure(task, self.base, self.recipe.adapter)}
-            before = self.state.best_metric
-            if (before is None or metrics[METRIC] > before) and (tuned := self.validator.cutoff()):
-                metrics |= {CUTOFF: tuned.best, AT_CUTOFF: tuned.values[tuned.best]}
-            self.log(metrics)
+        task = self.accelerator.unwrap_model(self.model)
+        metrics: dict[str, float] = {METRIC: self.validator.measure(task, self.base, self.recipe.adapter)}
+        before = self.state.best_metric
+        if (before is None or metrics[METRIC] > before) and (tuned := self.validator.cutoff()):
+            metrics |= {CUTOFF: tuned.best, AT_CUTOFF: tuned.values[tuned.best]}
+        self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
-        if self.control.should_training_stop and self.meter.last < self.state.global_step:  # stopped early
-            self.log({'loss': 0.0, 'learning_rate': self._get_learning_rate()})
         return metrics
 
 
-def without_traceback(error: PyseriniRepbertError) -> PyseriniRepbertError:
-    """An error as its worker process raised it, without the traceback that PyTorch adds to its text."""
-    text = str(error)
-    if not text.startswith('Caught '):
-        return error
-    return type(error)(text.rstrip().splitlines()[-1].partition(': ')[2])
+class CsvLog(TrainerCallback):  # type: ignore[misc]
+    """Writes losses, learning rates and validation results to a CSV file.
+
+    A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped. It
+    first rewrites the file from the state that it resumes from: the file may hold more, or less.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Write the lines of the steps already done, and find the best model so far in the present folder."""
+        if is_first():
+            with atomic_file(self.path) as stream:
+                writer = csv.DictWriter(stream, _COLUMNS, lineterminator='\n')
+                writer.writeheader()
+                writer.writerows(_lines(state.log_history))
+        if state.best_global_step:
+            best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
+            if not best.is_dir():
+                raise DamagedFileError(f'{best}, the best model so far, is missing: overwrite this training')
+            state.best_model_checkpoint = str(best)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Log before each checkpoint, and so the last step in any case."""
+        control.should_log = control.should_log or control.should_save
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Append a line. Raises InputError for a loss that is not finite."""
+        values = {**(logs or {}), 'step': state.global_step}
+        if not math.isfinite(values.get('loss', 0.0)):
+            raise InputError(
+                f'the loss is not finite at step {state.global_step}: give a smaller training.learning_rate, or '
+                'training.precision float32'
+            )
+        if is_first():
+            with open(self.path, 'a', encoding='utf-8', newline='') as stream:
+                csv.DictWriter(stream, _COLUMNS, lineterminator='\n').writerows(_lines([values]))
+
+
+def _lines(history: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The log's columns of the Trainer's entries, without entries that have none but the step."""
+    lines = ({name: value for name, value in entry.items() if name in _COLUMNS} for entry in history)
+    return (line for line in lines if len(line) > 1)
+
+
+def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
+    """The Trainer's arguments for a recipe. With a validation, a checkpoint is written whenever it runs."""
+    settings, validation = recipe.training, recipe.validation
+    every = {'eval_strategy': 'no', 'save_steps': settings.save_every}
+    if validation is not None:
+        every = {
+            'eval_strategy': 'steps',
+            'eval_steps': validation.every,
+            'save_steps': validation.every,
+            'load_best_model_at_end': True,
+            'metric_for_best_model': METRIC,
+            'greater_is_better': True,
+        }
+    return TrainingArguments(
+        output_dir=str(folder),
+        max_steps=settings.steps,
+        per_device_train_batch_size=settings.batch_size // task.inputs_per_instance,
+        gradient_accumulation_steps=settings.accumulate,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type='linear' if settings.schedule == 'linear' else 'constant_with_warmup',
+        warmup_steps=settings.warmup_steps,
+        max_grad_norm=settings.max_grad_norm,
+        bf16=settings.precision == 'bfloat16',
+        fp16=settings.precision == 'float16',
+        seed=settings.seed,
+        logging_steps=settings.log_every,
+        logging_nan_inf_filter=False,
+        save_total_limit=2,
+        remove_unused_columns=False,
+        ignore_data_skip=True,
+        restore_callback_states_from_checkpoint=True,
+        accelerator_config={'dispatch_batches': False, 'split_batches': False},
+        dataloader_num_workers=settings.workers,
+        ddp_find_unused_parameters=recipe.system in ('epic', 'cedr'),
+        report_to='none',
+        use_cpu=device == 'cpu',
+        disable_tqdm=quiet,
+        **every,
+    )
+
+
+def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any]]:
+    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight decay."""
+    rates = {False: settings.learning_rate, True: settings.head_learning_rate or settings.learning_rate}
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            groups.setdefault((not name.startswith('ranker.bert.'), parameter.ndim > 1), []).append(parameter)
+    return [
+        {'params': parameters, 'lr': rates[head], 'weight_decay': settings.weight_decay if decay else 0.0}
+        for (head, decay), parameters in groups.items()
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import logging
 import shutil
@@ -11,24 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.errors import DamagedFileError, InputError, MissingDependencyError, install_extra
+from pyserini_repbert.errors import InputError, MissingDependencyError, install_extra
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train import saving
 from pyserini_repbert.train.inputs import TEST_SETS, Guard, source_topics
-from pyserini_repbert.train.output import CARD, EVENTS, LOG, RECIPE, Trained, check_apart, read_log
-from pyserini_repbert.train.recipe import Recipe, System
-from pyserini_repbert.train.sources import TrainingSource
-from pyserini_repbert.train.starting import new_task, open_base, with_settings_of
-from pyserini_repbert.train.state import (
-    Standing,
-    clear,
+from pyserini_repbert.train.output import (
+    CARD,
+    EVENTS,
+    LOG,
+    RECIPE,
+    Trained,
+    check_apart,
+    discard,
     finished_output,
     is_first,
-    standing,
+    is_trained,
+    read_log,
     state_folder,
     work_folder,
 )
+from pyserini_repbert.train.recipe import Recipe, System
+from pyserini_repbert.train.sources import TrainingSource
+from pyserini_repbert.train.starting import new_task, open_base, with_settings_of
 from pyserini_repbert.train.stream import InstanceStream
 from pyserini_repbert.train.tasks.pretraining import CorpusSource
 from pyserini_repbert.train.teachers import opened_teacher
@@ -60,16 +64,12 @@ def train(
     Raises
     ------
     InputError
-        for data or settings that do not fit, test topics among the training data, an output that exists, that no
-        training wrote or that this one reads, nothing to resume, and a loss that is not finite
+        for data or settings that do not fit, test topics among the training data, an output that is in the way, nothing
+        to resume, and a loss that is not finite
     MismatchError
         where `resume` meets the state of another recipe
-    DamagedFileError
-        where `resume` meets a finished training without its log, or a damaged checkpoint; for a damaged base
     BusyError
         where another process trains the same output
-    MissingDependencyError
-        where a package that training needs is not installed
     """
     check_machine(recipe, device, tensorboard)
     from transformers import set_seed
@@ -79,19 +79,18 @@ def train(
 
     set_verbosity_error()
     target = Path(output)
-    if standing(recipe, target, resume, overwrite) is Standing.DONE:
+    if is_trained(recipe, target, resume, overwrite):
         if is_first():
-            clear(target)
-        rows = read_log(target / LOG)
-        if not any(row.get('step') and row.get('loss') for row in rows):
-            raise DamagedFileError(f'{target} is trained, but its {LOG} is missing or damaged: it says nothing of it')
-        return Trained.of(target, rows)
+            discard(work_folder(target))  # what a killed process left
+        return Trained.of(target, read_log(target / LOG))
     base = open_base(recipe.base)
     check_apart(recipe, base, target)
     given, recipe = recipe.ranking, with_settings_of(base, recipe)
     settings = recipe.training
     chosen = source_topics(recipe.validation, recipe.validation.sample, settings.seed) if recipe.validation else []
-    guard = Guard(forbidden_texts(recipe), [query.text for query in chosen])
+    test_sets = () if recipe.allow_test_topics else (*TEST_SETS, *recipe.test_topics)
+    test = [query.text for name in test_sets for query in load_topics(name)]
+    guard = Guard(test, [query.text for query in chosen])
     sources = opened_sources(recipe, guard)
     validator = Validator(recipe.validation, recipe.system, chosen) if recipe.validation else None
     task = new_task(recipe, base, sources)
@@ -109,18 +108,18 @@ def train(
         set_seed(settings.seed)
         trainer = RankingTrainer(task, recipe, stream, validator, base, work, device, quiet, tensorboard)
         trainer.run(checkpoint)
-        done = Trained.of(target, trainer.state.log_history)
-        if not trainer.is_world_process_zero():
-            return done
-        with finished_output(target) as made:
-            saving.write_checkpoint(made, trainer.accelerator.unwrap_model(trainer.model), base, recipe.adapter)
-            write_checksums(made)  # of what loading reads, and of nothing that a user may want to edit
+        trained = Trained.of(target, trainer.state.log_history)
+        if not is_first():
+            return trained
+        with finished_output(target) as folder:
+            saving.write_checkpoint(folder, trainer.accelerator.unwrap_model(trainer.model), base, recipe.adapter)
+            write_checksums(folder)  # of what loading reads, and of nothing that a user may want to edit
             for name in (LOG, RECIPE):
-                shutil.copyfile(work / name, made / name)
+                shutil.copyfile(work / name, folder / name)
             if (work / EVENTS).is_dir():
-                shutil.copytree(work / EVENTS, made / EVENTS)
-            (made / CARD).write_text(saving.model_card(recipe, base, done, task.notes()), encoding='utf-8')
-    return done
+                shutil.copytree(work / EVENTS, folder / EVENTS)
+            (folder / CARD).write_text(saving.model_card(recipe, base, trained, task.notes), encoding='utf-8')
+    return trained
 
 
 def _settings_line(ranking: Mapping[str, Any], given: Mapping[str, Any], inherited: Mapping[str, Any]) -> str:
@@ -143,29 +142,15 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     return [TrainingSource(source, n, guard, f'data.{n}', *more) for n, source in enumerate(recipe.data)]
 
 
-def forbidden_texts(recipe: Recipe) -> list[str]:
-    """The texts of the topics that may not be trained on; none if the recipe allows test topics."""
-    if recipe.allow_test_topics:
-        return []
-    return [query.text for name in (*TEST_SETS, *recipe.test_topics) for query in load_topics(name)]
-
-
 def check_machine(recipe: Recipe, device: str, tensorboard: bool) -> None:
-    """Raise MissingDependencyError or InputError where packages or the device do not allow what is asked for.
-
-    Also turns TF32 off: float32 is computed in float32.
-    """
-    for package in ('transformers', 'accelerate'):
+    """Raise MissingDependencyError or InputError where packages or the device do not allow what is asked for."""
+    packages = {'accelerate': 'training'} | ({'tensorboard': "TensorBoard's log"} if tensorboard else {})
+    for package, purpose in packages.items():
         if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError.of(package, 'training', install_extra('train'))
-    if tensorboard and importlib.util.find_spec('tensorboard') is None:
-        raise MissingDependencyError.of('tensorboard', "TensorBoard's log", install_extra('train'))
+            raise MissingDependencyError.of(package, purpose, install_extra('train'))
     import torch
 
     if device not in ('auto', 'cpu'):
         raise InputError(f"device '{device}' was given: 'cpu' or 'auto' (choose GPUs with CUDA_VISIBLE_DEVICES)")
-    has_gpu = device == 'auto' and torch.cuda.is_available()
-    if recipe.training.precision == 'float16' and not has_gpu:
+    if recipe.training.precision == 'float16' and not (device == 'auto' and torch.cuda.is_available()):
         raise InputError('training.precision is float16, which needs a GPU: take float32 or bfloat16')
-    with contextlib.suppress(AttributeError):
-        torch.backends.cuda.matmul.allow_tf32 = False

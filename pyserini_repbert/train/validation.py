@@ -6,9 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from pyserini_repbert.data.runs import iter_run, reciprocal_scores
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
@@ -19,13 +17,12 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_chec
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking, Run
-from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker, Reranker
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
+from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
 from pyserini_repbert.train.recipe import Adapter, System, Validation
 from pyserini_repbert.train.saving import write_checkpoint
 from pyserini_repbert.train.tasks.base import Task
 
-Scores = Sequence[NDArray[np.floating]]
 _RERANKERS = {
     System.MONOBERT: MonoBertReranker,
     System.DUOBERT: DuoBertReranker,
@@ -57,83 +54,61 @@ class Validator:
         self.qrels = {query.qid: qrels[query.qid] for query in self.topics}
         if not self.topics:
             raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
-        self.shared = NO_HITS
+        self.texts: dict[str, str] = {}  # of all candidates
+        self.candidates: Run = self._whole_corpus() if settings.run is None else self._hits(settings.run)
         self.ranked: Run = {}
-        self.lists = self._all_passages() if settings.run is None else self._hits(settings.run)
 
-    def _all_passages(self) -> list[Ranking]:
+    def _whole_corpus(self) -> Run:
         settings = self.settings
         if settings.corpus is None:
             raise InputError('validation: without a run the whole corpus is ranked: name it')
         corpus = open_corpus(settings.corpus, settings.corpus_format, settings.fields, keep_empty=True)
-        self.shared = Ranking.of(Candidate(passage.docid, 0.0, passage.text) for passage in corpus)
-        return [self.shared] * len(self.topics)
+        self.texts = {passage.docid: passage.text for passage in corpus}
+        ranking = Ranking(self.texts, reciprocal_scores(len(self.texts)))
+        return {query.qid: ranking for query in self.topics}
 
-    def _hits(self, run: str) -> list[Ranking]:
-        hits = {qid: ranked.docids for qid, ranked in iter_run(run, self.settings.depth) if qid in self.qrels}
+    def _hits(self, run: str) -> Run:
+        settings = self.settings
+        hits = {qid: ranked.docids for qid, ranked in iter_run(run, settings.depth) if qid in self.qrels}
         if not hits:
             raise InputError(f'validation: {run} has hits for none of the topics: check run and topics')
-        wanted = [docid for docids in hits.values() for docid in docids]
-        own = self.settings
-        passages = open_texts(own.corpus, own.index, wanted, own.corpus_format, own.fields)
-        found = []
-        for query in self.topics:
-            docids = hits.get(query.qid, ())
-            texts = passages.texts(docids)
-            for docid, text in zip(docids, texts, strict=True):
-                if text is None:
-                    raise InputError(f"validation: passage '{docid}' of {run} is not in the corpus: check both")
-            found.append(Ranking(docids, [0.0] * len(docids), texts))
-        return found
+        wanted = list(dict.fromkeys(docid for docids in hits.values() for docid in docids))
+        passages = open_texts(settings.corpus, settings.index, wanted, settings.corpus_format, settings.fields)
+        for docid, text in zip(wanted, passages.texts(wanted), strict=True):
+            if text is None:
+                raise InputError(f"validation: passage '{docid}' of {run} is not in the corpus: check both")
+            self.texts[docid] = text
+        return {
+            qid: Ranking(docids, reciprocal_scores(len(docids)), [self.texts[docid] for docid in docids])
+            for qid, docids in hits.items()
+        }
 
     def measure(self, task: Task, base: Checkpoint, adapter: Adapter | None) -> float:
-        """The measure's mean over the topics, for the task's model as it is now. Leaves random states as they were.
-
-        Raises InputError for scores that are not finite.
-        """
+        """The measure's mean over the topics, for the task's model as it is now. Leaves random states as they were."""
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base, adapter)
-            scores = self._scores(open_checkpoint(folder), device)
-        self.ranked = {}
-        for query, candidates, own in zip(self.topics, self.lists, scores, strict=True):
-            docids = np.asarray(candidates.docids)
-            keys = -np.asarray(own, dtype=np.float64)
-            if not np.isfinite(keys).all():
-                raise InputError('validation: the model gives scores that are not finite: give a smaller learning rate')
-            is_searcher = self.system is System.REPBERT  # a reranker's ties keep the first stage's order
-            order = np.lexsort((docids, keys)) if is_searcher else np.argsort(keys, kind='stable')
-            order = order[: self.settings.depth]
-            self.ranked[query.qid] = Ranking(docids[order].tolist(), reciprocal_scores(len(order)))
-        return evaluate(self.ranked, self.qrels, self.measures).means[self.settings.measure]
+            self.ranked = self._ranked(open_checkpoint(folder), device)
+        by_rank = {qid: Ranking(own.docids, reciprocal_scores(len(own))) for qid, own in self.ranked.items()}
+        return evaluate(by_rank, self.qrels, self.measures).means[self.settings.measure]
 
     def cutoff(self) -> Cutoff | None:
         """How many hits the model that was measured last should rerank (EPIC section 3); None without a run."""
         if self.settings.run is None or not self.ranked:
             return None
-        first: Run = {}
-        for query, candidates in zip(self.topics, self.lists, strict=True):
-            first[query.qid] = Ranking(candidates.docids, reciprocal_scores(len(candidates)))
-        deepest = max(map(len, self.lists))
-        return tune_cutoff(first, self.ranked, self.qrels, self.measures[0], range(deepest + 1))
+        deepest = max(map(len, self.candidates.values()))
+        return tune_cutoff(self.candidates, self.ranked, self.qrels, self.measures[0], range(deepest + 1))
 
-    def _scores(self, model: Checkpoint, device: str) -> Scores:
-        queries = [query.text for query in self.topics]
-        if self.system is System.REPBERT:
-            return self._inner_products(model, device, queries)
-        reranker: Reranker = _RERANKERS[self.system](model, device)
-        return reranker.score_lists(queries, self.lists)
-
-    def _inner_products(self, model: Checkpoint, device: str, queries: list[str]) -> Scores:
-        vectors = RepBertQueryEncoder(model, device).encode_batch(queries)
-        encoder = RepBertDocumentEncoder(model, device)
-        if self.shared:
-            passages = encoder.embed([text or '' for text in self.shared.texts])
-            return list(vectors @ passages.T)
-        texts = {candidate.docid: candidate.text or '' for own in self.lists for candidate in own}
-        rows = {docid: row for row, docid in enumerate(texts)}
-        passages = encoder.embed(list(texts.values()))
-        found = []
-        for vector, candidates in zip(vectors, self.lists, strict=True):
-            found.append(passages[[rows[docid] for docid in candidates.docids]] @ vector)
-        return found
+    def _ranked(self, model: Checkpoint, device: str) -> Run:
+        if self.system is not System.REPBERT:
+            reranker: Ranker = _RERANKERS[self.system](model, device)
+            return reranker.rank(self.topics, self.candidates, self.settings.depth)
+        queries = RepBertQueryEncoder(model, device).encode_batch([query.text for query in self.topics])
+        passages = RepBertDocumentEncoder(model, device).embed(list(self.texts.values()))
+        rows = {docid: row for row, docid in enumerate(self.texts)}
+        run: Run = {}
+        for query, vector in zip(self.topics, queries, strict=True):
+            docids = self.candidates[query.qid].docids if query.qid in self.candidates else ()
+            scores = passages[[rows[docid] for docid in docids]] @ vector
+            run[query.qid] = by_score(docids, scores.tolist())[: self.settings.depth]
+        return run

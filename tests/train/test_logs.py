@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyserini_repbert.errors import MissingDependencyError
-from pyserini_repbert.train.logs import CsvLog
 from pyserini_repbert.train.output import Trained, read_log
+from pyserini_repbert.train.trainer import CsvLog
 from pyserini_repbert.train.training import check_machine, train
 
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}

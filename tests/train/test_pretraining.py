@@ -40,7 +40,7 @@ def test_hidden_words_are_remembered(tiny_recipe, corpus):
     task = new_task(recipe, open_base(recipe.base), [])
     texts = ('the cat sat on the mat', 'a big dog ran in the sun')
     cls, sep = task.tokenizer.cls, task.tokenizer.sep
-    first, second = task.ids(list(texts))
+    first, second = task.tokenizer.ids(list(texts))
     original = [cls, *first, sep, *second, sep]
     changed = 0
     for draw in range(50):
@@ -58,7 +58,7 @@ def test_hidden_words_are_remembered(tiny_recipe, corpus):
 
 
 def test_a_cross_encoder_starts_from_a_pre_trained_base(tiny_recipe, corpus, tmp_path):
-    training = {'steps': 60, 'batch_size': 8, 'learning_rate': 3e-3, 'log_every': 10}
+    training = {'steps': 60, 'batch_size': 8, 'learning_rate': 3e-3, 'log_every': 10, 'save_every': 60}
     recipe = tiny_recipe('mlm', ranking={'max_length': 32}, data=[{'corpus': corpus}], training=training)
     train(recipe, tmp_path / 'tcp', device='cpu')
     rows = (tmp_path / 'tcp/log.csv').read_text(encoding='utf-8').splitlines()

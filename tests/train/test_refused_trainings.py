@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from trained_models import REPBERT, SYSTEMS
 
-from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.train.training import train
 
 
@@ -42,27 +42,24 @@ def test_only_what_a_training_wrote_is_overwritten(tiny_recipe, tmp_path):
     (tmp_path / 'mine').mkdir()
     (tmp_path / 'mine/thesis.txt').write_text('precious')
     (tmp_path / 'file').write_text('precious')
-    for name, message in (('mine', 'holds thesis.txt and no trained checkpoint'), ('file', 'is a file')):
-        with pytest.raises(InputError, match=message):
+    for name in ('mine', 'file'):
+        with pytest.raises(InputError, match='is no trained checkpoint'):
             train(recipe, tmp_path / name, device='cpu', overwrite=True)
     train(recipe, out, device='cpu')
     train(recipe, out, device='cpu', overwrite=True)
-    (out / 'notes.txt').write_text('precious')
-    with pytest.raises(InputError, match='holds notes.txt, which no training writes'):
-        train(recipe, out, device='cpu', overwrite=True)
-    assert (tmp_path / 'mine/thesis.txt').read_text() == (out / 'notes.txt').read_text() == 'precious'
+    assert (tmp_path / 'mine/thesis.txt').read_text() == 'precious'
 
 
 def test_a_training_does_not_replace_what_it_reads(tiny_recipe, tmp_path):
     train(tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1}), tmp_path / 'out', device='cpu')
     weights = (tmp_path / 'out/model.safetensors').read_bytes()
     recipe = tiny_recipe('repbert', ranking=REPBERT, base=str(tmp_path / 'out'), adapter={'rank': 2, 'alpha': 4})
-    with pytest.raises(InputError, match=r'holds what the training reads \(base: '):
+    with pytest.raises(InputError, match='holds what the training reads'):
         train(recipe, tmp_path / 'out', device='cpu', overwrite=True)
     assert (tmp_path / 'out/model.safetensors').read_bytes() == weights
     train(recipe, tmp_path / 'above', device='cpu')
     above = tiny_recipe('repbert', ranking=REPBERT, base=str(tmp_path / 'above'), adapter={'rank': 2, 'alpha': 4})
-    with pytest.raises(InputError, match='the base of '):
+    with pytest.raises(InputError, match='holds what the training reads'):
         train(above, tmp_path / 'out', device='cpu', overwrite=True)
 
 
@@ -71,16 +68,6 @@ def test_a_loss_that_is_not_finite_ends_the_training(tiny_recipe, tmp_path):
     with pytest.raises(InputError, match='the loss is not finite at step [1-6]: give a smaller training.learning_rate'):
         train(recipe, tmp_path / 'out', device='cpu')
     assert not (tmp_path / 'out').exists()
-
-
-@pytest.mark.parametrize('log', [None, '', 'nonsense'])
-def test_a_finished_training_without_its_log_gives_no_figures(log, tiny_recipe, tmp_path):
-    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1})
-    train(recipe, tmp_path / 'out', device='cpu')
-    path = tmp_path / 'out/log.csv'
-    path.unlink() if log is None else path.write_text(log)
-    with pytest.raises(DamagedFileError, match='is trained, but its log.csv is missing or damaged'):
-        train(recipe, tmp_path / 'out', device='cpu', resume=True)
 
 
 def test_the_rank_is_at_most_the_width(tiny_recipe, tmp_path):

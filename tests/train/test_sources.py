@@ -29,8 +29,8 @@ def test_negatives_come_from_the_run_and_are_not_relevant(world):
     assert len(found) == 48
     for instance in found:
         number = int(instance.qid[1:])
-        assert instance.positive == f'd{number}'
-        assert instance.negative in [f'd{(number + 5 * rank) % 24}' for rank in (1, 2, 3)]
+        assert instance.docids[0] == f'd{number}'
+        assert instance.docids[1] in [f'd{(number + 5 * rank) % 24}' for rank in (1, 2, 3)]
     assert found == list(source.instances(0, 0))
     assert found != list(source.instances(0, 1))
 
@@ -39,18 +39,18 @@ def test_judged_negatives_and_retrieved_positives(world, tmp_path):
     """q0: d0 is retrieved, d1 is not, d2 and d3 are judged non-relevant; q1 has no judged negative."""
     (tmp_path / 'graded.txt').write_text('q0 0 d0 1\nq0 0 d1 2\nq0 0 d2 0\nq0 0 d3 0\nq1 0 d1 1\n', encoding='utf-8')
     source = opened(world, qrels=str(tmp_path / 'graded.txt'), judged_only=True, negatives=5, depth=5)
-    assert sorted(source.instances(0, 0)) == [Instance(0, 'q0', 'd0', 'd2'), Instance(0, 'q0', 'd0', 'd3')]
+    assert sorted(source.instances(0, 0)) == [Instance(0, 'q0', ('d0', 'd2')), Instance(0, 'q0', ('d0', 'd3'))]
 
 
 def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
     stream = InstanceStream([opened(world, triples=world['triples'], run=None)], seed=1, shuffle=1)
     first = list(itertools.islice(stream.from_position(0), 3))
-    assert first == [Instance(0, 'q0', 'd0', 'd7'), Instance(0, 'q1', 'd1', 'd8'), Instance(0, 'q2', 'd2', 'd9')]
+    assert first == [Instance(0, 'q0', ('d0', 'd7')), Instance(0, 'q1', ('d1', 'd8')), Instance(0, 'q2', ('d2', 'd9'))]
     (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\ta dog is\n', encoding='utf-8')
     source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard(), 'data.0')
     (instance,) = source.instances(0, 0)
     assert source.query(instance.qid) == 'what is a cat'
-    assert source.texts([instance.positive, str(instance.negative)]) == ['a cat is', 'a dog is']
+    assert source.texts(instance.docids) == ['a cat is', 'a dog is']
     (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\n', encoding='utf-8')
     with pytest.raises(InputError, match=r'texts.tsv:1: expected .* found 2 columns'):
         list(source.instances(0, 0))
@@ -115,8 +115,7 @@ def test_test_topics_of_the_catalog_are_known(world, tiny_recipe, tmp_path):
 
 def test_texts_on_disk():
     passages = [Passage(f'd{number}', f'Größe {number} ' * (number % 3)) for number in range(1000)]
-    texts = DiskTexts(passages)
-    assert len(texts) == 1000
+    texts = DiskTexts([*passages, Passage('d7', 'the same docid')])
     assert texts.texts(['d7', 'nothing', 'd999', 'd0']) == ['Größe 7 ', None, '', '']
     assert DiskTexts([]).texts(['d0']) == [None]
 
@@ -131,7 +130,7 @@ def test_repbert_rows_and_labels_follow_the_judgments(tiny_recipe, world, tmp_pa
     (tmp_path / 'two.txt').write_text('q0 0 d0 1\nq0 0 d1 1\nq1 0 d1 1\n', encoding='utf-8')
     data = [{key: world[key] for key in ('topics', 'corpus', 'run')} | {'qrels': str(tmp_path / 'two.txt')}]
     task = task_of(tiny_recipe('repbert', ranking={'max_query_length': 8, 'max_doc_length': 16}, data=data))
-    batch = task.collate([Instance(0, 'q0', 'd0', 'd5'), Instance(0, 'q1', 'd1', 'd5')])
+    batch = task.collate([Instance(0, 'q0', ('d0', 'd5')), Instance(0, 'q1', ('d1', 'd5'))])
     assert batch['rows'].tolist() == [0, 0, 1, 1]
     labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
     first, second = [True, False, True, False], [False, False, True, False]
@@ -142,23 +141,17 @@ def test_repbert_rows_and_labels_follow_the_judgments(tiny_recipe, world, tmp_pa
 
 
 def test_monobert_batches_are_balanced_and_duobert_has_both_orders(tiny_recipe):
-    instances = [Instance(0, 'q0', 'd0', 'd5'), Instance(0, 'q1', 'd1', 'd6')]
+    """The first half of a batch is relevant: monoBERT's d0 and d1, then d5 and d6; duoBERT's d0 before d5, then after."""
+    instances = [Instance(0, 'q0', ('d0', 'd5')), Instance(0, 'q1', ('d1', 'd6'))]
     mono = task_of(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}))
-    assert mono.collate(instances)['relevant'].tolist() == [1, 1, 0, 0]
     duo = task_of(tiny_recipe('duobert', ranking={'max_query_length': 8, 'max_length': 60}))
-    batch = duo.collate(instances)
-    assert batch['relevant'].tolist() == [1, 1, 0, 0]
-    query, d0, d5 = duo.ids(['cat mat ?', *duo.sources[0].texts(['d0', 'd5'])])
+    query, d0, d5 = duo.tokenizer.ids(['cat mat ?', *duo.sources[0].texts(['d0', 'd5'])])
     cls, sep = duo.tokenizer.cls, duo.tokenizer.sep
+    singles, pairs = mono.collate(instances)['input_ids'], duo.collate(instances)['input_ids']
     for row, (one, other) in ((0, (d0, d5)), (2, (d5, d0))):
         expected = [cls, *query, sep, *one, sep, *other, sep]
-        assert batch['input_ids'][row, : len(expected)].tolist() == expected
-
-
-def test_cross_encoders_refuse_instances_without_negatives(tiny_recipe):
-    task = task_of(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}))
-    with pytest.raises(InputError, match='needs a non-relevant passage'):
-        task.collate([Instance(0, 'q0', 'd0', None)])
+        assert pairs[row, : len(expected)].tolist() == expected
+        assert singles[row, : len(query) + len(one) + 3].tolist() == [cls, *query, sep, *one, sep]
 
 
 def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_path):
@@ -173,7 +166,7 @@ def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_
     data = [{'triples': str(tmp_path / 'texts.tsv')}]
     task = task_of(tiny_recipe('epic', base=str(folder), data=data, ranking={'max_query_length': 8})).eval()
     (instance,) = task.sources[0].instances(0, 0)
-    candidates = [Candidate('a', 0, instance.positive), Candidate('b', 0, instance.negative)]
+    candidates = [Candidate(text, 0, text) for text in instance.docids]
     (scores,) = EpicReranker(folder).score_lists([instance.qid], [candidates])
     expected = pair_loss(torch.tensor(scores[:1]), torch.tensor(scores[1:]), 'cross_entropy')
     assert task(task.collate([instance])).item() == pytest.approx(expected.item(), abs=1e-5)

@@ -13,7 +13,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive
 from pyserini_repbert.train.reading import read_recipe
-from pyserini_repbert.train.sources import Group
+from pyserini_repbert.train.sources import Instance
 from pyserini_repbert.train.starting import new_task, open_base
 from pyserini_repbert.train.teachers import BiEncoderTeacher, CrossEncoderTeacher, ScoreFile
 from pyserini_repbert.train.training import opened_sources, train
@@ -125,7 +125,7 @@ def test_log_odds_below_zero_are_dropped_by_their_distance_too(tiny_recipe, worl
 def test_a_batch_of_groups_has_the_teachers_logits(tiny_recipe, world):
     recipe = taught_recipe(tiny_recipe, world)
     task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard()))
-    batch = task.collate([Group(0, 'q0', ('d0', 'd10', 'd5'), True), Group(1, 'q1', ('d6', 'd1'), False)])
+    batch = task.collate([Instance(0, 'q0', ('d0', 'd10', 'd5'), True), Instance(1, 'q1', ('d6', 'd1'), False)])
     assert batch['taught'].tolist() == [[4.5, 3.5, 4.0], [4.0, 4.5, 0.0]]
     assert batch['present'].tolist() == [[True] * 3, [True, True, False]]
     assert batch['judged'].tolist() == [True, False]
@@ -138,7 +138,7 @@ def test_scores_of_groups_are_those_of_the_reranker(tiny_recipe, world, tiny_epi
     recipe = taught_recipe(tiny_recipe, world, system)
     recipe = recipe if system != 'epic' else taught_recipe(tiny_recipe, world, system, base=str(tiny_epic()))
     task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard())).eval()
-    one, other = Group(0, 'q0', ('d0', 'd5'), True), Group(0, 'q7', ('d7', 'd12', 'd17'), True)
+    one, other = Instance(0, 'q0', ('d0', 'd5'), True), Instance(0, 'q7', ('d7', 'd12', 'd17'), True)
     with torch.inference_mode():
         together = task.scores(task.collate([one, other]))
         apart = torch.cat([task.scores(task.collate([group])) for group in (one, other)])
@@ -159,7 +159,8 @@ def test_whole_layers_make_an_adapter_without_embeddings(tiny_recipe, world, tmp
 
 
 def test_a_teacher_is_learnt(tiny_recipe, world, tmp_path):
-    training = {'group': 4, 'steps': 60, 'batch_size': 8, 'learning_rate': 3e-3, 'log_every': 10, 'dropout': 0}
+    steps = {'steps': 60, 'log_every': 10, 'save_every': 60}
+    training = {'group': 4, 'batch_size': 8, 'learning_rate': 3e-3, 'dropout': 0, **steps}
     train(taught_recipe(tiny_recipe, world, training=training, teacher={'judged_weight': 0.0}), tmp_path / 'out')
     losses = [float(line.split(',')[1]) for line in (tmp_path / 'out/log.csv').read_text().splitlines()[1:]]
     assert losses[-1] < losses[0] / 2
@@ -169,7 +170,7 @@ def test_duoberts_groups_are_pairs_in_both_orders(tiny_recipe, world):
     """Margins of 2 and -1 halves: the teacher's probability of each order, and judgments for the first pair only."""
     recipe = taught_recipe(tiny_recipe, world, 'duobert', training={'group': 2})
     task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard())).eval()
-    batch = task.collate([Group(0, 'q0', ('d0', 'd10'), True), Group(1, 'q1', ('d6', 'd1'), False)])
+    batch = task.collate([Instance(0, 'q0', ('d0', 'd10'), True), Instance(1, 'q1', ('d6', 'd1'), False)])
     own = torch.sigmoid(torch.tensor([1.0, -0.5]))
     torch.testing.assert_close(batch['taught'], torch.cat([own, 1 - own]))
     assert batch['judged'].tolist() == [True, False, True, False]
@@ -184,7 +185,7 @@ def test_repberts_groups_have_its_own_loss_and_the_teachers(tiny_recipe, world):
     """Inner products of the first query with all five passages, one of them relevant; of each with its own."""
     recipe = taught_recipe(tiny_recipe, world, 'repbert')
     task = new_task(recipe, open_base(recipe.base), opened_sources(recipe, Guard())).eval()
-    groups = [Group(0, 'q0', ('d0', 'd10', 'd5'), True), Group(1, 'q1', ('d6', 'd1'), False)]
+    groups = [Instance(0, 'q0', ('d0', 'd10', 'd5'), True), Instance(1, 'q1', ('d6', 'd1'), False)]
     batch = task.collate(groups)
     sides = [[batch.get(f'{side}_{name}') for name in ENCODED] for side in ('query', 'passage')]
     queries, passages = (task.ranker(*side) for side in sides)

@@ -73,7 +73,7 @@ def test_a_short_training_logs_its_loss(tiny_recipe, tmp_path):
     recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'steps': 5, 'log_every': 2})
     done = train(recipe, tmp_path / 'out', device='cpu')
     short = train(
-        tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'steps': 5, 'log_every': 50}),
+        tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'steps': 5, 'log_every': 50, 'save_every': 50}),
         tmp_path / 'short',
         device='cpu',
     )
@@ -211,11 +211,11 @@ def test_cedr_starts_from_vanilla_bert_and_adapters_stand_on_adapters(tiny_recip
 
 def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path, world, monkeypatch):
     """The validation run has each topic's relevant passage first: a model that puts it last is best left out."""
-    from pyserini_repbert.train import validation as module
+    from pyserini_repbert.rerank import MonoBertReranker
     from pyserini_repbert.train.output import read_log
 
     monkeypatch.setattr(
-        module.Validator, '_scores', lambda self, *_: [-np.arange(len(own), 0.0, -1) for own in self.lists]
+        MonoBertReranker, 'score_lists', lambda self, queries, lists, *_: [np.arange(len(own)) for own in lists]
     )
     settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
     recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 3})

@@ -14,13 +14,9 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Forward, collate
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.tokenizer import TokenSequence, WordPieceTokenizer
-from pyserini_repbert.train.losses import (
-    listwise_divergence,
-    localized_contrastive,
-    pair_loss,
-)
+from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive, pair_loss
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Group, Instance, TrainingSource
+from pyserini_repbert.train.sources import Instance, TrainingSource
 
 Batch = dict[str, Tensor]
 GROUP = 8  # sequences of like length that a CPU runs at once
@@ -35,15 +31,13 @@ class Task(nn.Module, ABC):
     tokenizer : of the base
     sources : the opened sources, which give instances their texts
     known : keys that the recipe's `ranking` may have
+    inputs_per_pair : how many inputs, as `batch_size` counts them, a pair of passages makes
+    notes : lines for the model card, on settings that the recipe left open
     trained_in_body : with an adapter, prefixes of the names of body weights that are trained in full and saved with it
-
-    Raises
-    ------
-    InputError
-        for settings of `ranking` that are unknown or do not fit
     """
 
     known: tuple[str, ...]
+    inputs_per_pair = 1
     trained_in_body: tuple[str, ...] = ()
 
     def __init__(
@@ -55,6 +49,7 @@ class Task(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.recipe, self.tokenizer, self.sources = recipe, tokenizer, list(sources)
+        self.notes: list[str] = []
         for key in recipe.ranking:
             if key not in self.known:
                 expected = ', '.join(self.known)
@@ -63,10 +58,7 @@ class Task(nn.Module, ABC):
 
     @abstractmethod
     def new_ranker(self, sizes: BertConfig) -> nn.Module:
-        """The model with new weights; also reads the recipe's settings of its inputs.
-
-        Raises InputError for settings that do not fit.
-        """
+        """The model with new weights; also reads the recipe's settings of its inputs."""
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
@@ -75,12 +67,12 @@ class Task(nn.Module, ABC):
 
     @property
     def inputs_per_instance(self) -> int:
-        """How many inputs, as `batch_size` counts them, an instance makes."""
-        return 1
+        """How many inputs, as `batch_size` counts them, an instance makes; a group counts as a whole."""
+        return 1 if self.recipe.training.group else self.inputs_per_pair
 
     @abstractmethod
     def collate(self, instances: Sequence[Any]) -> Batch:
-        """The tensors of a batch of instances, or of groups."""
+        """The tensors of a batch of instances."""
 
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
@@ -96,26 +88,22 @@ class Task(nn.Module, ABC):
     def look_at(self, instances: Iterator[Any]) -> None:
         """Called with the first instances of the stream before training begins or resumes; training gets them too."""
 
-    def notes(self) -> list[str]:
-        """Lines for the model card, on settings that the recipe left open."""
-        return []
-
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights to save, from those in training."""
         return tensors
 
-    def of_teacher(self, groups: Sequence[Group]) -> Batch:
+    def of_teacher(self, groups: Sequence[Instance]) -> Batch:
         """The tensors that `with_teacher` reads.
 
         `present` bool (groups, candidates): where a group has a candidate; `judged` bool (groups,): whether the first
         one is relevant; with a teacher, `taught` float32 (groups, candidates): its scores as logits, 0 where a group
         has no candidate.
         """
-        sizes = torch.tensor([len(own.docids) for own in groups])
+        sizes = torch.tensor([len(group.docids) for group in groups])
         present = torch.arange(int(sizes.max())) < sizes[:, None]
-        batch = {'present': present, 'judged': torch.tensor([own.judged for own in groups])}
+        batch = {'present': present, 'judged': torch.tensor([group.judged for group in groups])}
         if self.recipe.teacher is not None:
-            taught = [score for own in groups for score in self.sources[own.source].taught(own.qid, own.docids)]
+            taught = [logit for group in groups for logit in self.sources[group.source].taught(group.qid, group.docids)]
             batch['taught'] = torch.zeros(present.shape).masked_scatter(present, torch.tensor(taught))
         return batch
 
@@ -129,50 +117,27 @@ class Task(nn.Module, ABC):
         teacher, present = self.recipe.teacher, batch['present']
         if teacher is None:
             return loss
-        own = scores.new_zeros(present.shape).masked_scatter(present, scores)
-        return teacher.judged_weight * loss + teacher.weight * listwise_divergence(own, batch['taught'], present)
+        groups = scores.new_zeros(present.shape).masked_scatter(present, scores)
+        return teacher.judged_weight * loss + teacher.weight * listwise_divergence(groups, batch['taught'], present)
 
-    def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The wordpieces of each text, without special tokens, not truncated."""
-        return self.tokenizer.ids(texts)
-
-    def queries_and_passages(
-        self, instances: Sequence[Instance]
-    ) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
-        """Wordpieces of the instances' queries, relevant passages and non-relevant passages.
-
-        Raises InputError for an instance without a non-relevant passage.
-        """
-        queries, positives, negatives = [], [], []
-        for instance in instances:
-            source = self.sources[instance.source]
-            if instance.negative is None:
-                raise InputError(f'{source.where}: this system needs a non-relevant passage for each relevant one')
-            positive, negative = source.texts([instance.positive, instance.negative])
-            queries.append(source.query(instance.qid))
-            positives.append(positive)
-            negatives.append(negative)
-        ids = self.ids([*queries, *positives, *negatives])
-        n = len(instances)
-        return ids[:n], ids[n : 2 * n], ids[2 * n :]
-
-    def queries_and_candidates(self, groups: Sequence[Group]) -> tuple[list[list[int]], list[list[int]]]:
-        """Wordpieces of the groups' queries, and of all their candidates."""
-        queries = [self.sources[own.source].query(own.qid) for own in groups]
-        texts = [text for own in groups for text in self.sources[own.source].texts(own.docids)]
-        ids = self.ids([*queries, *texts])
-        return ids[: len(groups)], ids[len(groups) :]
+    def queries_and_passages(self, instances: Sequence[Instance]) -> tuple[list[list[int]], list[list[int]]]:
+        """Wordpieces of the instances' queries, and of their passages, those of one instance after the other."""
+        queries = [self.sources[instance.source].query(instance.qid) for instance in instances]
+        texts = [text for instance in instances for text in self.sources[instance.source].texts(instance.docids)]
+        ids = self.tokenizer.ids([*queries, *texts])
+        return ids[: len(queries)], ids[len(queries) :]
 
 
 class GroupTask(Task):
     """A task whose instances may be groups of candidates of one query."""
 
-    def collate(self, instances: Sequence[Any]) -> Batch:
-        """The queries with their relevant passages, then the queries with the others; or groups."""
-        if self.recipe.training.group:
-            return self.collate_groups(instances)
-        queries, positives, negatives = self.queries_and_passages(instances)
-        return self.inputs_of(queries, [*positives, *negatives], [*range(len(queries)), *range(len(queries))])
+    def collate(self, instances: Sequence[Instance]) -> Batch:
+        """The tensors that `scores` reads: for the relevant passages, then for the others; or for groups."""
+        queries, passages = self.queries_and_passages(instances)
+        if not self.recipe.training.group:
+            return self.inputs_of(queries, [*passages[::2], *passages[1::2]], [*range(len(queries))] * 2)
+        query_of = [row for row, group in enumerate(instances) for _ in group.docids]
+        return self.inputs_of(queries, passages, query_of) | self.of_teacher(instances)
 
     @abstractmethod
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
@@ -189,17 +154,12 @@ class GroupTask(Task):
         positive, negative = torch.chunk(self.scores(batch), 2)
         return pair_loss(positive, negative, self.recipe.training.loss)
 
-    def collate_groups(self, groups: Sequence[Group]) -> Batch:
-        """The tensors that `scores` and `with_teacher` read."""
-        query_of = [row for row, own in enumerate(groups) for _ in own.docids]
-        return self.inputs_of(*self.queries_and_candidates(groups), query_of) | self.of_teacher(groups)
-
     def group_loss(self, batch: Batch) -> Tensor:
         """Localized contrastive estimation over the judged groups, and the teacher's loss over all groups."""
         present, judged = batch['present'], batch['judged']
-        own = self.scores(batch).float()
-        scores = own.new_zeros(present.shape).masked_scatter(present, own)
-        return self.with_teacher(localized_contrastive(scores[judged], present[judged]), own, batch)
+        scores = self.scores(batch).float()
+        groups = scores.new_zeros(present.shape).masked_scatter(present, scores)
+        return self.with_teacher(localized_contrastive(groups[judged], present[judged]), scores, batch)
 
 
 def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:

@@ -30,10 +30,7 @@ class CedrTask(GroupTask):
         return new_ranker(sizes, settings)
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
-        """With `vanilla_head`, begin with the scores of the base.
-
-        Raises InputError unless the model is KNRM with [CLS] over a Vanilla BERT.
-        """
+        """With `vanilla_head`, begin with the scores of the base: a KNRM with [CLS] over a Vanilla BERT."""
         if not self.recipe.training.vanilla_head:
             return
         ranker = cast(CedrRanker, self.ranker)

@@ -15,7 +15,7 @@ from pyserini_repbert.models.monobert import SYSTEM as MONO, MonoBert
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Group
+from pyserini_repbert.train.sources import Instance
 from pyserini_repbert.train.tasks.base import Batch, GroupTask, Task, limit, outputs, padded
 
 
@@ -23,6 +23,7 @@ class CrossEncoderTask(Task):
     """An instance gives two inputs, one relevant and one not: batches are balanced (Multi-Stage section 4.1)."""
 
     known = ('layout', 'max_query_length', 'max_length')
+    inputs_per_pair = 2
     system: str
     module: type[CrossEncoder]
     builder: type[PairInputs] | type[TripleInputs]
@@ -42,14 +43,10 @@ class CrossEncoderTask(Task):
         lengths = {'max_query_length': self.inputs.max_query, 'max_length': self.inputs.max_tokens}
         return {'system': self.system, 'layout': str(self.inputs.layout), **lengths}
 
-    @property
-    def inputs_per_instance(self) -> int:
-        """Two; one for a group, which counts as a whole."""
-        return 1 if self.recipe.training.group else 2
-
     def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy."""
-        return relevance_cross_entropy(outputs(self.ranker, batch), batch['relevant'])
+        """Mean cross-entropy; the first half of a batch is relevant."""
+        logits = outputs(self.ranker, batch)
+        return relevance_cross_entropy(logits, _first_half(logits))
 
 
 class MonoBertTask(CrossEncoderTask, GroupTask):
@@ -75,11 +72,6 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
         """Mean cross-entropy (Multi-Stage eq. 1); `group_loss` for groups."""
         return self.group_loss(batch) if 'present' in batch else super().forward(batch)
 
-    def collate(self, instances: Sequence[Any]) -> Batch:
-        """Inputs with the relevant passages, then inputs with the others; or the inputs of groups."""
-        batch = super().collate(instances)
-        return batch if self.recipe.training.group else {**batch, 'relevant': _first_half(len(instances))}
-
 
 class DuoBertTask(CrossEncoderTask):
     """Each pair of a relevant and a non-relevant passage in both orders (Multi-Stage eq. 2)."""
@@ -95,22 +87,22 @@ class DuoBertTask(CrossEncoderTask):
         """The base's own, with three token types."""
         return {**values, 'type_vocab_size': max(SEGMENTS, int(values.get('type_vocab_size', 2)))}
 
-    def collate(self, instances: Sequence[Any]) -> Batch:
+    def collate(self, instances: Sequence[Instance]) -> Batch:
         """Inputs with the relevant passage first, then the same pairs the other way round.
 
         For groups, which are pairs, `judged` bool (inputs,) says which inputs have a relevant passage; with a teacher,
         `taught` float32 (inputs,) is the sigmoid of its margin: the probability that the first passage is the better.
         """
-        if self.recipe.training.group:
-            return self._collate_taught(instances)
-        return self._both_orders(list(zip(*self.queries_and_passages(instances), strict=True)))
-
-    def _collate_taught(self, pairs: Sequence[Group]) -> Batch:
-        queries, passages = self.queries_and_candidates(pairs)
-        batch = self._both_orders(list(zip(queries, passages[::2], passages[1::2], strict=True)))
-        batch['judged'] = torch.tensor([own.judged for own in pairs] * 2)
+        queries, passages = self.queries_and_passages(instances)
+        build, pairs = self.inputs.build, list(zip(queries, passages[::2], passages[1::2], strict=True))
+        first = [build(query, one, other).sequence for query, one, other in pairs]
+        second = [build(query, other, one).sequence for query, one, other in pairs]
+        batch = padded([*first, *second], self.tokenizer.pad)
+        if not self.recipe.training.group:
+            return batch
+        batch['judged'] = torch.tensor([pair.judged for pair in instances] * 2)
         if self.recipe.teacher is not None:
-            scores = torch.tensor([self.sources[own.source].taught(own.qid, own.docids) for own in pairs])
+            scores = torch.tensor([self.sources[pair.source].taught(pair.qid, pair.docids) for pair in instances])
             margins = scores[:, 0] - scores[:, 1]
             batch['taught'] = torch.sigmoid(torch.cat([margins, -margins]))
         return batch
@@ -122,17 +114,12 @@ class DuoBertTask(CrossEncoderTask):
         logits, judged, teacher = outputs(self.ranker, batch), batch['judged'], self.recipe.teacher
         relevance = logits.new_zeros(())
         if judged.any():
-            relevance = relevance_cross_entropy(logits[judged], batch['relevant'][judged])
+            relevance = relevance_cross_entropy(logits[judged], _first_half(logits)[judged])
         if teacher is None:
             return relevance
         return teacher.judged_weight * relevance + teacher.weight * relevance_cross_entropy(logits, batch['taught'])
 
-    def _both_orders(self, triples: list[tuple[list[int], list[int], list[int]]]) -> Batch:
-        first = [self.inputs.build(query, positive, negative).sequence for query, positive, negative in triples]
-        second = [self.inputs.build(query, negative, positive).sequence for query, positive, negative in triples]
-        return {**padded([*first, *second], self.tokenizer.pad), 'relevant': _first_half(len(triples))}
 
-
-def _first_half(n: int) -> Tensor:
-    """Targets of n relevant inputs, then of n others."""
-    return torch.tensor([1] * n + [0] * n)
+def _first_half(logits: Tensor) -> Tensor:
+    """Targets of as many relevant inputs as others: bool (n,)."""
+    return torch.arange(len(logits), device=logits.device) < len(logits) // 2

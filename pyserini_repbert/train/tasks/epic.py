@@ -44,7 +44,7 @@ class EpicTask(GroupTask):
             raise InputError(
                 f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {', '.join(Variant)}"
             )
-        self.unknown = self.ids(['[UNK]'])[0]
+        self.unknown = self.tokenizer.ids(['[UNK]'])[0]
         return Epic(sizes, variant)
 
     def ranking(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class PreTrainingTask(Task):
         `places` int64 (m,): positions of the masked wordpieces in the flattened inputs; `words` int64 (m,): what they
         were; `follows` int64 (n,): 0 if the second text follows the first, else 1, as in BERT's head.
         """
-        ids = self.ids([text for pair in instances for text in (pair.first, pair.second)])
+        ids = self.tokenizer.ids([text for pair in instances for text in (pair.first, pair.second)])
         sequences: list[TokenSequence] = []
         masked: list[list[tuple[int, int]]] = []
         for number, pair in enumerate(instances):

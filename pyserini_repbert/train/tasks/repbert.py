@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,10 +24,9 @@ from pyserini_repbert.models.repbert import (
     SYSTEM,
     RepBert,
 )
-from pyserini_repbert.train.inputs import docid_key
 from pyserini_repbert.train.losses import MARGIN, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Group, Instance, TrainingSource
+from pyserini_repbert.train.sources import Instance, TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, limit, outputs, padded
 
 logger = logging.getLogger(__name__)
@@ -58,27 +58,18 @@ class RepBertTask(Task):
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or self.chooses_scale else None
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
-        self._notes: list[str] = []
+        if any(source.source.triples or source.source.negatives for source in self.sources):
+            self.inputs_per_pair = 2
         return RepBert(sizes)
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
-        """The base's own, with one layer more if the recipe asks for a unit layer.
-
-        Raises InputError for a base that already has a unit layer.
-        """
+        """The base's own, with one layer more if the recipe asks for a unit layer."""
         if not recipe.training.unit_layer:
             return dict(values)
         if values.get(UNIT_LAYER):
             raise InputError(f"base '{recipe.base}' has a unit layer: leave training.unit_layer out")
         return {**values, 'num_hidden_layers': BertConfig.from_dict(values).num_hidden_layers + 1, UNIT_LAYER: True}
-
-    @property
-    def inputs_per_instance(self) -> int:
-        """Two pairs if any source gives negatives, else one; one for a group, which counts as a whole."""
-        if self.recipe.training.group:
-            return 1
-        return 2 if any(source.source.triples or source.source.negatives for source in self.sources) else 1
 
     @torch.no_grad()
     def look_at(self, instances: Iterator[Instance]) -> None:
@@ -93,34 +84,35 @@ class RepBertTask(Task):
         labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
         scale = fitting_scale(queries[batch['rows']].float() @ passages.float().T, labels)
         self.log_scale.fill_(math.log(scale))
-        self._notes = [f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"]
-        logger.info(self._notes[0])
-
-    def notes(self) -> list[str]:
-        """The scale, if it was chosen."""
-        return self._notes
+        self.notes = [f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"]
+        logger.info(self.notes[0])
 
     def ranking(self) -> dict[str, Any]:
         """System and lengths."""
         return {'system': SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
 
-    def collate(self, instances: Sequence[Any]) -> Batch:
+    def collate(self, instances: Sequence[Instance]) -> Batch:
         """Queries, passages, and the docids by which labels are found.
 
         `rows` int64 (n,): the query of each passage; `passage_keys` int64 (n,): hashes of the docids;
         `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, padded with -1. For
         groups, also the tensors of `of_teacher`.
         """
-        found = [_parts(instance, self.sources[instance.source]) for instance in instances]
-        queries = [self.sources[instance.source].query(instance.qid) for instance in instances]
-        passages = [text for own in found for text in own.texts]
-        most = max(1, *(len(own.relevant) for own in found))
+        sources = [self.sources[instance.source] for instance in instances]
+        queries = [source.query(instance.qid) for source, instance in zip(sources, instances, strict=True)]
+        passages, keys, relevant_keys = [], [], []
+        for source, instance in zip(sources, instances, strict=True):
+            passages += source.texts(instance.docids)
+            keys += [_key(source, docid) for docid in instance.docids]
+            relevant = [instance.docids[0], *source.relevant(instance.qid)] if instance.judged else []
+            relevant_keys.append([_key(source, docid) for docid in dict.fromkeys(relevant)])
+        most = max(1, *map(len, relevant_keys))
         batch = {
             **padded(self.tokenizer.single(queries, self.max_query, QUERY_TYPE), self.tokenizer.pad, 'query_'),
             **padded(self.tokenizer.single(passages, self.max_passage, PASSAGE_TYPE), self.tokenizer.pad, 'passage_'),
-            'rows': torch.tensor([row for row, own in enumerate(found) for _ in own.texts]),
-            'passage_keys': torch.tensor([key for own in found for key in own.keys]),
-            'relevant_keys': torch.tensor([own.relevant + [-1] * (most - len(own.relevant)) for own in found]),
+            'rows': torch.tensor([row for row, instance in enumerate(instances) for _ in instance.docids]),
+            'passage_keys': torch.tensor(keys),
+            'relevant_keys': torch.tensor([own + [-1] * (most - len(own)) for own in relevant_keys]),
         }
         return batch | self.of_teacher(instances) if self.recipe.training.group else batch
 
@@ -148,25 +140,10 @@ class RepBertTask(Task):
         return {name: value * root if name.startswith(self.last_norm) else value for name, value in tensors.items()}
 
 
-class _Parts(NamedTuple):
-    """An instance's or a group's texts of passages, keys of their docids, and keys of the query's relevant docids."""
-
-    texts: list[str]
-    keys: list[int]
-    relevant: list[int]
-
-
-def _parts(instance: Instance | Group, source: TrainingSource) -> _Parts:
-    if isinstance(instance, Group):
-        docids, relevant = list(instance.docids), source.relevant(instance.qid) if instance.judged else []
-    else:
-        docids = [instance.positive] if instance.negative is None else [instance.positive, instance.negative]
-        relevant = list(dict.fromkeys([instance.positive, *source.relevant(instance.qid)]))
-    return _Parts(source.texts(docids), [_key(source, own) for own in docids], [_key(source, own) for own in relevant])
-
-
 def _key(source: TrainingSource, docid: str) -> int:
-    return docid_key(f'{source.space}\n{docid}')
+    """A hash of a passage's corpus and docid for int64 tensors: from 0 to 2^63 - 1."""
+    text = f'{source.space}\n{docid}'.encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), 'little') >> 1
 
 
 def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
