@@ -12,10 +12,6 @@ from pyserini_repbert.train.training import check_machine, train
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
 
 
-class Killed(Exception):
-    """Stands for the end of a process."""
-
-
 def test_event_files_lie_beside_the_log(tiny_recipe, tmp_path):
     pytest.importorskip('tensorboard')
     train(

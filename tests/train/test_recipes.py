@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 import yaml
 
@@ -91,39 +89,26 @@ def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, mon
     ('setting', 'message'),
     [
         ('training.step=3', r"training: key 'step' is unknown \(did you mean 'steps'"),
-        ('training.steps=many', "training.steps is 'many', expected: a valid integer"),
         ('training.steps=0', 'training.steps is 0, expected: greater than or equal to 1'),
         ('training.steps=2.0', 'training.steps is 2.0, expected: a valid integer'),
-        ('training.steps=true', 'training.steps is True, expected: a valid integer'),
-        ('training.seed=-1', 'training.seed is -1, expected: greater than or equal to 0'),
         ('training.seed=9999999999', 'expected: less than 4294967296'),
         ('training.learning_rate=.inf', 'training.learning_rate is inf, expected: a finite number'),
-        ('training.learning_rate=.nan', 'training.learning_rate is nan, expected: '),
-        ('training.learning_rate=fast', "training.learning_rate is 'fast', expected: a valid number"),
         ('training.dropout=1', r'training.dropout is 1, expected: less than 1'),
         ('training.gather=1', 'training.gather is 1, expected: a valid boolean'),
         ('training.unit_layer=true', "training.unit_layer is for RepBERT, not for 'monobert': leave it out"),
         ('training.schedule=cosine', "training.schedule is 'cosine', expected: 'linear' or 'constant'"),
-        ('training.loss=soft', "training.loss is 'soft', expected: 'cross_entropy', 'hinge' or"),
         ('training=7', 'training: a mapping was expected, found 7'),
         ('adapter.targets=[keys]', "adapter.targets.0 is 'keys', expected: 'query', 'key', 'value' or 'dense'"),
-        ('adapter.targets=[]', r'adapter.targets is \[\], expected: have at least 1 item'),
-        ('system=colbert', "system is 'colbert', expected: 'repbert', 'monobert'"),
         ('name=a/b', "name is 'a/b', expected: "),
-        ('name=..', "name is '..', expected: "),
         ('base="a\\0b"', r'base has the character U\+0000'),
         ('description="\\ud800"', r'description has the character U\+D800'),
         ('text=x', "key 'text' is unknown"),
         ('data=[]', r'data is \[\], expected: have at least 1 item'),
-        ('data={}', r'data is \{\}, expected: a valid'),
-        ('data.0.fields=answer', "data.0.fields is 'answer', expected: a valid"),
         ('data.0.qrels=', 'data.0: give topics and qrels, or triples'),
-        ('data.0.corpus=', 'data.0: name the corpus or the index'),
         ('data.0.run=', 'negatives are drawn from a run'),
         ('variables=3', 'variables: a mapping was expected, found 3'),
         ('data.0.run=${NOWHERE}', r'\$\{NOWHERE\} has no value'),
         ('validation={topics: t, qrels: q}', 'validation.run is missing'),
-        ('validation={topics: t}', "validation: key 'qrels' is missing"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
@@ -138,11 +123,8 @@ def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
     ('old', 'new', 'line', 'message'),
     [
         ('  steps: 6', '  steps: six', 12, "training.steps is 'six'"),
-        ('  steps: 6', '  steps: 6\n  step: 7', 13, "training: key 'step' is unknown"),
         ('  steps: 6', '  # none', 11, "training: key 'steps' is missing"),
-        ('system: monobert', 'system: [monobert]', 2, r"system is \['monobert'\]"),
         ('system: monobert', '', 1, "key 'system' is missing"),
-        ('  qrels: ', '  qrils: ', 7, "data.0: key 'qrils' is unknown"),
         ('  qrels: ', '  qrels: null #', 5, 'data.0: give topics and qrels'),
         ('  run: ', '  run: ${NOWHERE}', 8, 'NOWHERE'),
     ],
@@ -165,11 +147,9 @@ def test_a_fault_is_found_at_its_line(old, new, line, message, tmp_path):
     ('setting', 'message'),
     [
         ('data.3.run=x', "there is no 'data.3.run' in the recipe"),
-        ('data.x.run=x', "there is no 'data.x.run' in the recipe"),
         ('name.x=1', "there is no 'name.x' in the recipe"),
         ('steps', "'key=value' was expected"),
         ('steps=[', 'not YAML'),
-        ('steps=' + '[' * 1000, 'values inside each other'),
     ],
 )
 def test_settings_that_fit_nowhere(setting, message, recipe_file):
@@ -204,13 +184,3 @@ def test_missing_keys_and_files(tmp_path):
             read_recipe(path)
     with pytest.raises(UnknownNameError, match='did you mean'):
         recipe_path('repbert-msmarko')
-
-
-def test_an_alias_bomb_is_refused(tmp_path):
-    levels = 'abcdefghijklmnop'
-    bomb = 'a: &a [x, x, x, x, x, x, x, x, x]\n' + ''.join(
-        f'{one}: &{one} [{", ".join(["*" + before] * 9)}]\n' for before, one in itertools.pairwise(levels)
-    )
-    (tmp_path / 'r.yaml').write_text(bomb, encoding='utf-8')
-    with pytest.raises(InputError, match='more than 500,000 values, what aliases repeat included'):
-        read_recipe(tmp_path / 'r.yaml')

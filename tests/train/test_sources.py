@@ -141,7 +141,7 @@ def test_repbert_rows_and_labels_follow_the_judgments(tiny_recipe, world, tmp_pa
 
 
 def test_monobert_batches_are_balanced_and_duobert_has_both_orders(tiny_recipe):
-    """The first half of a batch is relevant: monoBERT's d0 and d1, then d5 and d6; duoBERT's d0 before d5, then after."""
+    """The first half of a batch is relevant: monoBERT's d0 and d1, then d5 and d6; duoBERT: both orders."""
     instances = [Instance(0, 'q0', ('d0', 'd5')), Instance(0, 'q1', ('d1', 'd6'))]
     mono = task_of(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}))
     duo = task_of(tiny_recipe('duobert', ranking={'max_query_length': 8, 'max_length': 60}))
