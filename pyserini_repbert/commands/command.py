@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyserini_repbert.commands import completion
-from pyserini_repbert.data.identifiers import has_surrogates
-from pyserini_repbert.data.values import MAX_THREADS, decimal, integer
+from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
 EXIT_ERROR = 2

@@ -13,7 +13,7 @@ from copy import copy
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from pyserini_repbert.data.identifiers import has_surrogates, identifier_problem
+from pyserini_repbert.data.values import has_surrogates, identifier_problem
 from pyserini_repbert.errors import InputError
 
 logger = logging.getLogger(__name__)

@@ -18,12 +18,9 @@ from pyserini_repbert.data.trec_text import plain_text
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS
 
-_COMPRESS = b'\x1f\x9d'  # magic bytes of Unix's compress; NIST's files end in .Z, .0Z, .1Z, .2Z
-_GZIP = b'\x1f\x8b'
-_BZIP2 = b'BZh'
-_BESIDES = re.compile(
-    r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE
-)  # documentation, not documents
+# Magic bytes; those of Unix's compress are in NIST's files, which end in .Z, .0Z, .1Z, .2Z
+_COMPRESS, _GZIP, _BZIP2 = b'\x1f\x9d', b'\x1f\x8b', b'BZh'
+_BESIDES = re.compile(r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE)  # documentation
 _UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}  # the Congressional Record is no part of Robust04's documents
 _WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
 _INVISIBLE = re.compile(r'<(?:(script|style|noscript)\b|/(script|style|noscript)\s*>)', re.IGNORECASE)
@@ -76,7 +73,11 @@ def _unpacked(path: Path) -> bytes:
     raw = path.read_bytes()
     try:
         if raw.startswith(_COMPRESS):
-            raw = _decompressed(raw, path)
+            with needs('ncompress', f'{path}, packed by compress,', 'trec'):
+                import ncompress
+            # In a thread: ncompress needs more stack than Java leaves the main thread, and would end the process
+            with ThreadPoolExecutor(1) as thread:
+                raw = bytes(thread.submit(ncompress.decompress, raw).result())
         elif raw.startswith(_GZIP):
             raw = gzip.decompress(raw)
         elif raw.startswith(_BZIP2):
@@ -86,16 +87,8 @@ def _unpacked(path: Path) -> bytes:
     try:
         raw.decode('utf-8')
     except UnicodeDecodeError:
-        raw = raw.decode('latin-1').encode()
+        return raw.decode('latin-1').encode()
     return raw
-
-
-def _decompressed(raw: bytes, path: Path) -> bytes:
-    with needs('ncompress', f'{path}, packed by compress,', 'trec'):
-        import ncompress
-    # A thread of its own: ncompress needs more stack than Java leaves the main thread, and would end the process
-    with ThreadPoolExecutor(1) as thread:
-        return bytes(thread.submit(ncompress.decompress, raw).result())
 
 
 class ClueWebCorpus(FilesCorpus):
@@ -126,13 +119,11 @@ class ClueWebCorpus(FilesCorpus):
 def page_text(raw: bytes, content_type: str = '') -> str:
     """The text of a web page without tags, scripts and styles, on one line.
 
-    Parameters
-    ----------
-    content_type : as the server gave it; UTF-8 unless it names a character set that Python knows
+    It is read as UTF-8 unless `content_type`, as the server gave it, names a character set that Python knows.
     """
-    found = _CHARSET.search(content_type)
+    charset = _CHARSET.search(content_type)
     try:
-        text = raw.decode(found[1] if found else 'utf-8', 'replace')
+        text = raw.decode(charset[1] if charset else 'utf-8', 'replace')
     except LookupError:
         text = raw.decode('utf-8', 'replace')
     return plain_text(_visible(text))

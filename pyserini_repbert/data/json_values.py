@@ -34,17 +34,12 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError('nested too deeply') from error
 
 
-def read_json(path: Path) -> Any:
-    """The JSON value in a file of a checkpoint. Raises DamagedFileError for a file that is not JSON."""
-    try:
-        return parse_json(path.read_text(encoding='utf-8'))
-    except ValueError as error:
-        raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
-
-
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file of a checkpoint. Raises DamagedFileError for anything else."""
-    values = read_json(path)
+    try:
+        values = parse_json(path.read_text(encoding='utf-8'))
+    except ValueError as error:
+        raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
     if not isinstance(values, dict):
         raise DamagedFileError(f'{path} is not a JSON object: fetch the checkpoint again')
     return values
@@ -83,7 +78,5 @@ def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     if key is None or value is None or isinstance(value, (dict, list)):
         raise ValueError(f"no '{keys[0]}'")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(
-            f"'{key}' is {json.dumps(value)[:_SHOWN]}, neither a text nor a whole number: put it in quotes"
-        )
+        raise ValueError(f"'{key}' is {json.dumps(value)[:_SHOWN]}, no text or whole number: put it in quotes")
     return str(value)

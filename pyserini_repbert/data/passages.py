@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.data.corpus import Corpus, OnError, Passage
 from pyserini_repbert.data.corpus_formats import (
     CedrCorpus,
     FilesCorpus,
@@ -22,16 +22,7 @@ from pyserini_repbert.data.deliveries import ClueWebCorpus, TrecDisksCorpus, dis
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
 
-__all__ = [
-    'BadPassage',
-    'Corpus',
-    'CorpusFormat',
-    'CorpusTexts',
-    'OnError',
-    'Passage',
-    'PassageTexts',
-    'corpus_of_files',
-]
+__all__ = ['Corpus', 'CorpusFormat', 'CorpusTexts', 'OnError', 'Passage', 'PassageTexts', 'corpus_of_files']
 
 
 class CorpusFormat(StrEnum):
@@ -61,13 +52,7 @@ def corpus_of_files(
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
 ) -> Corpus:
-    """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as in `names.corpora.open_corpus`.
-
-    Raises
-    ------
-    InputError
-        for a path that does not exist or is a pipe, an unknown format, a folder without corpus files
-    """
+    """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as in `names.corpora.open_corpus`."""
     name = str(source)
     if fmt == CorpusFormat.IR_DATASETS or name.startswith('ir_datasets:'):
         return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), on_error, keep_empty)

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from pyserini_repbert.data.identifiers import columns as values_of
-from pyserini_repbert.data.values import decimal, integer
+from pyserini_repbert.data.values import columns as values_of, decimal, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, LONE_CR, StrPath, existing_file, open_binary
 
@@ -33,20 +32,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Columns(NamedTuple):
-    """Consecutive lines of a run file.
+    """Consecutive lines of a run file."""
 
-    Attributes
-    ----------
-    qids : the qid of each stretch of consecutive lines with the same qid
-    starts : the index of each stretch's first line, from 0
-    docids : one per line
-    keys : float64, one per line: the rank (MS MARCO) or the score (TREC)
-    """
-
-    qids: list[str]
-    starts: list[int]
-    docids: list[str]
-    keys: Array
+    qids: list[str]  # of each stretch of consecutive lines with the same qid
+    starts: list[int]  # the index of each stretch's first line, from 0
+    docids: list[str]  # one a line
+    keys: Array  # float64, one a line: the rank (MS MARCO) or the score (TREC)
 
 
 def stretches(path: StrPath) -> Iterator[tuple[int, str, list[str], Array]]:

@@ -5,6 +5,7 @@ A run in memory is {qid: Ranking}, best first.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -13,29 +14,17 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, TREC_COLUMNS, Array, count_columns, line_blocks, stretches
-from pyserini_repbert.data.run_scores import SCORE_DIGITS, strictly_decreasing
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
-__all__ = [
-    'SCORE_DIGITS',
-    'RunFormat',
-    'ScatteredQueryError',
-    'check_format',
-    'default_tag',
-    'iter_run',
-    'read_run',
-    'reciprocal_scores',
-    'run_format',
-    'strictly_decreasing',
-    'write_run',
-]
-
-# White space, and what `identifiers` refuses: NUL, byte order marks, halves of surrogate pairs.
+# White space, and what `values` refuses: NUL, byte order marks, halves of surrogate pairs.
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
 
 
+SCORE_DIGITS = 6
+_PER_UNIT = 10.0**SCORE_DIGITS
+_UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost
 _GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score
 
 
@@ -53,35 +42,24 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
     ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3, …
     Values are separated by ASCII white space; blank lines are ignored; queries keep the order of their first lines.
     A file without lines, which is logged as a warning, is a run without hits.
-
-    Parameters
-    ----------
-    depth : keep only the best `depth` hits of each query
-
-    Raises
-    ------
-    InputError
-        naming file and line, for a malformed line, a docid that occurs twice for a query or a score that is not a
-        finite number
+    With `depth`, only the best hits of each query are kept. Raises InputError, naming file and line, for a malformed
+    line, a docid that occurs twice for a query or a score that is not a finite number.
     """
     docids: dict[str, list[str]] = {}
     keys: dict[str, list[Array]] = {}
-    continued: set[str] = set()
+    continued: dict[str, None] = {}
     columns = 0
     for columns, qid, some, some_keys in stretches(path):  # noqa: B007
         if qid in docids:
             docids[qid] += some
-            continued.add(qid)
+            continued[qid] = None
         else:
             docids[qid] = some
             _check_distinct(path, qid, some)  # now, while the strings are in the processor's cache
         keys.setdefault(qid, []).append(some_keys)
-    run: Run = {}
-    for qid, own in docids.items():
-        if qid in continued:
-            _check_distinct(path, qid, own)
-        run[qid] = _ordered(columns, own, keys.pop(qid), depth)
-    return run
+    for qid in continued:
+        _check_distinct(path, qid, docids[qid])
+    return {qid: _ordered(columns, some, keys.pop(qid), depth) for qid, some in docids.items()}
 
 
 class ScatteredQueryError(InputError):
@@ -91,12 +69,7 @@ class ScatteredQueryError(InputError):
 def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ranking]]:
     """The queries of a run file one at a time, in memory that does not grow with the file; otherwise as `read_run`.
 
-    Raises
-    ------
-    ScatteredQueryError
-        for a query that comes again after another one: only `read_run` can put its lines together
-    InputError
-        as `read_run` does
+    Raises ScatteredQueryError for a query that comes again after another one: only `read_run` can join its lines.
     """
     seen: set[str] = set()
     columns = 0
@@ -120,7 +93,14 @@ def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ran
 
 def _ordered(columns: int, docids: list[str], chunks: list[Array], depth: int | None) -> Ranking:
     keys = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
-    return (_by_rank if columns == MSMARCO_COLUMNS else _by_score)(docids, keys, depth)
+    if columns == MSMARCO_COLUMNS:
+        if (keys[1:] <= keys[:-1]).any():
+            docids = [docid for _, docid in sorted(zip(keys.tolist(), docids, strict=True))]
+        return Ranking(docids[:depth], reciprocal_scores(len(docids[:depth])))
+    if (keys[1:] >= keys[:-1]).any():
+        pairs = sorted(zip((-keys).tolist(), docids, strict=True))[:depth]
+        return Ranking([docid for _, docid in pairs], [-key for key, _ in pairs])
+    return Ranking(docids[:depth], keys[:depth].tolist())
 
 
 def run_format(path: StrPath) -> RunFormat:
@@ -140,27 +120,10 @@ def reciprocal_scores(n: int) -> tuple[float, ...]:
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
 
 
-def _by_rank(docids: list[str], ranks: Array, depth: int | None) -> Ranking:
-    if (ranks[1:] <= ranks[:-1]).any():
-        docids = [docid for _, docid in sorted(zip(ranks.tolist(), docids, strict=True))]
-    docids = docids[:depth]
-    return Ranking(docids, reciprocal_scores(len(docids)))
-
-
-def _by_score(docids: list[str], scores: Array, depth: int | None) -> Ranking:
-    if (scores[1:] >= scores[:-1]).any():
-        pairs = sorted(zip((-scores).tolist(), docids, strict=True))
-        return Ranking([docid for _, docid in pairs[:depth]], [-key for key, _ in pairs[:depth]])
-    return Ranking(docids[:depth], scores[:depth].tolist())
-
-
 def _check_distinct(path: StrPath, qid: str, docids: list[str]) -> None:
-    if len(set(docids)) != len(docids):
-        raise _duplicate(path, qid)
-
-
-def _duplicate(path: StrPath, qid: str) -> InputError:
-    """The error for a docid that occurs twice; reads the file again to find its line."""
+    """Raises InputError for a docid that occurs twice; the file is then read again to find its line."""
+    if len(set(docids)) == len(docids):
+        return
     first: dict[bytes, int] = {}
     for start, block in line_blocks(path):
         for number, line in enumerate(block.split(b'\n'), start):
@@ -170,8 +133,8 @@ def _duplicate(path: StrPath, qid: str) -> InputError:
             docid = values[2 if len(values) == TREC_COLUMNS else 1]
             if first.setdefault(docid, number) != number:
                 message = f"document '{docid.decode()}' occurs twice for query '{qid}' (first in line {first[docid]})"
-                return InputError.at(path, number, message + ': remove one of the lines')
-    return InputError(f'run file {path} changed while it was read: read it again')
+                raise InputError.at(path, number, message + ': remove one of the lines')
+    raise InputError(f'run file {path} changed while it was read: read it again')
 
 
 def write_run(
@@ -182,13 +145,9 @@ def write_run(
 ) -> None:
     """Write a run atomically, queries in the run's order, ranks from 1, TREC scores made strictly decreasing.
 
-    A query without hits has no line. `run` may also be (qid, ranking) pairs, each qid once.
-
-    Raises
-    ------
-    InputError
-        for an unknown format, a tag, qid or docid that is empty or has white space, or a score that is not finite (less
-        than 1e38); an existing file then stays as it was
+    A query without hits has no line. `run` may also be (qid, ranking) pairs, each qid once. Raises InputError for an
+    unknown format, a tag, qid or docid that is empty or has white space, or a score that is not finite (less than
+    1e38); an existing file then stays as it was.
     """
     check_format(fmt, tag)
     with atomic_file(path) as stream:
@@ -200,12 +159,9 @@ def write_run(
                 continue
             if len(scores) != len(docids):
                 raise InputError(f"query '{qid}' has {len(docids)} hits and {len(scores)} scores: give one score a hit")
-            wrong = next((score for score in scores if not abs(score) < _GREATEST_SCORE), None)
-            if wrong is not None:
-                raise InputError(
-                    f"query '{qid}' has the score {wrong:g}, which is not finite (less than {_GREATEST_SCORE:g}: "
-                    'evaluators read 32-bit floats)'
-                )
+            if wrong := [score for score in scores if not abs(score) < _GREATEST_SCORE]:
+                limit = f'less than {_GREATEST_SCORE:g}: evaluators read 32-bit floats'
+                raise InputError(f"query '{qid}' has the score {wrong[0]:g}, which is not finite ({limit})")
             lines = enumerate(zip(docids, strictly_decreasing(scores), strict=True), 1)
             stream.writelines(
                 f'{qid} Q0 {docid} {rank} {score:.{SCORE_DIGITS}f} {tag}\n' for rank, (docid, score) in lines
@@ -216,10 +172,8 @@ def _check_names(qid: str, docids: Sequence[str]) -> None:
     for what, names in (('qid', [qid]), ('docid', docids)):
         if '' in names or _FORBIDDEN.search(''.join(names)):
             bad = next(name for name in names if not name or _FORBIDDEN.search(name))
-            raise InputError(
-                f'{what} {bad!r} of query {qid!r} is empty or has white space, or what is no character: '
-                'run files cannot hold it'
-            )
+            wrong = 'is empty or has white space, or what is no character'
+            raise InputError(f'{what} {bad!r} of query {qid!r} {wrong}: run files cannot hold it')
 
 
 def check_format(fmt: str, tag: str) -> None:
@@ -238,3 +192,52 @@ def default_tag(path: StrPath) -> str:
     for suffix in ('.gz', '.txt', '.tsv', '.run', '.trec'):
         name = name.removesuffix(suffix)
     return '_'.join(name.split()) or 'run'
+
+
+def strictly_decreasing(scores: Sequence[float]) -> list[float]:
+    """Scores with `SCORE_DIGITS` decimals that strictly decrease, also as 32-bit floats, changed as little as needed.
+
+    Evaluators sort a run by score again, and trec_eval reads scores as 32-bit floats: they would order ties their way.
+    No score exceeds its rounded value. Scores have to be finite.
+    """
+    rounded = np.round(np.asarray(scores, dtype=np.float64), SCORE_DIGITS) + 0.0
+    single = rounded.astype(np.float32)
+    ties = np.flatnonzero(single[1:] >= single[:-1]) + 1
+    if not len(ties):
+        return rounded.tolist()  # type: ignore[no-any-return]
+    if np.abs(rounded).max() + len(rounded) / _PER_UNIT < _UNIT_IS_ENOUGH_BELOW:
+        steps = np.arange(len(rounded))
+        units = np.minimum.accumulate(np.rint(rounded * _PER_UNIT) + steps) - steps
+        return (units / _PER_UNIT + 0.0).tolist()  # type: ignore[no-any-return]
+    result: list[float] = rounded.tolist()
+    for tie in ties.tolist():
+        for i in range(tie, len(result)):
+            if np.float32(result[i]) < np.float32(result[i - 1]):
+                break
+            result[i] = _next_below(result[i - 1])
+    return result
+
+
+def ties_restored(scores: Sequence[float]) -> list[float]:
+    """Undo `strictly_decreasing`: a score one written step below its predecessor becomes equal to it.
+
+    Neither `scores` nor the result ever increase. Scores that really are one step apart become tied, too.
+    """
+    largest = max(map(abs, scores), default=0.0)
+    small = largest + len(scores) / _PER_UNIT < _UNIT_IS_ENOUGH_BELOW
+    result = list(scores)
+    for i in range(1, len(result)):
+        above = scores[i - 1]
+        if above - scores[i] > 1e-5 + 1e-6 * abs(above):  # further apart than any step: quicker than computing the step
+            continue
+        if scores[i] >= (above - 1.5 / _PER_UNIT if small else _next_below(above)):
+            result[i] = result[i - 1]
+    return result
+
+
+def _next_below(value: float) -> float:
+    """The greatest multiple of 10^-6 that is less than `value` also as a 32-bit float."""
+    single = np.float32(value)
+    below = min(value - 1 / _PER_UNIT, float(np.nextafter(single, np.float32(-np.inf))))
+    rounded = round(below, SCORE_DIGITS)
+    return rounded if np.float32(rounded) < single else math.floor(below * _PER_UNIT) / _PER_UNIT

@@ -9,12 +9,11 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote_plus
 
+from pyserini_repbert.data.corpus import BadPassage
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
-from pyserini_repbert.data.identifiers import columns, has_surrogates, identifier_problem
 from pyserini_repbert.data.json_values import identifier_of, parse_json
-from pyserini_repbert.data.passages import BadPassage
 from pyserini_repbert.data.trec_text import plain_text, read_documents, read_topic_fields, without_tags
-from pyserini_repbert.data.values import Choice, integer
+from pyserini_repbert.data.values import Choice, columns, has_surrogates, identifier_problem, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 from pyserini_repbert.ranking import Query
@@ -54,15 +53,8 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
     (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV (`qid<TAB>text`). A topic may have an
     empty text.
 
-    Parameters
-    ----------
-    topics_format : for JSON lines whose query is in another field
-
-    Raises
-    ------
-    InputError
-        for a malformed line (with file and line), text outside of the topics, a qid that occurs twice, or a file
-        without topics
+    `topics_format` is for JSON lines whose query is in another field. Raises InputError for a malformed line (with file
+    and line), text outside of the topics, a qid that occurs twice, or a file without topics.
     """
     lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
     if not lines:
@@ -83,8 +75,10 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
         parse = _parse_trec if first.startswith('<') else _parse_json if first.startswith('{') else _parse_tsv
     topics: list[Query] = []
     seen: dict[str, int] = {}
-    found = [(number, _checked_qid(path, number, qid), text) for number, qid, text in parse(path, lines)]
-    for number, qid, text in found:
+    for number, given, text in parse(path, lines):
+        qid = given.strip()
+        if problem := identifier_problem(qid):
+            raise InputError.at(path, number, f'qid {qid[:60]!r} {problem}')
         if qid in seen:
             raise InputError.at(path, number, f"topic '{qid}' was given before, in line {seen[qid]}")
         seen[qid] = number
@@ -185,13 +179,6 @@ def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
         if isinstance(document, str):
             raise InputError.at(path, start, document)
         yield start, document[0], document[1]
-
-
-def _checked_qid(path: StrPath, number: int, qid: str) -> str:
-    qid = qid.strip()
-    if problem := identifier_problem(qid):
-        raise InputError.at(path, number, f'qid {qid[:60]!r} {problem}')
-    return qid
 
 
 def read_qrels(path: StrPath) -> Qrels:

@@ -51,9 +51,9 @@ def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Do
         for tag in [*_DOC.finditer(raw), None]:
             before = raw[position : tag.start() if tag else len(raw)]
             position = tag.end() if tag else len(raw)
-            if not inside and not stray and (found := _text_of(before)):
+            if not inside and not stray and (text := _text_of(before)):
                 stray = True
-                yield number, f'text outside <DOC> … </DOC>: {found!r}'
+                yield number, f'text outside <DOC> … </DOC>: {text!r}'
             if tag is None:
                 parts += [before] if inside else []
             elif tag[1]:
@@ -109,15 +109,14 @@ def read_topic_fields(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, d
             position = tag.end() if tag else len(line)
             if fields is not None and field in _KEPT_FIELDS:
                 fields[field].append(text)
-            elif (fields is None or not field) and (found := without_tags(text).strip()):
+            elif (fields is None or not field) and (outside := without_tags(text).strip()):
                 where = '<top> … </top>' if fields is None else 'the fields of a <top>'
-                yield number, f'text outside {where}: {found[:_SHOWN]!r}'
+                yield number, f'text outside {where}: {outside[:_SHOWN]!r}'
                 return
             if tag is None:
                 continue
             closing, name = tag[1], tag[2].lower()
-            problem = _misplaced(closing, name, fields, field, bool(text.strip()))
-            if problem:
+            if problem := _misplaced(closing, name, fields, field, bool(text.strip())):
                 yield number, problem
                 return
             if name == 'top':
@@ -141,9 +140,8 @@ def _misplaced(
 ) -> str | None:
     """What is wrong with a tag at its place; None if nothing is."""
     if fields is None:
-        return (
-            f'<{closing}{name}> outside <top> … </top>' if name in _KEPT_FIELDS or (closing and name == 'top') else None
-        )
+        outside = name in _KEPT_FIELDS or (closing and name == 'top')
+        return f'<{closing}{name}> outside <top> … </top>' if outside else None
     if name == 'top':
         return None
     if closing:

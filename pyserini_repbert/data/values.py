@@ -1,4 +1,4 @@
-"""Values from text: numbers in ASCII digits, as evaluators read them, and settings with a few named values.
+"""Values from text: numbers in ASCII digits, as evaluators read them, identifiers, settings with a few named values.
 
 Python's own int() and float() also take '1_0', '٣' and ' 1 ', and numbers of any size.
 """
@@ -18,6 +18,9 @@ _LARGE = re.compile(r'\+?0*[1-9][0-9]{9,}')  # as long as MAX_COUNT, or longer
 _DECIMAL = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _LONGEST = 20  # digits: no range asked for reaches numbers this long
 _SHOWN = 40
+_VALUE = re.compile(r'[^ \t\n\r\x0b\x0c]+')
+# NUL (a file in UTF-16), a byte order mark inside a file (several put together), and halves of surrogate pairs.
+_STRANGE = re.compile('[\x00\ufeff\ud800-\udfff]')
 
 
 def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:
@@ -41,6 +44,41 @@ def decimal(text: str) -> float:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}…'
+
+
+def columns(line: str) -> list[str]:
+    """The values of a line, split at ASCII white space as evaluators do (str.split also splits at Unicode's).
+
+    Raises ValueError for a character that no identifier can have.
+    """
+    if strange := _STRANGE.search(line):
+        raise ValueError(_named(strange))
+    return _VALUE.findall(line)
+
+
+def identifier_problem(name: str) -> str | None:
+    """Why a run file cannot hold a qid or a docid; None if it can."""
+    if not name:
+        return 'is empty'
+    if len(name.split()) != 1 or name != name.strip():
+        return 'contains white space, which run files cannot hold'
+    strange = _STRANGE.search(name)
+    return f'contains {_named(strange)}, which no identifier can have' if strange else None
+
+
+def has_surrogates(text: str) -> bool:
+    """Whether a text holds half of a surrogate pair: JSON's '\\ud800' alone, or a byte of an argument not in UTF-8."""
+    if text.isascii():
+        return False
+    try:
+        text.encode('utf-8')
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _named(strange: re.Match[str]) -> str:
+    return f'the character U+{ord(strange[0]):04X}'
 
 
 class Choice(StrEnum):

@@ -17,31 +17,21 @@ _MAX_BITS = 64  # of a whole number; YAML's sexagesimal '1:30:00' evades Python'
 
 @dataclass(frozen=True)
 class YamlFile:
-    """The content of a YAML file.
+    """The content of a YAML file."""
 
-    Attributes
-    ----------
-    path : of the file, as given
-    value : dicts, lists, str, int, float, bool, None (and dates), as in PyYAML's `safe_load`; None for an empty file
-    node : the root `yaml.Node`, None for an empty file
-    """
-
-    path: str
-    value: Any
-    node: Any
+    path: str  # as given
+    value: Any  # as in PyYAML's `safe_load`; None for an empty file
+    node: Any  # the root `yaml.Node`; None for an empty file
 
     def line(self, *keys: str | int) -> int:
         """The line, from 1, of the entry at `keys` (names and positions from the root), or of its nearest parent."""
-        node, line = self.node, 1
-        if node is not None:
-            line = node.start_mark.line + 1
+        begin = node = self.node
         for key in keys:
-            found = _entry(node, key)
-            if found is None:
+            entry = _entry(node, key)
+            if entry is None:
                 break
-            begin, node = found
-            line = begin.start_mark.line + 1
-        return line
+            begin, node = entry
+        return 1 if begin is None else begin.start_mark.line + 1
 
     def error(self, message: str, *keys: str | int) -> InputError:
         """An error about the entry at `keys`, with file and line."""
@@ -66,11 +56,8 @@ class Place(NamedTuple):
 def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
     """The values of a YAML file in UTF-8, plain or .gz, and their lines; `what` names the file in errors.
 
-    Raises
-    ------
-    InputError
-        with file and line, for text that is not YAML, has a key twice or an unknown tag, or exceeds the limits of this
-        module on bytes, nesting and values
+    Raises InputError, with file and line, for text that is not YAML, has a key twice or an unknown tag, or exceeds the
+    limits of this module on bytes, nesting and values.
     """
     node = read_nodes(path, what)
     return YamlFile(str(path), _value(node, str(path)), node)
@@ -78,8 +65,7 @@ def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
 
 def read_nodes(path: StrPath, what: str = 'YAML file') -> Any:
     """The root `yaml.Node` of a YAML file, None for an empty one; scalars are as written. Raises as `read_yaml`."""
-    found = existing_file(path, what)
-    with open_binary(found) as stream:
+    with open_binary(existing_file(path, what)) as stream:
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise InputError(f'{what} {path} is larger than {MAX_BYTES >> 20} MiB')
@@ -100,7 +86,7 @@ def _entry(node: Any, key: str | int) -> tuple[Any, Any] | None:
     """(the node that an entry begins with, its value) of a mapping or a list; None if there is no such entry."""
     if node is not None and node.id == 'mapping':
         pairs = reversed(node.value)  # merged entries come first; the mapping's own override them
-        return next(((own, value) for own, value in pairs if own.id == 'scalar' and own.value == str(key)), None)
+        return next(((name, value) for name, value in pairs if name.id == 'scalar' and name.value == str(key)), None)
     if node is not None and node.id == 'sequence' and isinstance(key, int) and key < len(node.value):
         return node.value[key], node.value[key]
     return None

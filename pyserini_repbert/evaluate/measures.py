@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.data.topics import MAX_GRADE, Qrels
+from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.ranking import Ranking
 

@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyserini_repbert.data.run_scores import ties_restored
-from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.runs import reciprocal_scores, ties_restored
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.ranking import Ranking, Run

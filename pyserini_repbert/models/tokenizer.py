@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyserini_repbert.data.identifiers import has_surrogates
 from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import DamagedFileError, InputError
 
 if TYPE_CHECKING:

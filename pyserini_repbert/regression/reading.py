@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.data.yaml_files import Place, YamlFile, read_nodes
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath

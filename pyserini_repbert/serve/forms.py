@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.values import has_surrogates
 
 
 def _characters(text: str) -> str:

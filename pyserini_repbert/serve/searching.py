@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyserini_repbert.data.identifiers import has_surrogates
+from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion, fused_depth
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod

@@ -8,8 +8,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pyserini_repbert.data.identifiers import columns
 from pyserini_repbert.data.passages import Passage, PassageTexts
+from pyserini_repbert.data.values import columns
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes

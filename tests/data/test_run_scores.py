@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.data.run_scores import ties_restored
-from pyserini_repbert.data.runs import reciprocal_scores, strictly_decreasing
+from pyserini_repbert.data.runs import reciprocal_scores, strictly_decreasing, ties_restored
 
 
 @given(

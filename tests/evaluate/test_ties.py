@@ -8,8 +8,7 @@ import pytest
 
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.commands.fusion import main as fusion
-from pyserini_repbert.data.run_scores import strictly_decreasing
-from pyserini_repbert.data.runs import reciprocal_scores, write_run
+from pyserini_repbert.data.runs import reciprocal_scores, strictly_decreasing, write_run
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
 from pyserini_repbert.ranking import Ranking

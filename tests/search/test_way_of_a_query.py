@@ -80,7 +80,7 @@ def test_only_declared_methods_climb(climbs, tiny_checkpoint, corpus_file, cross
 
 
 def test_a_climb_is_noticed(climbs):
-    from pyserini_repbert.data.identifiers import has_surrogates
+    from pyserini_repbert.data.values import has_surrogates
     from pyserini_repbert.files import numbered_lines
 
     class Stream(list):
