@@ -28,8 +28,9 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
-from pyserini_repbert.search import ann, exact
+from pyserini_repbert.search import ann
 from pyserini_repbert.search.ann_building import build_ann, mean_recall
+from pyserini_repbert.search.exact import ExactIndex
 
 _SPREAD = 0.7  # within a cluster, of that of the centres
 
@@ -79,16 +80,17 @@ def main() -> None:
         passages = (Passage(f'd{row}', str(row)) for row in range(len(vectors)))
         encode_corpus(passages, Rows(vectors), folder)  # type: ignore[arg-type]
         bundle = DenseBundle(folder)
-        truth = exact.search(bundle, queries, k)
+        exact_index = ExactIndex(bundle)
+        truth = exact_index.search(queries, k)
         for kind in options.kinds:
             start = time.perf_counter()
             record = build_ann(bundle, kind, options.recall, k, threads=options.threads, overwrite=True)
             seconds = time.perf_counter() - start
             index = AnnIndex(bundle)
             contenders = {
-                'exact, one': lambda: exact.search(bundle, queries[:1], k),
+                'exact, one': lambda: exact_index.search(queries[:1], k),
                 'ann, one': lambda index=index: ann.search(bundle, index, queries[:1], k),
-                'exact, many': lambda: exact.search(bundle, queries, k),
+                'exact, many': lambda: exact_index.search(queries, k),
                 'ann, many': lambda index=index: ann.search(bundle, index, queries, k),
             }
             if kind == 'pq':

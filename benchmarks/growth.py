@@ -29,7 +29,7 @@ from rounds import best_times
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.search import exact
+from pyserini_repbert.search.exact import ExactIndex
 
 _REMEMBERED = 2.5  # seconds after which a file's checksum is remembered, since it can no longer change unseen
 
@@ -80,9 +80,10 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
         bundle = DenseBundle(folder)
         found['first docid ms'] = 1000 * once(lambda: bundle.docid(0))
         queries = encoder.embed([str(count + number) for number in range(options.queries)])
+        exact = ExactIndex(bundle)
         ways = {
-            'one ms': lambda: exact.search(bundle, queries[:1], 1000),
-            f'{options.queries} ms': lambda: exact.search(bundle, queries, 1000),
+            'one ms': lambda: exact.search(queries[:1], 1000),
+            f'{options.queries} ms': lambda: exact.search(queries, 1000),
         }
         found |= {name: 1000 * seconds for name, seconds in best_times(ways, 3).items()}
         found['search peak MB'] = peak()

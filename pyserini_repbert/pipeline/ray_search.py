@@ -22,8 +22,7 @@ _Question = tuple[NDArray[np.float32], int]
 class ShardSearch:
     """Searches a bundle in groups of shards, one group for each worker that there is room for.
 
-    Scores equal those of one machine bit by bit, where processors and numbers of threads are the same: a shard is
-    multiplied in the same blocks, with the same queries.
+    Scores equal those of one machine bit by bit, where processors are of the same kind.
 
     Parameters
     ----------
@@ -94,11 +93,12 @@ class SearchShards:
 
         torch.set_num_threads(threads)
         device, opened = usable_device(self.device), _Opened(self)
-        return lambda question: exact.search(opened, *question, device)
+        index = exact.ExactIndex(opened, device)
+        return lambda question: index.search(*question)
 
 
 class _Opened:
-    """The vectors of consecutive shards, in the same blocks as those of the whole bundle."""
+    """The vectors of consecutive shards."""
 
     def __init__(self, work: SearchShards) -> None:
         from pyserini_repbert.index.manifest import verify_files

@@ -144,7 +144,7 @@ def _cheapest(
 ) -> tuple[Effort, float]:
     """The first setting that reaches `recall`, and the recall that it reaches. Raises InputError if none does."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
-    truth = exact.search(bundle, queries, hits)
+    truth = exact.ExactIndex(bundle).search(queries, hits)
     best = 0.0
     for effort in efforts(kind, len(bundle), hits):
         found = best_of(bundle, queries, candidate_rows(index, kind, queries, effort), hits)

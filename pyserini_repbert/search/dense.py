@@ -97,7 +97,7 @@ class RepBertSearcher(Ranker):
             elif self.device.type == 'cuda':
                 self._top_rows = GpuIndex(bundle, self.dimension, self.device, device_dtype).search
             else:
-                self._top_rows = partial(exact.search, bundle, device=self.device)
+                self._top_rows = exact.ExactIndex(bundle, self.device).search
         if query_encoder is None:
             if settings is None:
                 raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')

@@ -1,16 +1,18 @@
 """Exact maximum inner-product search over blocks of vectors: a matrix product per block, a filter, one final sort.
 
-Only scores that reach the query's threshold are kept. The threshold is at first the k-th best score of the first block
-or, for many queries, an estimate from a sample of the whole index; whenever too many scores are kept, it rises to the
-k-th best so far. A query whose estimate proves too high is searched again without it. A score depends only on its block
-and its group of queries, never on other blocks. Memory: one block, and a few times k scores a query, whatever the size
-of the index.
+Matrix products tell which pairs can reach the query's threshold; these are scored, and kept if they do. The threshold
+is at first one that k rows of the first block reach or, for many queries, an estimate from a sample of the whole index;
+whenever too many scores are kept, it rises to the k-th best so far. A query whose estimate proves too high is searched
+again without it. Memory: one block, and a few times k scores a query, whatever the size of the index; and, where the
+CPU multiplies bfloat16 natively, a rounded copy of the vectors if there is room. The result is the same without it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,22 +20,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-BLOCK_ROWS = 16384
+from pyserini_repbert.models.precision import has_native_bfloat16
+from pyserini_repbert.search.products import (
+    SAMPLE_ROWS,
+    Blocks,
+    Float32Products,
+    RoundedProducts,
+    RoundedVectors,
+    scores,
+)
+
 QUERY_GROUP = 1024  # queries multiplied with a block together
-_SAMPLE = 2048  # rows from which thresholds are estimated
 _SAMPLED_FROM = 16  # queries at least, for the sample to be worth its cost
 _DEVIATIONS = 5  # standard deviations of the sample's count by which the estimate is lowered, to be rarely too high
 _BUFFER = 4  # times k scores a query are kept before the thresholds rise
-
-
-class Blocks(Protocol):
-    """Vectors that can be read in blocks, any number of times."""
-
-    def __len__(self) -> int:
-        """Number of vectors."""
-
-    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
+_ROUNDED_SHARE = 1 / 4  # of the available memory, which rounded vectors may take
+_ROUNDED_FROM = 256  # queries that are worth rounding the vectors in the first search; later ones always are
+_ROUNDED_ROWS = 20_000  # at least, for rounded vectors to be faster
 
 
 class Search(Protocol):
@@ -42,7 +45,7 @@ class Search(Protocol):
     def __call__(
         self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
     ) -> list[TopRows]:
-        """The result of `search`: the k best rows of each query, float32 (n, d), and all that tie with the last."""
+        """The k rows of the greatest scores, and all that tie with the last, for each query, float32 (n, d)."""
 
 
 class TopRows(NamedTuple):
@@ -55,34 +58,98 @@ class TopRows(NamedTuple):
     rows: NDArray[np.int64]
 
 
-def search(
-    index: Blocks,
-    queries: NDArray[np.float32],
-    k: int,
-    device: str | torch.device = 'cpu',
-    block_rows: int | None = None,
-    on_progress: Callable[[int], object] | None = None,
-) -> list[TopRows]:
-    """The k rows with the greatest inner products (RepBERT eq. 3), and all that tie with the last, for each query.
+class ExactIndex:
+    """Search of an index's vectors by exact inner products (RepBERT eq. 3), on the CPU or one device.
 
-    Vectors are multiplied in float32; float16 ones are converted first. On CUDA, `gpu_index` is faster.
-
-    Parameters
-    ----------
-    queries : float32 (n, d)
-    k : number of rows; a smaller index gives fewer
-    block_rows : rows multiplied at a time
-    on_progress : called with the number of queries done since the last call
+    On CUDA, `GpuIndex` is faster. From the second search on, or the first of many queries, a CPU with native bfloat16
+    multiplies vectors rounded to bfloat16, which takes half the vectors' size in memory, at most a quarter of what is
+    available. Scores are computed from the vectors themselves: hits and scores are the same.
     """
-    target = torch.device(device)
-    size = block_rows or BLOCK_ROWS
-    found: list[TopRows] = []
-    for start in range(0, len(queries), QUERY_GROUP):
-        group = torch.from_numpy(np.ascontiguousarray(queries[start : start + QUERY_GROUP])).to(target)
-        found += _search_group(index, group, min(k, len(index)), size)
-        if on_progress is not None:
-            on_progress(len(group))
-    return found
+
+    def __init__(self, index: Blocks, device: str | torch.device = 'cpu') -> None:
+        self._index, self._device = index, torch.device(device)
+        self._largest: dict[int, float] = {}
+        self._rounded: RoundedVectors | None = None
+        self._searches = 0
+        self._lock = threading.Lock()
+
+    def search(
+        self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
+    ) -> list[TopRows]:
+        """The k rows of the greatest scores, and all that tie with the last, for each query.
+
+        Parameters
+        ----------
+        queries : float32 (n, d)
+        k : number of rows; a smaller index gives fewer
+        on_progress : called with the number of queries done since the last call
+        """
+        tops: list[TopRows] = []
+        for start in range(0, len(queries), QUERY_GROUP):
+            group = np.ascontiguousarray(queries[start : start + QUERY_GROUP], np.float32)
+            tops += self._search_group(group, min(k, len(self._index)))
+            if on_progress is not None:
+                on_progress(len(group))
+        return tops
+
+    def _search_group(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
+        if k == 0:
+            return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
+        exact = Float32Products(self._index, queries, self._device, self._largest)
+        rounded = self._rounded_products(queries, k)
+        if rounded is not None:
+            tops = self._collected(queries, k, rounded, _guessed(rounded.sample(), k / len(self._index)))
+        elif len(queries) >= _SAMPLED_FROM and len(self._index) > max(2 * SAMPLE_ROWS, 4 * k):
+            tops = self._collected(queries, k, exact, _guessed(exact.sample(), k / len(self._index)))
+        else:
+            return self._collected(queries, k, exact, exact.lowest(k))
+        short = [number for number, top in enumerate(tops) if len(top.scores) < k]
+        if short:
+            again = Float32Products(self._index, queries[short], self._device, self._largest)
+            for number, top in zip(short, self._collected(queries[short], k, again, again.lowest(k)), strict=True):
+                tops[number] = top
+        return tops
+
+    def _collected(
+        self,
+        queries: NDArray[np.float32],
+        k: int,
+        products: Float32Products | RoundedProducts,
+        thresholds: Tensor,
+    ) -> list[TopRows]:
+        """Each query's rows with scores >= its threshold, the k best of them and those that tie with the last."""
+        best = _BestScores(k, thresholds)
+        for first, vectors in self._index.blocks(products.block_rows):
+            rows, owners = products.reaching(first, vectors, best.thresholds)
+            best.add(first + rows, owners, scores(queries, vectors, rows, owners))
+        return best.results()
+
+    def _rounded_products(self, queries: NDArray[np.float32], k: int) -> RoundedProducts | None:
+        """Products with rounded vectors; None where products in float32 serve better."""
+        count, dimension = len(self._index), queries.shape[1]
+        if count < max(_ROUNDED_ROWS, 8 * k) or self._device.type != 'cpu' or not has_native_bfloat16(self._device):
+            return None
+        with self._lock:
+            self._searches += 1
+            if self._rounded is None and (self._searches > 1 or len(queries) >= _ROUNDED_FROM):
+                if 2 * count * RoundedVectors.width(dimension) > _ROUNDED_SHARE * _available_memory():
+                    return None
+                self._rounded = RoundedVectors(self._index, dimension)
+        if self._rounded is None or not self._rounded.usable:
+            return None
+        products = RoundedProducts(self._rounded, queries)
+        return products if products.usable else None
+
+
+def _available_memory() -> float:
+    """Bytes of memory that this process can still take, as Linux says; 0 elsewhere."""
+    try:
+        lines = dict(line.split(':', 1) for line in Path('/proc/meminfo').read_text().splitlines())
+        limit = Path('/sys/fs/cgroup/memory.max')  # of a container
+        most = limit.read_text().strip() if limit.is_file() else 'max'
+        return min(1024 * int(lines['MemAvailable'].split()[0]), math.inf if most == 'max' else int(most))
+    except (OSError, KeyError, ValueError):
+        return 0
 
 
 def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
@@ -103,77 +170,30 @@ def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
     return TopRows(scores, rows)
 
 
-def _search_group(index: Blocks, queries: Tensor, k: int, size: int) -> list[TopRows]:
-    if k == 0:
-        return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in range(len(queries))]
-    thresholds = None
-    if len(queries) >= _SAMPLED_FROM and len(index) > max(2 * _SAMPLE, 4 * k):
-        thresholds = _guessed(_products(queries, _sample(index, size)), k / len(index))
-    best = _BestScores(len(queries), k, thresholds)
-    for first, vectors in index.blocks(size):
-        best.add(_products(queries, vectors), first)
-    found = best.results()
-    short = [number for number, top in enumerate(found) if len(top.scores) < k]
-    if short:
-        again = _BestScores(len(short), k)
-        for first, vectors in index.blocks(size):
-            again.add(_products(queries, vectors)[short], first)  # as above: other shapes may round otherwise
-        for number, top in zip(short, again.results(), strict=True):
-            found[number] = top
-    return found
-
-
-def _products(queries: Tensor, vectors: NDArray[np.floating]) -> Tensor:
-    """Inner products, float32 (n queries, n rows); in memory rows come first, which is faster with BLAS."""
-    return (torch.from_numpy(vectors).to(queries.device).float() @ queries.T).T
-
-
-def _sample(index: Blocks, size: int) -> NDArray[np.floating]:
-    """About `_SAMPLE` rows, evenly spaced, since a corpus may be ordered by topic."""
-    step = len(index) // _SAMPLE
-    return np.concatenate([vectors[-first % step :: step] for first, vectors in index.blocks(size)])
-
-
-def _guessed(scores: Tensor, share: float) -> Tensor:
+def _guessed(products: Tensor, share: float) -> Tensor:
     """Scores that somewhat more than this share of all rows reach, estimated from a sample's: float32 (n queries,)."""
-    expected = share * scores.shape[1]
-    rank = min(scores.shape[1], math.ceil(expected + _DEVIATIONS * math.sqrt(expected)) + 1)
-    return torch.topk(scores, rank, dim=1, sorted=False).values.amin(dim=1)
+    expected = share * products.shape[1]
+    rank = min(products.shape[1], math.ceil(expected + _DEVIATIONS * math.sqrt(expected)) + 1)
+    return torch.topk(products, rank, dim=1, sorted=False).values.amin(dim=1).float()
 
 
 class _BestScores:
-    """The scores that reach the thresholds of a group of queries, collected block by block."""
+    """The scores that reach the thresholds of a group of queries, float32 (n queries,), collected block by block."""
 
-    def __init__(self, n_queries: int, k: int, thresholds: Tensor | None = None) -> None:
-        self.k, self.n_queries = k, n_queries
+    def __init__(self, k: int, thresholds: Tensor) -> None:
+        self.k, self.n_queries = k, len(thresholds)
         self.thresholds = thresholds
         self.parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
         self.held = 0
 
-    def add(self, scores: Tensor, first: int) -> None:
-        """Add the scores of a block that begins with row `first`, float32 (n_queries, n)."""
-        if self.thresholds is None:
-            self.thresholds = self._first_thresholds(scores)
-        mask = scores >= self.thresholds[:, None]
-        if scores.device.type == 'cpu':
-            flat = np.flatnonzero(mask.T.numpy())
-            values = scores.T.reshape(-1).numpy()[flat]
-        else:
-            positions = mask.T.reshape(-1).nonzero().squeeze(1)
-            values = scores.T.reshape(-1)[positions].cpu().numpy()
-            flat = positions.cpu().numpy()
-        rows, owners = np.divmod(flat, self.n_queries)
-        order = np.argsort(owners.astype(np.uint16), kind='stable')
-        self.parts.append((owners[order], rows[order] + first, values[order]))
-        self.held += len(flat)
+    def add(self, rows: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> None:
+        """Add the scores of pairs of a row and a query that reach the query's threshold."""
+        reach = np.flatnonzero(values >= self.thresholds.cpu().numpy()[owners])
+        order = reach[np.argsort(owners[reach].astype(np.uint16), kind='stable')]
+        self.parts.append((owners[order], rows[order], values[order]))
+        self.held += len(order)
         if self.held > _BUFFER * self.k * self.n_queries:
             self._raise(self.thresholds)
-
-    def _first_thresholds(self, scores: Tensor) -> Tensor:
-        """Each query's k-th best score of the first block, float32 (n_queries,); -inf for a block of at most k rows."""
-        if self.k >= scores.shape[1]:
-            return torch.full((len(scores),), -math.inf, device=scores.device)
-        return torch.topk(scores, self.k, dim=1, sorted=False).values.amin(dim=1)
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """The scores and rows kept, (n_queries, widest), padded with -inf and -1."""

@@ -5,7 +5,9 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.search import exact
+from pyserini_repbert.search import exact, products
+from pyserini_repbert.search.exact import ExactIndex
+from pyserini_repbert.search.products import Float32Products
 
 
 class Vectors:
@@ -20,6 +22,20 @@ class Vectors:
     def blocks(self, size):
         for first in range(0, len(self.array), size):
             yield first, self.array[first : first + size]
+
+
+@pytest.fixture
+def multiplied(monkeypatch):
+    """The numbers of rows that are multiplied in float32, in order."""
+    counts, product = [], Float32Products._products
+    monkeypatch.setattr(Float32Products, '_products', lambda *a: counts.append(len(a[1])) or product(*a))
+    return counts
+
+
+def _search(vectors, queries, k, block=products.BLOCK_ROWS):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Float32Products, 'block_rows', block)
+        return ExactIndex(Vectors(vectors)).search(queries, k)
 
 
 def _expected(vectors, query, k):
@@ -38,7 +54,7 @@ def test_equals_sorting_all_scores(seed, n, n_queries, k, block):
     random = np.random.default_rng(seed)
     vectors = random.integers(-2, 3, (n, 3)).astype(np.float32)
     queries = random.integers(-2, 3, (n_queries, 3)).astype(np.float32)
-    for query, found in zip(queries, exact.search(Vectors(vectors), queries, k, block_rows=block), strict=True):
+    for query, found in zip(queries, _search(vectors, queries, k, block), strict=True):
         scores, rows = _expected(vectors, query, min(k, n))
         np.testing.assert_array_equal(found.scores, scores)
         assert sorted(found.rows.tolist()) == sorted(rows)
@@ -53,52 +69,56 @@ def test_the_order_of_the_vectors_does_not_matter(order):
     query = random.standard_normal(8).astype(np.float32)
     if order != 'random':
         vectors = vectors[np.argsort(vectors @ query)[:: 1 if order == 'rising' else -1]]
-    found = exact.search(Vectors(vectors), query[None], 100, block_rows=300)[0]
+    found = _search(vectors, query[None], 100, 300)[0]
     scores = vectors @ query
     assert found.rows.tolist() == np.argsort(-scores)[:100].tolist()
     np.testing.assert_allclose(found.scores, np.sort(scores)[::-1][:100], rtol=1e-5)
 
 
-def test_topics_one_after_the_other_do_not_cost_a_second_pass(monkeypatch):
+def test_topics_one_after_the_other_do_not_cost_a_second_pass(multiplied):
     """The queries' own topics fill the first block, or the last: its scores say nothing about the other blocks."""
     random = np.random.default_rng(0)
     centres = random.standard_normal((60, 16)).astype(np.float32)
     vectors = np.repeat(centres, 100, axis=0) + 0.7 * random.standard_normal((6000, 16)).astype(np.float32)
-    products, multiplied = exact._products, []
-    monkeypatch.setattr(exact, '_products', lambda *a: multiplied.append(len(a[1])) or products(*a))
     for own in (centres[:20], centres[-20:]):
         multiplied.clear()
-        found = exact.search(Vectors(vectors), own, 50, block_rows=1000)
+        found = _search(vectors, own, 50, 1000)
         assert [set(top.rows.tolist()) for top in found] == [
             set(np.argsort(-row)[:50].tolist()) for row in own @ vectors.T
         ]
         assert sum(multiplied) < 1.6 * len(vectors)  # all of them once, and the sample
 
 
-def test_nearly_all_hits_of_many_queries_take_one_pass(monkeypatch):
+def test_nearly_all_hits_of_many_queries_take_one_pass(multiplied):
     random = np.random.default_rng(0)
     vectors, queries = (random.standard_normal((n, 8)).astype(np.float32) for n in (5000, 20))
-    products, multiplied = exact._products, []
-    monkeypatch.setattr(exact, '_products', lambda *a: multiplied.append(len(a[1])) or products(*a))
-    found = exact.search(Vectors(vectors), queries, 4990, block_rows=1000)
+    found = _search(vectors, queries, 4990, 1000)
     assert sum(multiplied) == len(vectors)
     assert all(len(top.rows) == 4990 for top in found)
 
 
-def test_scores_do_not_depend_on_which_queries_are_searched_again(monkeypatch):
-    """A sample that misleads about some queries costs a second pass, and no hit."""
+def test_a_sample_that_misleads_about_some_queries_costs_a_second_pass_and_no_hit(monkeypatch, multiplied):
     random = np.random.default_rng(0)
     vectors, queries = (random.standard_normal((n, 384)).astype(np.float32) for n in (5000, 37))
-    guessed, products, multiplied = exact._guessed, exact._products, []
-    too_high = torch.arange(37) % 3 == 0
+    guessed, too_high = exact._guessed, torch.arange(37) % 3 == 0
     monkeypatch.setattr(exact, '_guessed', lambda *a: guessed(*a) + 1000 * too_high)
-    monkeypatch.setattr(exact, '_products', lambda *a: multiplied.append(len(a[1])) or products(*a))
-    found = exact.search(Vectors(vectors), queries, 60, block_rows=250)
+    tops = _search(vectors, queries, 60, 250)
     assert sum(multiplied) > 2 * len(vectors)
-    blocks = [products(torch.from_numpy(queries), vectors[first : first + 250]) for first in range(0, 5000, 250)]
-    for scores, top in zip(torch.cat(blocks, dim=1).numpy(), found, strict=True):
-        assert top.scores.tobytes() == scores[top.rows].tobytes()
-        assert top.scores.tobytes() == np.sort(scores)[::-1][:60].tobytes()
+    for scores, top in zip(queries @ vectors.T, tops, strict=True):
+        np.testing.assert_allclose(top.scores, np.sort(scores)[::-1][:60], rtol=1e-5)
+        np.testing.assert_allclose(top.scores, scores[top.rows], rtol=1e-5)
+
+
+def test_a_score_depends_on_its_pair_alone():
+    random = np.random.default_rng(3)
+    vectors, queries = (random.standard_normal((n, 300)).astype(np.float32) for n in (3000, 40))
+    many = _search(vectors, queries, 50, 170)
+    for query, top in zip(queries, many, strict=True):
+        one = _search(vectors, query[None], 50)[0]
+        assert (one.scores.tobytes(), one.rows.tolist()) == (top.scores.tobytes(), top.rows.tolist())
+        few = _search(vectors[top.rows[:7]], query[None], 7)[0]
+        assert few.scores.tobytes() == top.scores[:7].tobytes() and few.rows.tolist() == list(range(7))
+    np.testing.assert_allclose(many[0].scores, vectors[many[0].rows].astype(float) @ queries[0], rtol=1e-4)
 
 
 def test_many_queries_are_searched_in_groups(monkeypatch):
@@ -106,7 +126,7 @@ def test_many_queries_are_searched_in_groups(monkeypatch):
     random = np.random.default_rng(1)
     vectors, queries = (random.standard_normal((n, 6)).astype(np.float32) for n in (200, 11))
     done = []
-    found = exact.search(Vectors(vectors), queries, 3, block_rows=64, on_progress=done.append)
+    found = ExactIndex(Vectors(vectors)).search(queries, 3, done.append)
     assert done == [4, 4, 3]
     for top, query in zip(found, queries, strict=True):
         assert top.rows.tolist() == np.argsort(-(vectors @ query))[:3].tolist()
@@ -116,13 +136,141 @@ def test_half_precision_vectors_are_multiplied_in_single_precision():
     random = np.random.default_rng(2)
     vectors = random.standard_normal((50, 300)).astype(np.float16)
     query = random.standard_normal(300).astype(np.float32)
-    found = exact.search(Vectors(vectors), query[None], 50)[0]
+    found = _search(vectors, query[None], 50)[0]
     np.testing.assert_allclose(found.scores, np.sort(vectors.astype(np.float32) @ query)[::-1], rtol=1e-4, atol=1e-4)
 
 
 def test_more_hits_than_vectors_and_no_vectors():
     vectors = np.eye(3, dtype=np.float32)
-    assert exact.search(Vectors(vectors), vectors[:1], 10)[0].rows.tolist() == [0, 1, 2]
-    scores, rows = exact.search(Vectors(np.empty((0, 3), np.float32)), vectors[:1], 10)[0]
+    assert _search(vectors, vectors[:1], 10)[0].rows.tolist() == [0, 1, 2]
+    scores, rows = _search(np.empty((0, 3), np.float32), vectors[:1], 10)[0]
     assert len(scores) == len(rows) == 0
-    assert exact.search(Vectors(vectors), np.empty((0, 3), np.float32), 2) == []
+    assert _search(vectors, np.empty((0, 3), np.float32), 2) == []
+
+
+def _adversarial(random, count, dimension):
+    """Vectors of which each row may be a copy, nearly a copy, huge, tiny, subnormal, zero, or cancel in its sums."""
+    vectors = random.standard_normal((count, dimension))
+    for row in range(count):
+        kind = random.integers(12)
+        if kind < 3 and row:
+            vectors[row] = vectors[random.integers(row)]
+            vectors[row] *= 1 + (kind == 1) * 2.0 ** -random.integers(7, 26)
+            vectors[row] += (kind == 2) * random.standard_normal(dimension) * 2.0 ** -random.integers(7, 26)
+        elif kind == 3:
+            vectors[row] *= 10.0 ** random.integers(-46, 39)
+        elif kind == 4:
+            vectors[row] = random.integers(-3, 4, dimension) * 10.0 ** -random.integers(0, 46)
+        elif kind == 5:
+            vectors[row, random.integers(dimension) :] *= 10.0 ** random.integers(-46, 30)
+        elif kind == 6:
+            half = dimension // 2
+            vectors[row, half : 2 * half] = -vectors[row, :half] * (1 + 2.0 ** -random.integers(8, 25))
+    return np.clip(vectors, -3.4e38, 3.4e38)
+
+
+@st.composite
+def _hard(draw):
+    """Vectors in float32 or float16, queries, and a generator."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    dimension = draw(st.sampled_from([1, 2, 7, 64, 200]))
+    vectors = _adversarial(random, draw(st.integers(16, 120)), dimension)
+    queries = _adversarial(random, draw(st.integers(1, 20)), dimension)
+    kind = draw(st.sampled_from(['mild', 'mild queries', 'wild']))
+    if kind != 'wild':
+        queries = random.standard_normal(queries.shape)
+        queries[:, dimension // 2 :] = queries[:, : dimension - dimension // 2]
+    if kind == 'mild':
+        vectors[np.abs(vectors).max(axis=1) > 1e6] = 1
+    vectors, queries = vectors.astype(draw(st.sampled_from([np.float32, np.float16]))), queries.astype(np.float32)
+    vectors[~np.isfinite(vectors)] = 6e4
+    return vectors, queries, random
+
+
+def _all_scores(vectors, queries):
+    rows, owners = np.indices((len(vectors), len(queries))).reshape(2, -1)
+    return products.scores(queries, vectors, rows, owners).reshape(-1, len(queries))
+
+
+@settings(deadline=None, max_examples=300)
+@given(_hard())
+@pytest.mark.filterwarnings('ignore:overflow encountered in cast')
+def test_no_pair_that_reaches_a_threshold_is_missed(hard):
+    """The thresholds are scores of pairs, thus as high as they may be."""
+    vectors, queries, random = hard
+    index, scores, numbers = Vectors(vectors), _all_scores(vectors, queries), np.arange(len(queries))
+    ways = [Float32Products(index, queries, torch.device('cpu'), {})]
+    rounded = products.RoundedVectors(index, vectors.shape[1])
+    if rounded.usable and (way := products.RoundedProducts(rounded, queries)).usable:
+        ways.append(way)
+    for _ in range(30):
+        thresholds = scores[random.integers(len(vectors), size=len(queries)), numbers]
+        expected = set(zip(*np.nonzero(scores >= thresholds), strict=True))
+        for way in ways:
+            assert expected <= set(zip(*way.reaching(0, vectors, torch.from_numpy(thresholds)), strict=True))
+
+
+def test_few_other_pairs_are_scored():
+    random = np.random.default_rng(7)
+    vectors, queries = (random.standard_normal((n, 768)).astype(np.float32) for n in (5000, 8))
+    index, thresholds = Vectors(vectors), torch.from_numpy(np.sort(_all_scores(vectors, queries), axis=0)[-100])
+    rounded = products.RoundedProducts(products.RoundedVectors(index, 768), queries)
+    assert 800 < len(rounded.reaching(0, vectors, thresholds)[0]) < 1400
+    single = Float32Products(index, queries, torch.device('cpu'), {})
+    assert 800 <= len(single.reaching(0, vectors, thresholds)[0]) < 840
+
+
+@settings(deadline=None)
+@given(_hard())
+@pytest.mark.filterwarnings('ignore:overflow encountered in cast', 'ignore:invalid value encountered in subtract')
+def test_rounded_vectors_change_no_hit_and_no_digit(hard):
+    """Against the scores of all pairs."""
+    vectors, queries, random = hard
+    k = int(random.integers(1, len(vectors) // 8 + 1))
+    index = ExactIndex(Vectors(vectors))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, 'has_native_bfloat16', lambda device: True)
+        patch.setattr(exact, '_available_memory', lambda: 1 << 30)
+        patch.setattr(exact, '_ROUNDED_ROWS', 0)
+        patch.setattr(exact, '_DEVIATIONS', 0)
+        patch.setattr(products, 'BLOCK_ROWS', 16)
+        patch.setattr(Float32Products, 'block_rows', int(random.integers(1, 150)))
+        searches = [index.search(queries, k) for _ in range(2)]
+    assert index._rounded is not None
+    for scores, *tops in zip(_all_scores(vectors, queries).T, *searches, strict=True):
+        kth = np.sort(scores[~np.isnan(scores)])[::-1][:k][-1:]
+        best = {row: score.tobytes() for row, score in enumerate(scores) if (score >= kth).any()}
+        for top in tops:
+            assert {row: score.tobytes() for row, score in zip(*top[::-1], strict=True)} == best
+            assert (top.scores[:-1] >= top.scores[1:]).all()
+
+
+def test_scores_are_those_of_float64_within_rounding():
+    random = np.random.default_rng(5)
+    vectors, queries = (random.standard_normal((n, 77)).astype(np.float32) for n in (50, 4))
+    rows, owners = np.repeat(np.arange(50), 4), np.tile(np.arange(4), 50)
+    for dtype in (np.float32, np.float16):
+        stored = vectors.astype(dtype)
+        expected = (stored.astype(float) @ queries.T.astype(float)).reshape(-1)
+        np.testing.assert_allclose(products.scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('n_queries', [1, 40])
+def test_vectors_are_rounded_for_the_second_search_where_that_is_faster(monkeypatch, multiplied, n_queries):
+    random = np.random.default_rng(6)
+    vectors, queries = (random.standard_normal((n, 32)).astype(np.float32) for n in (20_000, n_queries))
+    monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
+    index = ExactIndex(Vectors(vectors))
+    first = index.search(queries, 10)
+    assert sum(multiplied) >= 20_000
+    multiplied.clear()
+    second = index.search(queries, 10)
+    assert multiplied == []
+    for one, other in zip(first, second, strict=True):
+        assert (one.scores.tobytes(), one.rows.tolist()) == (other.scores.tobytes(), other.rows.tolist())
+    monkeypatch.setattr(exact, '_available_memory', lambda: 4 * 20_000 * 64)  # a quarter of it is not enough
+    index = ExactIndex(Vectors(vectors))
+    for _ in range(2):
+        multiplied.clear()
+        index.search(queries, 10)
+        assert sum(multiplied) >= 20_000

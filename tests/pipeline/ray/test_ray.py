@@ -130,7 +130,7 @@ def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_
     bundle = DenseBundle(tmp_path / 'bundle')
     queries = np.random.default_rng(2).standard_normal((1000, 16)).astype(np.float32)
     with threads(1), connected(cluster.address, 1) as fleet:
-        whole = exact.search(bundle, queries, 100)
+        whole = exact.ExactIndex(bundle).search(queries, 100)
         spread = ShardSearch(fleet, bundle)
         assert fleet.room() == 2
         calls = 0

@@ -64,7 +64,7 @@ def test_the_same_rows_and_bits(bundle, fleet, k, loses):
     spread = ShardSearch(workers, bundle)
     seen = []
     for _ in range(2):  # a second time with what is open
-        for one, many in zip(exact.search(bundle, queries, k), spread(queries, k, seen.append), strict=True):
+        for one, many in zip(exact.ExactIndex(bundle).search(queries, k), spread(queries, k, seen.append), strict=True):
             assert one.scores.tobytes() == many.scores.tobytes()
             assert sorted(one.rows.tolist()) == sorted(many.rows.tolist())
     assert seen == [9, 9] and len(workers.asked) == 8 + len(loses)
@@ -103,7 +103,7 @@ def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsy
 
 def test_not_with_an_approximate_index(bundle):
     with pytest.raises(InputError, match='an approximate index is searched on one machine'):
-        RepBertSearcher(bundle.folder, ann=True, spread=lambda bundle: exact.search)
+        RepBertSearcher(bundle.folder, ann=True, spread=lambda bundle: exact.ExactIndex(bundle).search)
 
 
 def test_a_service_searches_an_index_on_a_cluster(bundle, fleet, connect):
