@@ -28,7 +28,8 @@ def make_checkpoint(folder: Path) -> Path:
     from safetensors.torch import save_file
 
     from pyserini_repbert import catalog
-    from pyserini_repbert.models import BertConfig, RepBert
+    from pyserini_repbert.models.bert_config import BertConfig
+    from pyserini_repbert.models.repbert import RepBert
 
     folder.mkdir()
     config = {'hidden_size': HIDDEN, 'num_hidden_layers': LAYERS, 'num_attention_heads': 4, 'intermediate_size': 64}

@@ -4,11 +4,69 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Run
-    from pyserini_repbert.rerank.costs import StageCost
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """The cost of one stage over some queries.
+
+    Attributes
+    ----------
+    stage : its name, as in 'monobert@1000'
+    queries : how many it reranked
+    inferences : model inputs; a query takes k0 of monoBERT, k1(k1 - 1) of duoBERT (Multi-Stage section 5.3, figure 4)
+    seconds : wall-clock time spent in it, summed over devices
+    tokens : in all inputs, without padding; None where the reranker does not count them
+    candidates : how many it scored
+    truncated : candidates whose text was cut; None where the reranker does not count them
+    stored : candidates scored by stored vectors, without reading their text: not part of `tokens` and `truncated`
+    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does not say
+    """
+
+    stage: str
+    queries: int
+    inferences: int
+    seconds: float
+    tokens: int | None
+    candidates: int
+    truncated: int | None
+    stored: int = 0
+    precision: str | None = None
+
+    def __add__(self, other: StageCost) -> StageCost:
+        """The same stage over more queries."""
+        return StageCost(
+            self.stage,
+            self.queries + other.queries,
+            self.inferences + other.inferences,
+            self.seconds + other.seconds,
+            None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
+            self.candidates + other.candidates,
+            None if self.truncated is None or other.truncated is None else self.truncated + other.truncated,
+            self.stored + other.stored,
+            self.precision,
+        )
+
+    @property
+    def inferences_per_query(self) -> float:
+        """Mean number of model inputs of a query."""
+        return self.inferences / self.queries if self.queries else 0.0
+
+    @property
+    def truncated_share(self) -> float | None:
+        """Truncated candidates as a share of those whose text was read; None where none was read or none counted."""
+        read = self.candidates - self.stored
+        return None if self.truncated is None or not read else self.truncated / read
+
+    def as_json(self) -> dict[str, object]:
+        """All values, with inferences and seconds per query."""
+        seconds = self.seconds / self.queries if self.queries else 0.0
+        return asdict(self) | {'inferences_per_query': self.inferences_per_query, 'seconds_per_query': seconds}
 
 
 class Trace:

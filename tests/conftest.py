@@ -175,7 +175,8 @@ def tiny_cedr(tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
         from safetensors.torch import save_file
 
         from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.models.cedr import CedrSettings, new_ranker
+        from pyserini_repbert.models.cedr.loading import new_ranker
+        from pyserini_repbert.models.cedr.settings import CedrSettings
 
         ranking = {'system': 'cedr', 'architecture': architecture, 'max_query_length': 6, **settings}
         values = {**(config or {}), 'ranking': ranking}

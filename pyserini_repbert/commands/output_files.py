@@ -11,6 +11,7 @@ from typing import Any
 from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.figures import figure_format
+from pyserini_repbert.trace import StageCost
 
 # Options of commands: input files, and (below) output files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
@@ -127,3 +128,25 @@ def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
 def _flag(name: str) -> str:
     words = {'runs': 'a run', 'scores': 'the saved scores'}
     return words.get(name) or f'--{name.replace("_", "-")}'
+
+
+def costs_text(costs: Sequence[StageCost]) -> str:
+    """The costs as lines of text, one a stage, with a line of sums where there are several stages."""
+    lines = []
+    for cost in costs:
+        n = cost.queries or 1
+        parts = [f'{cost.inferences_per_query:.1f} inferences', f'{cost.seconds / n:.3f} s']
+        if cost.tokens is not None:
+            parts.insert(1, f'{cost.tokens / n:.0f} tokens')
+        notes = [] if cost.precision is None else [cost.precision]
+        if cost.stored:
+            notes.append(f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors')
+        if cost.truncated_share is not None:
+            among = ' of the others' if cost.stored else ' of candidates'
+            notes.append(f'{100 * cost.truncated_share:.1f}%{among} truncated')
+        lines.append('; '.join([f'{cost.stage}: {", ".join(parts)} a query over {cost.queries} queries', *notes]))
+    if len(costs) > 1:
+        inferences = sum(cost.inferences_per_query for cost in costs)
+        seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)
+        lines.append(f'all stages: {inferences:.1f} inferences, {seconds:.3f} s a query')
+    return '\n'.join(lines)

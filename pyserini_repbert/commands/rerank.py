@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command, recording
 from pyserini_repbert.commands.advice import model_update
-from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
+from pyserini_repbert.commands.output_files import add_run_form, costs_text, parsed, run_tag
 from pyserini_repbert.commands.spec_flags import add_spec_flags
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.trace import Notes, Trace
@@ -164,7 +164,6 @@ def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> 
     import json
 
     from pyserini_repbert.files import atomic_file
-    from pyserini_repbert.rerank.costs import shown
     from pyserini_repbert.rerank.saved_scores import write_saved_scores
 
     costs = [part.cost for part in notes.walk() if part.cost]
@@ -175,7 +174,7 @@ def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> 
     if options.cost:
         with atomic_file(options.cost) as stream:
             stream.write(json.dumps({'stages': stages}, indent=2) + '\n')
-    print(shown(costs))
+    print(costs_text(costs))
 
 
 def _rerank(options: argparse.Namespace, tag: str) -> None:

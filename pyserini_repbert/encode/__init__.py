@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.corpus import encode_corpus as encode_corpus
@@ -11,4 +11,9 @@ if TYPE_CHECKING:
         RepBertQueryEncoder as RepBertQueryEncoder,
     )
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'encode_corpus': 'pyserini_repbert.encode.corpus',
+    'RepBertDocumentEncoder': 'pyserini_repbert.encode.encoders',
+    'RepBertQueryEncoder': 'pyserini_repbert.encode.encoders',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

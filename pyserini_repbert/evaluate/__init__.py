@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.measures import (
@@ -18,4 +18,15 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.evaluate.studies.fusion import fusion_table as fusion_table
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'Evaluation': 'pyserini_repbert.evaluate.measures',
+    'evaluate': 'pyserini_repbert.evaluate.measures',
+    'parse_measures': 'pyserini_repbert.evaluate.measures',
+    'compare': 'pyserini_repbert.evaluate.significance',
+    'paired_t_test': 'pyserini_repbert.evaluate.significance',
+    'consistency_factors': 'pyserini_repbert.evaluate.studies.depths',
+    'recall_at_depths': 'pyserini_repbert.evaluate.studies.depths',
+    'rerank_at_depths': 'pyserini_repbert.evaluate.studies.depths',
+    'fusion_table': 'pyserini_repbert.evaluate.studies.fusion',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

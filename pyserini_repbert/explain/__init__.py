@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.epic import (
@@ -12,4 +12,10 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.explain.similarity import SimilarityModel as SimilarityModel
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'Explanation': 'pyserini_repbert.explain.epic',
+    'explain_indexed': 'pyserini_repbert.explain.epic',
+    'explain_text': 'pyserini_repbert.explain.epic',
+    'SimilarityModel': 'pyserini_repbert.explain.similarity',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

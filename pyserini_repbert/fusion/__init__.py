@@ -2,11 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.fusion.fused import Fusion as Fusion
     from pyserini_repbert.fusion.interleaving import interleave as interleave, provenance as provenance
     from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod, fuse as fuse
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'Fusion': 'pyserini_repbert.fusion.fused',
+    'interleave': 'pyserini_repbert.fusion.interleaving',
+    'provenance': 'pyserini_repbert.fusion.interleaving',
+    'FusionMethod': 'pyserini_repbert.fusion.methods',
+    'fuse': 'pyserini_repbert.fusion.methods',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

@@ -2,10 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.index.dense import DenseBundle as DenseBundle
     from pyserini_repbert.index.faiss_layout import FaissFolder as FaissFolder, export_faiss as export_faiss
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'DenseBundle': 'pyserini_repbert.index.dense',
+    'FaissFolder': 'pyserini_repbert.index.faiss_layout',
+    'export_faiss': 'pyserini_repbert.index.faiss_layout',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

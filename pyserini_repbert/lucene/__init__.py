@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.lucene.compat import import_pyserini as import_pyserini
@@ -11,4 +11,11 @@ if TYPE_CHECKING:
     from pyserini_repbert.lucene.searcher import LuceneSparseSearcher as LuceneSparseSearcher
     from pyserini_repbert.lucene.sparse_settings import SparseSettings as SparseSettings
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'import_pyserini': 'pyserini_repbert.lucene.compat',
+    'find_java': 'pyserini_repbert.lucene.java_home',
+    'start_jvm': 'pyserini_repbert.lucene.jvm',
+    'LuceneSparseSearcher': 'pyserini_repbert.lucene.searcher',
+    'SparseSettings': 'pyserini_repbert.lucene.sparse_settings',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.names.texts import open_texts as open_texts
@@ -14,6 +14,18 @@ if TYPE_CHECKING:
         StageSpec as StageSpec,
         parse_stage as parse_stage,
     )
-    from pyserini_repbert.rerank.costs import StageCost as StageCost
+    from pyserini_repbert.trace import StageCost as StageCost
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'open_texts': 'pyserini_repbert.names.texts',
+    'open_pipeline': 'pyserini_repbert.pipeline.opening',
+    'open_reranker': 'pyserini_repbert.pipeline.opening',
+    'Pipeline': 'pyserini_repbert.pipeline.pipeline',
+    'run_pipeline': 'pyserini_repbert.pipeline.pipeline',
+    'Machine': 'pyserini_repbert.pipeline.spec',
+    'PipelineSpec': 'pyserini_repbert.pipeline.spec',
+    'StageSpec': 'pyserini_repbert.pipeline.spec',
+    'parse_stage': 'pyserini_repbert.pipeline.spec',
+    'StageCost': 'pyserini_repbert.trace',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

@@ -19,9 +19,8 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.locks import locked
 from pyserini_repbert.ranking import Query, Ranking, Run
-from pyserini_repbert.rerank.costs import StageCost
 from pyserini_repbert.rerank.saved_scores import SavedScores
-from pyserini_repbert.trace import Notes
+from pyserini_repbert.trace import Notes, StageCost
 
 SUFFIX = '.part'
 

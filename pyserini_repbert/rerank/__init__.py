@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.rerank.aggregation import aggregate as aggregate
@@ -12,4 +12,12 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.epic import EpicReranker as EpicReranker
     from pyserini_repbert.rerank.monobert import MonoBertReranker as MonoBertReranker
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'aggregate': 'pyserini_repbert.rerank.aggregation',
+    'Reranker': 'pyserini_repbert.rerank.base',
+    'CedrReranker': 'pyserini_repbert.rerank.cedr',
+    'DuoBertReranker': 'pyserini_repbert.rerank.duobert',
+    'EpicReranker': 'pyserini_repbert.rerank.epic',
+    'MonoBertReranker': 'pyserini_repbert.rerank.monobert',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
-from pyserini_repbert.rerank.costs import StageCost
-from pyserini_repbert.trace import Trace
+from pyserini_repbert.trace import StageCost, Trace
 
 Progress = Callable[[int], object]
 NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
@@ -22,7 +24,7 @@ NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 @dataclass(slots=True)
 class Work:
-    """What a reranker has done since it was made, counted as it works.
+    """What a reranker has done.
 
     Attributes
     ----------
@@ -39,6 +41,11 @@ class Work:
     truncated: int = 0
     stored: int = 0
 
+    def add(self, other: Work) -> None:
+        """Add the counts of a call."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
 
 class Reranker(Ranker):
     """Gives candidates new scores.
@@ -52,7 +59,7 @@ class Reranker(Ranker):
     drop_rest : drop the candidates that it does not read
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
-    work : what it has done so far; None if it does not count
+    work : what it and its copies have done so far; None if it does not count
     """
 
     reads: int = ALL
@@ -101,9 +108,8 @@ class Reranker(Ranker):
         heads = [ranking[: self.reads] for ranking in given.values()]
         for topic, head in zip(topics, heads, strict=True):
             self.check(topic.text, head)
-        start = self.start_counting()
-        scores = self.score_lists([topic.text for topic in topics], heads, trace.advance)
-        trace.spent(self.cost_since(start, heads))
+        with self.counted(heads, trace) as counting:
+            scores = counting.score_lists([topic.text for topic in topics], heads, trace.advance)
         return self.reordered(given, scores)
 
     def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:
@@ -116,28 +122,21 @@ class Reranker(Ranker):
             for (qid, ranking), own in zip(run.items(), scores, strict=True)
         }
 
-    def start_counting(self) -> tuple[Work | None, float]:
-        """The counts and the time now, for `cost_since`."""
-        return replace(self.work) if self.work else None, time.perf_counter()
-
-    def cost_since(self, start: tuple[Work | None, float], lists: Sequence[Sequence[Candidate]]) -> StageCost:
-        """The cost of scoring `lists` since `start`; without counts, from their lengths."""
-        before, seconds = start[0], time.perf_counter() - start[1]
-        work, n = self.work, sum(map(len, lists))
-        if before is None or work is None:
-            inferences = sum(self.inferences(len(own)) for own in lists)
-            return StageCost(self.label, len(lists), inferences, seconds, None, n, None, precision=self.precision)
-        return StageCost(
-            self.label,
-            len(lists),
-            work.inferences - before.inferences,
-            seconds,
-            work.tokens - before.tokens,
-            work.candidates - before.candidates,
-            work.truncated - before.truncated,
-            work.stored - before.stored,
-            self.precision,
-        )
+    @contextmanager
+    def counted(self, lists: Sequence[Sequence[Candidate]], trace: Trace) -> Iterator[Self]:
+        """A copy that scores `lists` and counts the work of this call alone; `trace` then gets its cost."""
+        start, counting = time.perf_counter(), copy.copy(self)
+        counting.work = self.work and Work()
+        yield counting
+        seconds, n, work = time.perf_counter() - start, sum(map(len, lists)), counting.work
+        if work is None or self.work is None:
+            inferences = sum(self.inferences(len(candidates)) for candidates in lists)
+            cost = StageCost(self.label, len(lists), inferences, seconds, None, n, None, precision=self.precision)
+        else:
+            self.work.add(work)
+            counts = (work.tokens, work.candidates, work.truncated, work.stored)
+            cost = StageCost(self.label, len(lists), work.inferences, seconds, *counts, self.precision)
+        trace.spent(cost)
 
     def check(self, query: str, ranking: Ranking) -> None:
         """Raises InputError for a candidate without text (where the model needs it), or a docid that comes twice."""

@@ -76,9 +76,8 @@ class Saving(Ranker):
             members.append(chosen)
             pairs.append(wanted)
             groups.append(Ranking.of(by_docid[own.docids[place]] for place in chosen.tolist()))
-        start = duo.start_counting()
-        matrices = duo.pair_differences([own.query for own in saved], groups, pairs, trace.advance)
-        trace.at(1, duo.label).spent(duo.cost_since(start, groups))
+        with duo.counted(groups, trace.at(1, duo.label)) as counting:
+            matrices = counting.pair_differences([own.query for own in saved], groups, pairs, trace.advance)
         whole = [replace(own, members=m, differences=d) for own, m, d in zip(saved, members, matrices, strict=True)]
         scores = []
         for own in whole:

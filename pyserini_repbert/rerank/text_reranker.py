@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +13,6 @@ from pyserini_repbert.models.batching import Forward, run_batched, usual_budget
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.pair_inputs import Built
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
@@ -27,6 +25,7 @@ class TextReranker(Reranker):
     checkpoint : opened
     name : the checkpoint's catalog name or folder
     token_budget : padded tokens in a batch
+    tokenizer : the checkpoint's
     work : what it has done so far
     """
 
@@ -40,12 +39,8 @@ class TextReranker(Reranker):
         self.precision: str = Precision(precision).on(self.device)
         self.dtype = Precision(precision).dtype(self.device)
         self.token_budget = usual_budget(token_budget, self.device)
+        self.tokenizer = self.checkpoint.tokenizer()
         self.work = Work()
-
-    @cached_property
-    def tokenizer(self) -> WordPieceTokenizer:
-        """The checkpoint's tokenizer."""
-        return self.checkpoint.tokenizer()
 
     @property
     def weights_sha256(self) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.search.dense import RepBertSearcher as RepBertSearcher
@@ -12,4 +12,10 @@ if TYPE_CHECKING:
         EpicImpactSearcher as EpicImpactSearcher,
     )
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'RepBertSearcher': 'pyserini_repbert.search.dense',
+    'HybridSearcher': 'pyserini_repbert.search.hybrid',
+    'EpicImpactQueryEncoder': 'pyserini_repbert.search.impact',
+    'EpicImpactSearcher': 'pyserini_repbert.search.impact',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

@@ -13,7 +13,7 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation
 from pyserini_repbert.rerank.base import Reranker, ordered
 from pyserini_repbert.serve.rerankers import RememberingDuoBert, Rerankers
-from pyserini_repbert.trace import Trace
+from pyserini_repbert.trace import Notes, Trace
 
 _DIGITS = 6
 SAMPLES = 3  # m of the method 'sample' in a pair matrix
@@ -66,8 +66,9 @@ def _pairs(
     duo: RememberingDuoBert, query: str, hits: Ranking, options: Mapping[str, Any], trace: Trace
 ) -> dict[str, Any]:
     duo.check(query, hits)
-    before = duo.work.inferences
-    (differences,) = duo.pair_differences([query], [hits], on_progress=trace.advance)
+    notes = Notes(trace)
+    with duo.counted([hits], notes) as counting:
+        (differences,) = counting.pair_differences([query], [hits], on_progress=trace.advance)
     probabilities = np.round(1 / (1 + np.exp(-differences)), _DIGITS).tolist()
     for place, row in enumerate(probabilities):
         row[place] = None  # no passage is compared with itself
@@ -82,7 +83,7 @@ def _pairs(
         'probabilities': probabilities,
         'methods': methods,
         'samples': samples,
-        'inferences': duo.work.inferences - before,
+        'inferences': notes.cost.inferences if notes.cost else 0,
     }
 
 

@@ -12,12 +12,11 @@ from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
 from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
-from pyserini_repbert.rerank.costs import StageCost
 from pyserini_repbert.serve.forms import Step
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
-from pyserini_repbert.trace import Notes, Trace
+from pyserini_repbert.trace import Notes, StageCost, Trace
 
 PROVENANCE_DEPTH = 100  # ranks that provenance and the measures of a judged topic know at least
 _QID = '0'

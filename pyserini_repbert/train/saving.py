@@ -16,7 +16,7 @@ from torch import Tensor
 
 import pyserini_repbert
 from pyserini_repbert import catalog
-from pyserini_repbert.models.cedr import CedrSettings
+from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.checkpoints.adapter import PREFIX
 from pyserini_repbert.models.checkpoints.folder import ADAPTER, HOLDS_HEADS, WEIGHTS, Checkpoint
 from pyserini_repbert.train.output import Trained

@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
+from pyserini_repbert.commands.output_files import costs_text
 from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import Pipeline, StageCost, StageSpec, open_reranker, open_texts, parse_stage
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, Reranker
-from pyserini_repbert.rerank.costs import shown
 from pyserini_repbert.search import HybridSearcher
 from pyserini_repbert.trace import Notes
 
@@ -164,22 +164,22 @@ def test_costs_add_up():
     assert total == StageCost('m@9', 3, 27, 1.5, 600, 27, 3)
     assert total.inferences_per_query == 9
     assert total.truncated_share == pytest.approx(1 / 9)
-    assert shown([total]) == (
+    assert costs_text([total]) == (
         'm@9: 9.0 inferences, 200 tokens, 0.500 s a query over 3 queries; 11.1% of candidates truncated'
     )
     whole = StageCost('e@9', 2, 0, 1.0, 0, 18, 0, 18, 'float32')
-    assert shown([whole]) == (
+    assert costs_text([whole]) == (
         'e@9: 0.0 inferences, 0 tokens, 0.500 s a query over 2 queries; float32; 100.0% of candidates by stored vectors'
     )
     some = whole + StageCost('e@9', 1, 3, 0.5, 30, 9, 1, 5, 'float32')
     assert some == StageCost('e@9', 3, 3, 1.5, 30, 27, 1, 23, 'float32') and some.truncated_share == 1 / 4
-    assert shown([some]).endswith(
+    assert costs_text([some]).endswith(
         '3 queries; float32; 85.2% of candidates by stored vectors; 25.0% of the others truncated'
     )
     assert json.loads(json.dumps(some.as_json()))['stored'] == 23
     silent = StageCost('x@5', 1, 5, 1.0, None, 5, None)
     assert (silent + silent).tokens is None
-    assert shown([total, silent]).splitlines()[-1] == 'all stages: 14.0 inferences, 1.500 s a query'
+    assert costs_text([total, silent]).splitlines()[-1] == 'all stages: 14.0 inferences, 1.500 s a query'
 
 
 @pytest.mark.parametrize('stored', [True, False])

@@ -16,7 +16,8 @@ import torch
 from safetensors.torch import save_file
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr import CedrSettings, new_ranker
+from pyserini_repbert.models.cedr.loading import new_ranker
+from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.convert.cedr import convert_cedr
 from pyserini_repbert.models.convert.pytorch import _EPIC_HEADS, uncased_vocabulary

@@ -8,7 +8,7 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.cedr import FIRST_STAGES
+from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.pipeline.spec import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker

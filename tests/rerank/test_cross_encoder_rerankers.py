@@ -10,10 +10,11 @@ import torch
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, UnknownNameError
 from pyserini_repbert.models.batching import collate
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, aggregate
 from pyserini_repbert.rerank.aggregation import sampled_pairs
 from pyserini_repbert.rerank.duobert import sample_seed
+from pyserini_repbert.trace import Notes
 from tests.rerank.many import rerank_many
 
 WORDS = 'cat dog fish bird sat ate ran mat hat red blue the a on in big small old new'.split()
@@ -224,6 +225,17 @@ def test_each_text_is_tokenised_once(cross_encoder_folder, monkeypatch):
     assert sorted(seen) == sorted(['red cat', 'blue dog', *(item.text for item in items)])
     assert sum(done) == reranker.work.inferences == 24
     assert reranker.work.candidates == 8
+
+
+def test_copies_that_work_at_the_same_time_have_costs_of_their_own(cross_encoder_folder):
+    reranker = MonoBertReranker(cross_encoder_folder('monobert'))
+    few, many = reranker.with_settings(reads=2), reranker.with_settings(reads=5)
+    topics, run = [Query('1', 'red cat')], {'1': Ranking.of(candidates(5))}
+    inner, outer = Notes(), Notes()
+    outer.advance = lambda n: inner.cost or many.rank(topics, run, None, inner)
+    few.rank(topics, run, None, outer)
+    assert (outer.cost.inferences, inner.cost.inferences) == (2, 5)
+    assert (outer.cost.candidates, inner.cost.candidates) == (2, 5)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ rerankers that these classes wrap.
 
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.lazy import exports
+from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.interop.pyterrier.artifacts import (
@@ -29,4 +29,21 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.interop.pyterrier.texts import PassageText as PassageText
 
-__getattr__, __dir__, __all__ = exports(__name__)
+_MODULES = {
+    'DenseArtifact': 'pyserini_repbert.interop.pyterrier.artifacts',
+    'EpicArtifact': 'pyserini_repbert.interop.pyterrier.artifacts',
+    'export_flex': 'pyserini_repbert.interop.pyterrier.flex',
+    'import_flex': 'pyserini_repbert.interop.pyterrier.flex',
+    'EpicIndexer': 'pyserini_repbert.interop.pyterrier.indexers',
+    'RepBertIndexer': 'pyserini_repbert.interop.pyterrier.indexers',
+    'Interleave': 'pyserini_repbert.interop.pyterrier.interleaving',
+    'Cedr': 'pyserini_repbert.interop.pyterrier.rerankers',
+    'DuoBert': 'pyserini_repbert.interop.pyterrier.rerankers',
+    'Epic': 'pyserini_repbert.interop.pyterrier.rerankers',
+    'MonoBert': 'pyserini_repbert.interop.pyterrier.rerankers',
+    'HybridRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
+    'LuceneRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
+    'RepBertRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
+    'PassageText': 'pyserini_repbert.interop.pyterrier.texts',
+}
+__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
