@@ -47,7 +47,7 @@ class Evaluation(NamedTuple):
 
 
 def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
-    """Measures from names in ir_measures' form: 'nDCG@10', 'MRR@10', 'R@1000', 'AP(rel=2)@1000', …; each once.
+    """Measures from names in ir_measures' form, 'nDCG@10', 'AP(rel=2)@1000', or trec_eval's, 'ndcg_cut_10'; each once.
 
     Raises UnknownNameError for a name that ir_measures does not know, InputError for a parameter that the measure
     cannot be computed with, such as the cut-off 0, and MissingDependencyError where a package or perl is missing.
@@ -69,7 +69,7 @@ def _parse(name: str) -> NamedMeasure:
     if len(name) > _LONGEST_NAME:
         raise InputError(f"measure '{name[:40]}…' has {len(name)} characters, expected at most {_LONGEST_NAME}")
     try:
-        measure = ir_measures.parse_measure(name)
+        measure = _of_trec_eval(name) or ir_measures.parse_measure(name)
         able = [provider for provider in ir_measures.DefaultPipeline.providers if provider.supports(measure)]
     except (NameError, ValueError, TypeError, KeyError, AssertionError, SyntaxError) as error:
         known = [known for known in ir_measures.measures.registry if known.isascii()]
@@ -79,8 +79,8 @@ def _parse(name: str) -> NamedMeasure:
         if base in known:
             hint = f"expected a form such as '{base}@10' or 'AP(rel=2)@1000' ({str(error).partition(';')[0]})"
         else:
-            hint = f'known are {", ".join(sorted(known))}'
-        near = '' if base in known else _in_trec_eval(name) or did_you_mean(base, known)
+            hint = 'expected nDCG@10, MRR@10, AP, R@1000, P@10 or another of https://ir-measur.es'
+        near = '' if base in known else did_you_mean(base, known)
         raise UnknownNameError(f"measure '{name}' is unknown{near}: {hint}") from error
     if problem := _problem(measure.params):
         raise InputError(f"measure '{name}': {problem}")
@@ -110,18 +110,18 @@ def _problem(parameters: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _in_trec_eval(name: str) -> str:
-    """' (did you mean …?)' with ir_measures' name for a measure of trec_eval; '' for any other name."""
+def _of_trec_eval(name: str) -> Any:
+    """The measure that trec_eval calls so: map, ndcg_cut_10, recip_rank; None for any other name."""
     import ir_measures
     import pytrec_eval
 
     if name in pytrec_eval.supported_nicknames:  # a set of measures
-        return ''
+        return None
     try:
-        found = ir_measures.parse_trec_measure(name)
+        measures = ir_measures.parse_trec_measure(name)
     except ValueError:
-        return ''
-    return f" (did you mean '{found[0]}'?)" if len(found) == 1 and not _problem(found[0].params) else ''
+        return None
+    return measures[0] if len(measures) == 1 else None
 
 
 def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:

@@ -53,9 +53,9 @@ def load_qrels(spec: str) -> Qrels:
 
 
 def _file(kind: str, spec: str) -> Path | None:
-    """The file at the path `spec`, or of this catalog name; None if there is neither."""
+    """The file at the path `spec`, or of this catalog name; None if there is neither. A folder hides no name."""
     path = Path(spec)
-    return path if path.exists() else catalog.file(kind, spec)
+    return path if path.is_file() else catalog.file(kind, spec) or (path if path.exists() else None)
 
 
 def dataset(spec: str) -> Any:

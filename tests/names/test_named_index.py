@@ -16,6 +16,7 @@ from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names import index_building as named_index
 from pyserini_repbert.names.corpora import collection_file, open_corpus
 from pyserini_repbert.names.indexes import existing_folder, locate
+from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import RepBertSearcher
 
 COLLECTION = '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea.\n3\tSmall red birds ate seeds.\n'
@@ -139,3 +140,12 @@ def test_the_index_command_takes_names(capsys):
 
     assert command.run(index, ['check', '--index', 'demo']) == 2
     assert 'search it once' in capsys.readouterr().err
+
+
+def test_a_folder_hides_no_name_of_topics_or_judgments(tmp_path, monkeypatch):
+    (tmp_path / 'demo').mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert len(load_topics('demo')) == len(load_qrels('demo')) == 500
+    with pytest.raises(InputError, match='other is a folder'):
+        (tmp_path / 'other').mkdir()
+        load_topics('other')
