@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyserini_repbert.record import Input, Model
@@ -22,6 +22,7 @@ def write(
     roles: Iterable[str],
     models: Iterable[Model] = (),
     inputs: Sequence[Input] = (),
+    rankers: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write the record of the command that has written `output`; does nothing for a pipe or a device.
 
@@ -31,6 +32,7 @@ def write(
     roles : options that name inputs
     models : the checkpoints that ran
     inputs : inputs whose files cannot be found from their names; they replace options of the same role
+    rankers : what identifies rankers of the user's own
     """
     from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
 
@@ -40,6 +42,7 @@ def write(
     found = [*inputs, *(own for role in roles if role not in known for own in _inputs(options, role))]
     named = {*_LEFT_OUT, *known, *roles}
     settings = {name: plain(value) for name, value in sorted(vars(options).items()) if name not in named}
+    settings |= {'rankers': plain(rankers)} if rankers else {}
     record = Record(decisive(options.command), sha256, tuple(models), tuple(found), settings, versions())
     write_record(output, record)
 

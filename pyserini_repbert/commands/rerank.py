@@ -201,9 +201,8 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
         bars = held.enter_context(Bars(options))
         stored = (options.output, options.resume, options.overwrite, about)
         reranked = run_pipeline(opened.pipeline, topics, run, options.hits, bars, *stored)
-        models = opened.models
     write_run(options.output, reranked, options.output_format, tag)
-    recording.write(options, options.output, ('run', 'topics', 'corpus', 'index'), models)
+    recording.write(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
     report(options, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
 

@@ -106,9 +106,11 @@ def main(arguments: list[str]) -> int | None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     if options.topics:
         options.tag = run_tag(options)
+    from pyserini_repbert.names.rankers import names_class
+
     spec, machine = _request(options)
     with contextlib.ExitStack() as held:
-        if spec.sparse:
+        if any(not names_class(name.partition('@')[0]) for name in spec.sparse):
             from pyserini_repbert.lucene.jvm import started_ahead
 
             held.enter_context(started_ahead(few_queries=bool(options.query)))
@@ -225,7 +227,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
             run = run_pipeline(opened.pipeline, topics, None, options.hits, watcher, batch_topics=machine.batch_size)
             seconds = watcher.began.get('rerank', time.perf_counter()) - watcher.began['search']
     write_run(options.output, run, options.output_format, options.tag)
-    recording.write(options, options.output, ('topics', 'corpus', 'index', 'sparse'), opened.models, opened.indexes)
+    recording.write(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
     parts = _searched(watcher)
     names = [part.name for part in parts]
     if options.provenance:

@@ -36,7 +36,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--rerankers',
         nargs='*',
         metavar='NAME',
-        help='that may be asked for: catalog names, checkpoint folders; default: those that come with the package',
+        help='that may be asked for: catalog names, checkpoint folders, MODULE:CLASS; default: those in the package',
     )
     parser.add_argument('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
     parser.add_argument('--port', type=command.zero_or_more, default=_PORT, help='0 takes a free one')

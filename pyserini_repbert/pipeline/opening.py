@@ -13,6 +13,7 @@ from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.models.checkpoints.used import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
+from pyserini_repbert.names.rankers import names_class, open_class
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline
@@ -35,11 +36,12 @@ Building = Callable[[NamedIndex | Path], Any]  # called before an index is built
 
 
 class Opened(NamedTuple):
-    """A pipeline, with the models and the indexes for its record."""
+    """A pipeline, and what its record has: models, indexes, and what identifies rankers of the user's own."""
 
     pipeline: Pipeline
     models: tuple[Model, ...]
     indexes: tuple[Input, ...]
+    rankers: tuple[Mapping[str, Any], ...] = ()
 
 
 def open_pipeline(spec: PipelineSpec, machine: Machine | None = None, on_build: Building = lambda index: int) -> Opened:
@@ -62,7 +64,9 @@ def open_pipeline(spec: PipelineSpec, machine: Machine | None = None, on_build: 
     if spec.stages:
         stages.append(_rerankers(spec, machine))
     pipeline = Pipeline(stages, texts)
-    return Opened(pipeline, models_of(pipeline), tuple(indexes))
+    has_own = any(map(names_class, [*(name.partition('@')[0] for name in spec.sparse), *(s.name for s in spec.stages)]))
+    rankers = tuple(leaf.identity() for leaf in pipeline.leaves()) if has_own else ()
+    return Opened(pipeline, models_of(pipeline), tuple(indexes), rankers)
 
 
 def models_of(ranker: Ranker) -> tuple[Model, ...]:
@@ -83,8 +87,9 @@ def _first_stage(spec: PipelineSpec, machine: Machine, on_build: Building) -> tu
     indexes: list[Input] = []
     for name in spec.sparse:
         searcher = open_sparse(name, spec.index, on_build, machine.download, device, spec.k1, spec.b)
+        place = getattr(searcher, 'index', None)
         parts.append(searcher.with_settings(name=name, **changes))
-        indexes.append(Input('sparse', name, checksum(searcher.index)))
+        indexes.append(Input('sparse', name, checksum(place if isinstance(place, str | Path) else name)))
     if spec.is_dense:
         dense, folder = _dense(spec, machine, device, on_build)
         if spec.adapted:
@@ -151,6 +156,8 @@ def open_reranker(
 ) -> Reranker:
     """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
 
+    'MODULE:CLASS' opens a reranker of the user's own.
+
     A checkpoint that names no system is taken for a cross-encoder of sentence-transformers if it has one label, else
     for monoBERT.
 
@@ -168,6 +175,9 @@ def open_reranker(
     InputError
         for an option that the reranker does not have
     """
+    if names_class(str(name)):
+        own: Reranker = open_class(str(name), False, options or {}, {'device': device, **settings})
+        return own
     from inspect import signature
 
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint

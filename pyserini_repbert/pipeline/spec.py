@@ -38,7 +38,7 @@ class StageSpec:
 
     Attributes
     ----------
-    name : catalog name or checkpoint folder
+    name : catalog name, checkpoint folder, or MODULE:CLASS
     k : number of best candidates that it reranks
     options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers, index,
         missing, prune
@@ -151,8 +151,8 @@ class PipelineSpec(_Values):
     )
     sparse: tuple[str, ...] = Field(
         default=(),
-        description='a sparse technique, or the folder of a Lucene index; repeatable',
-        json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER'},
+        description='a sparse technique, the folder of a Lucene index, or a first stage of your own; repeatable',
+        json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
     k1: float | None = Field(default=None, description="BM25's, if not that of the technique or index")
     b: float | None = Field(default=None, description="BM25's, likewise")
@@ -184,7 +184,7 @@ class PipelineSpec(_Values):
     stages: Annotated[tuple[Annotated[StageSpec, BeforeValidator(_stage)], ...], AfterValidator(_fitting)] = Field(
         default=(),
         description='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
-        'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code',
+        'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code, MODULE:CLASS@50',
         json_schema_extra={'metavar': 'NAME@K[:OPTIONS]'},
     )
     precision: str = Field(default='float32', description='what models run in')

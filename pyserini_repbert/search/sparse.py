@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import default_settings
+from pyserini_repbert.names.rankers import names_class, open_class
 from pyserini_repbert.names.sparse import find_sparse
-
-if TYPE_CHECKING:
-    from pyserini_repbert.search.impact import EpicImpactSearcher
+from pyserini_repbert.ranking import Ranker
 
 
 def open_sparse(
@@ -24,8 +22,10 @@ def open_sparse(
     device: str = 'cpu',
     k1: float | None = None,
     b: float | None = None,
-) -> LuceneSparseSearcher | EpicImpactSearcher:
+) -> Ranker:
     """Open a sparse searcher; the first four parameters, and the errors, are those of `names.sparse.find_sparse`.
+
+    'MODULE:CLASS' opens a first stage of the user's own; 'MODULE:CLASS@INDEX' gives it the keyword argument `index`.
 
     Parameters
     ----------
@@ -37,8 +37,12 @@ def open_sparse(
     InputError
         where k1 or b is given for anything but BM25
     """
-    found = find_sparse(spec, index, on_build, download)
     changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
+    name, at, place = spec.partition('@')
+    if names_class(name) and not changes:
+        own: Ranker = open_class(name, True, {'index': place} if at else {}, {'device': device})
+        return own
+    found = find_sparse(spec, index, on_build, download)
     if changes and (found.of_impacts or (found.settings is not None and found.settings.model != 'bm25')):
         raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))
     if found.of_impacts:

@@ -46,6 +46,8 @@ def explanation(
         reranker = rerankers.opened(name)
         top = int(options.get('top', 10))
         passages = [explain_text(reranker.encoder, query, hit.text or '', top).as_json() for hit in hits]
+    elif system == 'own':
+        raise InputError(f"reranker '{name}' explains nothing: ask for EPIC, CEDR, duoBERT or monoBERT")
     else:
         passages = [_maps(rerankers.similarity_model(name), query, hit.text or '', options) for hit in hits]
     return head | {'passages': [{'docid': hit.docid} | own for hit, own in zip(hits, passages, strict=True)]}

@@ -12,6 +12,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
+from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker
@@ -64,9 +65,10 @@ def sparse_specs(settings: IndexSettings, wanted: Sequence[str] | None, lucene: 
     specs = {}
     for spec in wanted:
         name, _, folder = spec.partition('@')
-        if not folder and lucene:
+        own = names_class(name)
+        if not folder and lucene and not own:
             spec = f'{name}@{place}'
-        specs[name] = PipelineSpec(sparse=(spec,), index=None if folder or lucene else place)
+        specs[name] = PipelineSpec(sparse=(spec,), index=None if folder or lucene or own else place)
     return specs
 
 
@@ -116,11 +118,12 @@ class ServedIndex:
         if dense is not None and base is None and not getattr(dense.index, 'has_texts', False):
             raise InputError(f"index '{alias}' stores no passages: name the Lucene index that does as its base_index")
         self.systems = (*self._rankers, *self.specs)
-        if not self.systems:
+        searchers = [name for name in self.systems if not names_class(name)]
+        if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
         for name in self.specs if settings.sparse else ():
             self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
-        own = self.ranker(self.systems[0]).ranker
+        own = self.ranker(searchers[0]).ranker
         self._store: Any = base._store if base else own
         self.passages = len(own) if dense is not None else own.size
         self._read_judgments()

@@ -13,6 +13,7 @@ import numpy as np
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.interop.pyserini.registration import system_of
+from pyserini_repbert.names.rankers import names_class, ranker_class
 from pyserini_repbert.pipeline.opening import SYSTEMS, open_reranker
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Candidate, Ranking
@@ -70,14 +71,14 @@ class Rerankers:
 
     Attributes
     ----------
-    systems : name -> 'monobert', 'duobert', 'epic' or 'cedr'
+    systems : name -> 'monobert', 'duobert', 'epic', 'cedr', or 'own' for a class of the operator's
     """
 
     def __init__(self, settings: ServeSettings, queue: Queue) -> None:
         self._settings, self.queue = settings, queue
         self._places: dict[str, str] = {}
         for place in shipped() if settings.rerankers is None else settings.rerankers:
-            name = place if catalog.find('rerankers', place) else Path(place).name
+            name = place if catalog.find('rerankers', place) or names_class(place) else Path(place).name
             if self._places.setdefault(name, place) != place:
                 raise InputError(f"rerankers {self._places[name]} and {place} have one name, '{name}': rename a folder")
         self.systems = {name: _system(place) for name, place in self._places.items()}
@@ -165,6 +166,9 @@ def _system(place: str) -> str:
     entry = catalog.find('rerankers', place)
     if entry is not None:
         return str(entry.values['ranking']['system'])
+    if names_class(place):
+        ranker_class(place, searches=False)  # a wrong name fails at the start, not at the first query
+        return 'own'
     if not Path(place).is_dir():
         near = catalog.did_you_mean(place, catalog.entries('rerankers'))
         raise UnknownNameError(f"reranker '{place}' is neither one of the catalog nor a folder{near}")

@@ -62,7 +62,7 @@ class IndexSettings(_Settings):
     base_index : the alias of the Lucene index that holds its passages, and which sparse systems search
     ann : whether its approximate index is a system too
     ray : the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
-    sparse : sparse systems beside it, as `NAME` or `NAME@FOLDER`; None: those that fit its Lucene index
+    sparse : sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its Lucene index
     topics, qrels : queries and judgments for it, by name or file; None: the catalog's, for an index of the catalog
     """
 
@@ -103,8 +103,8 @@ class FileSettings(_Settings):
     ----------
     indexes : alias -> settings of an index; a string alone is its path
     api_keys : accepted keys; empty: none is needed
-    rerankers : catalog names and checkpoint folders that clients may name, folders by their last part; None: those
-        that come with the package
+    rerankers : catalog names, checkpoint folders and `MODULE:CLASS` that clients may name, folders by their last part;
+        None: those that come with the package
     limits : of requests
     """
 

@@ -15,7 +15,7 @@ from doc_blocks import Block, blocks, output_of, runs
 from doc_output import agrees
 
 ROOT = Path(__file__).parents[2]
-LINKED = ('regressions', 'benchmarks', 'tools')  # what a page may name from a checkout
+LINKED = ('regressions', 'benchmarks', 'tools', 'examples')  # what a page may name from a checkout
 TIME_LIMIT = 300  # seconds for a block
 
 # Reads a block as JSON from each line of stdin, answers with a JSON line: [output, traceback].

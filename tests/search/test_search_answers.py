@@ -114,7 +114,7 @@ def test_a_reranker_is_opened_once_and_refused_before_anything_is_searched(
     opened, mono = [], str(cross_encoder_folder('monobert'))
     really = opening.open_reranker
     monkeypatch.setattr(opening, 'open_reranker', lambda *given, **own: opened.append(1) or really(*given, **own))
-    pipeline, models, _ = opening.open_pipeline(PipelineSpec(index=str(bundle), stages=(f'{mono}@2',)))
+    pipeline, models, *_ = opening.open_pipeline(PipelineSpec(index=str(bundle), stages=(f'{mono}@2',)))
     for text in ('red cat', 'a dog'):
         assert len(pipeline.search(text, 3)) == 3
     assert opened == [1] and len(models) == 2

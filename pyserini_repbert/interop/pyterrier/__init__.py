@@ -21,11 +21,13 @@ if TYPE_CHECKING:
         DuoBert as DuoBert,
         Epic as Epic,
         MonoBert as MonoBert,
+        Rerank as Rerank,
     )
     from pyserini_repbert.interop.pyterrier.retrievers import (
         HybridRetriever as HybridRetriever,
         LuceneRetriever as LuceneRetriever,
         RepBertRetriever as RepBertRetriever,
+        Retriever as Retriever,
     )
     from pyserini_repbert.interop.pyterrier.texts import PassageText as PassageText
 

@@ -12,6 +12,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.interop.pyterrier.frames import candidates_of, pd, pt, ranked_frame
 from pyserini_repbert.models.cross_encoder import log_probabilities
+from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.pipeline.pipeline import cut_batches
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation
@@ -24,21 +25,23 @@ from pyserini_repbert.rerank.monobert import MonoBertReranker
 PAIRS = 'duobert_p'
 
 
-class RerankTransformer(pt.Transformer):  # type: ignore[misc]
-    """Base of the rerankers: a result frame in, the same rows with new scores out, best first.
+class Rerank(pt.Transformer):  # type: ignore[misc]
+    """Any reranker: a result frame in, the same rows with new scores out, best first.
 
     Equal scores keep the order of the stage before: by 'rank', or else of the rows. Queries share the model's batches.
     Other columns stay.
 
-    Attributes
+    Parameters
     ----------
-    reads_text : whether the frame needs the column 'text'
-    added : columns that the transformer adds
+    reranker : a reranker, or its name: of the catalog, a checkpoint folder, or a class (`MODULE:CLASS`)
     """
 
-    reranker: Reranker
-    reads_text = True
-    added: tuple[str, ...] = ()
+    reads_text = True  # whether the frame needs the column 'text'
+    added: tuple[str, ...] = ()  # columns that the transformer adds
+
+    def __init__(self, reranker: Reranker | str) -> None:
+        self.reranker: Any = open_reranker(reranker) if isinstance(reranker, str) else reranker
+        self.reads_text = self.reranker.needs_text
 
     def transform(self, inp: Any) -> Any:
         """The frame reranked.
@@ -69,7 +72,7 @@ class RerankTransformer(pt.Transformer):  # type: ignore[misc]
         return list(self.reranker.rank(topics, run, None).values()), {}
 
 
-class TextRerankTransformer(RerankTransformer):
+class TextRerankTransformer(Rerank):
     """Base of the rerankers that always need 'text'; subclasses name the class of their reranker as `kind`.
 
     Parameters
@@ -91,7 +94,7 @@ class MonoBert(TextRerankTransformer):
     kind = MonoBertReranker
 
 
-class DuoBert(RerankTransformer):
+class DuoBert(Rerank):
     """duoBERT; n candidates take n(n - 1) model inputs, so cut first: `monobert % 50 >> DuoBert(…)`.
 
     Parameters
@@ -134,7 +137,7 @@ class DuoBert(RerankTransformer):
         return ranked, {PAIRS: pairs}
 
 
-class Epic(RerankTransformer):
+class Epic(Rerank):
     """EPIC; with an index, the frame needs text only for passages that the index lacks.
 
     Parameters

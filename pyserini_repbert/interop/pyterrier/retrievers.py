@@ -22,20 +22,21 @@ HITS = 1000  # of a query, as PyTerrier's own retrievers give
 
 
 class Retriever(pt.Transformer):  # type: ignore[misc]
-    """Base of the retrievers: a query frame in, its hits out, all queries searched together.
+    """Any first stage: a query frame in, its hits out, all queries searched together.
 
     Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has no rows.
 
-    Attributes
+    Parameters
     ----------
-    ranker : any first stage
+    ranker : a first stage, or the name of a sparse technique, a Lucene index or a class (`MODULE:CLASS@INDEX`)
     num_results : hits of a query
-    ranked_by : names of the parts of a fusion, for columns 'rank_NAME'
     """
 
-    ranker: Ranker
-    num_results: int
-    ranked_by: tuple[str, ...] = ()
+    ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
+
+    def __init__(self, ranker: Ranker | str, num_results: int = HITS) -> None:
+        self.ranker = open_sparse(ranker) if isinstance(ranker, str) else ranker
+        self.num_results = num_results
 
     @property
     def name(self) -> str:

@@ -1,0 +1,54 @@
+"""Rankers of the user's own code by name: `MODULE:CLASS`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.ranking import Ranker
+
+_FORM = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
+
+
+def names_class(name: str) -> bool:
+    """Whether a name has the form `MODULE:CLASS`, and is no file or folder."""
+    return bool(_FORM.fullmatch(name)) and not Path(name).exists()
+
+
+def ranker_class(name: str, searches: bool) -> type[Ranker]:
+    """The class that `MODULE:CLASS` names: a first stage, or else a reranker.
+
+    Raises InputError for a module that Python does not find (in the working directory or by PYTHONPATH), and for a name
+    that leads to no such class.
+    """
+    module, _, attribute = name.partition(':')
+    try:
+        chosen = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"'{name}': {error}; expected MODULE:CLASS, the module's folder in PYTHONPATH") from error
+    if not (inspect.isclass(chosen) and issubclass(chosen, Ranker) and (chosen.reads is None) == searches):
+        wanted = 'first stage: subclass Ranker' if searches else 'reranker: subclass Reranker'
+        raise InputError(f"'{name}' is no {wanted}")
+    return chosen
+
+
+def open_class(name: str, searches: bool, options: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    """A ranker of the class `MODULE:CLASS`, called so.
+
+    Parameters
+    ----------
+    searches : whether a first stage is expected, not a reranker
+    options : keyword arguments that the class must have
+    settings : keyword arguments, each passed on if the class has it
+    """
+    chosen = ranker_class(name, searches)
+    known = inspect.signature(chosen).parameters
+    if unknown := next((key for key in options if key not in known), None):
+        raise InputError(f"'{name}' has no option '{unknown}': leave it out")
+    passed = {key: value for key, value in settings.items() if key in known and value is not None}
+    return chosen(**passed, **options).with_settings(name=name)
