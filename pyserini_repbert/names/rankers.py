@@ -1,4 +1,4 @@
-"""Rankers of the user's own code by name: `MODULE:CLASS`."""
+"""What a ranker's name means: the system of a checkpoint folder, or a class of the user's own (`MODULE:CLASS`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.data.json_values import parse_json
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.ranking import Ranker
 
 _FORM = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
+
+
+def system_of(folder: StrPath) -> str | None:
+    """The `ranking.system` in a checkpoint folder's config.json; None without one."""
+    try:
+        config = parse_json((Path(folder) / 'config.json').read_text(encoding='utf-8'))
+        system = config['ranking']['system']
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(system)
 
 
 def names_class(name: str) -> bool:

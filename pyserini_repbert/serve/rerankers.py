@@ -12,8 +12,7 @@ import numpy as np
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
-from pyserini_repbert.interop.pyserini.registration import system_of
-from pyserini_repbert.names.rankers import names_class, ranker_class
+from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
 from pyserini_repbert.pipeline.opening import SYSTEMS, open_reranker
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Candidate, Ranking

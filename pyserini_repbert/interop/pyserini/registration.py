@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.json_values import parse_json
 from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath, atomic_folder, digest, link_or_copy
 from pyserini_repbert.lucene.compat import add_index, encoder_maps, import_pyserini, prebuilt_tables
+from pyserini_repbert.names.rankers import system_of
 
 logger = logging.getLogger(__name__)
 
@@ -58,16 +58,6 @@ def is_ours(encoder: str) -> bool:
     if Path(encoder).is_dir():
         return system_of(encoder) == KEYWORD
     return catalog.find('encoders', encoder) is not None or KEYWORD in encoder.lower()
-
-
-def system_of(folder: StrPath) -> str | None:
-    """The `ranking.system` in a checkpoint folder's config.json; None without one."""
-    try:
-        config = parse_json((Path(folder) / 'config.json').read_text(encoding='utf-8'))
-        system = config['ranking']['system']
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return str(system)
 
 
 def _put_first(keyword: str) -> None:
