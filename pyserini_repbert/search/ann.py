@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.index.ann import AnnIndex, faiss_threads
+from pyserini_repbert.index.ann import AnnIndex
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.search import products
 from pyserini_repbert.search.exact import TopRows
 
 MANY = 8  # from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
 _QUERY_GROUP = 256  # queries whose candidates are in memory together
-_GATHERED = 256  # float16 rows converted to float32 at a time: they stay in a core's cache
 
 
 def search(
@@ -63,41 +62,11 @@ def _top(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRow
 
 def scores(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
     """Inner products, float32 (n, m), of each query, float32 (n, d), with its rows, int64 (n, m); -inf for row -1."""
-    found = np.full(rows.shape, -np.inf, np.float32)
+    result = np.full(rows.shape, -np.inf, np.float32)
     start = 0
     for shard in bundle.shards:
         end = start + len(shard.docids)
-        here = (rows >= start) & (rows < end)
-        own = np.where(here, rows - start, -1)
-        products = _products if shard.vectors.dtype == np.float32 else _gathered_products
-        found = np.where(here, products(queries, shard.vectors, own), found) if here.any() else found
+        here = np.nonzero((rows >= start) & (rows < end))
+        result[here] = products.scores(queries, shard.vectors, rows[here] - start, here[0])
         start = end
-    return found
-
-
-def _products(
-    queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """As `scores`, by FAISS: it copies no vectors, and distributes the queries over its threads."""
-    import faiss
-
-    engine: Any = faiss  # its annotations lack the functions that SWIG generates
-    found = np.empty(rows.shape, np.float32)
-    queries, rows = np.ascontiguousarray(queries), np.ascontiguousarray(rows)
-    pointers = (engine.swig_ptr(array) for array in (found, queries, vectors, rows))
-    with faiss_threads(1 if len(queries) == 1 else 0):  # waking threads takes longer than one query's products
-        engine.fvec_inner_products_by_idx(*pointers, queries.shape[1], *rows.shape)
-    return found
-
-
-def _gathered_products(
-    queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """As `scores`, for float16 vectors, which FAISS does not take."""
-    found = np.full(rows.shape, -np.inf, np.float32)
-    for query, own, target in zip(queries, rows, found, strict=True):
-        places = np.flatnonzero(own >= 0)
-        for first in range(0, len(places), _GATHERED):
-            part = places[first : first + _GATHERED]
-            target[part] = vectors[own[part]].astype(np.float32) @ query
-    return found
+    return result

@@ -24,7 +24,7 @@ from pyserini_repbert.index.ann import faiss_threads
 BLOCK_ROWS = 16384
 SAMPLE_ROWS = 2048  # from which thresholds are estimated
 _FEW = 4096  # pairs that one thread scores before others have woken
-_CONVERTED = 4096  # float16 rows that are converted to float32 together
+_CONVERTED = 4096  # pairs whose float16 rows are converted to float32 together
 _TINY = 2.0**-125  # more than any product or summand that a processor may take for zero
 _OVERFLOWS = 2.0**120  # sums below it are finite however they are rounded
 _WEIGHTS = 4  # columns of a rounded vector beside its values
@@ -40,7 +40,7 @@ class Blocks(Protocol):
         """Number of vectors."""
 
     def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, float32 or float16 (n, d), C-contiguous) of at most `size` rows each, in order."""
+        """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
 
 
 def scores(
@@ -53,20 +53,21 @@ def scores(
 
     Parameters
     ----------
-    queries, vectors : (n, d), C-contiguous; float16 vectors are converted to float32
-    rows, owners : of each pair the row of `vectors`, never decreasing, and of `queries`
+    queries, vectors : (n, d); float16 vectors are converted to float32
+    rows, owners : of each pair the row of `vectors` and of `queries`
     """
     import faiss
 
     engine: Any = faiss  # its annotations lack the functions that SWIG generates
     products = np.empty(len(rows), np.float32)
     if vectors.dtype == np.float32:
-        pointers = (engine.swig_ptr(array) for array in (queries, owners, vectors, rows, products))
+        arrays = [np.ascontiguousarray(array) for array in (queries, owners, vectors, rows)]
+        pointers = (engine.swig_ptr(array) for array in (*arrays, products))
         with faiss_threads(1 if len(rows) < _FEW else torch.get_num_threads()):
             engine.pairwise_indexed_inner_product(queries.shape[1], len(rows), *pointers)
         return products
-    for first in range(0, len(vectors), _CONVERTED):
-        part = slice(*np.searchsorted(rows, (first, first + _CONVERTED)))
+    for first in range(0, len(rows), _CONVERTED):
+        part = slice(first, first + _CONVERTED)
         used, places = np.unique(rows[part], return_inverse=True)
         products[part] = scores(queries, vectors[used].astype(np.float32), places, owners[part])
     return products
