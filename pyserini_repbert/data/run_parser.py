@@ -40,8 +40,17 @@ class Columns(NamedTuple):
     keys: Array  # float64, one a line: the rank (MS MARCO) or the score (TREC)
 
 
-def stretches(path: StrPath) -> Iterator[tuple[int, str, list[str], Array]]:
-    """(3 or 6 columns, qid, docids, keys) of consecutive lines of one query; a query may come again later.
+class Stretch(NamedTuple):
+    """Consecutive lines of one query: how many columns they have, 3 or 6, and what `Columns` has."""
+
+    columns: int
+    qid: str
+    docids: list[str]
+    keys: Array
+
+
+def stretches(path: StrPath) -> Iterator[Stretch]:
+    """Consecutive lines of one query; a query may come again later.
 
     A file without lines is a run without hits, which is a warning. Raises InputError naming file and line for a
     malformed line.
@@ -52,7 +61,7 @@ def stretches(path: StrPath) -> Iterator[tuple[int, str, list[str], Array]]:
         if columns:
             qids, starts, docids, keys = parse_block(path, first, block, columns)
             for qid, start, stop in zip(qids, starts, [*starts, len(docids)][1:], strict=True):
-                yield columns, qid, docids[start:stop], keys[start:stop]
+                yield Stretch(columns, qid, docids[start:stop], keys[start:stop])
     if not columns:
         _warn_of_no_lines(str(path))
 

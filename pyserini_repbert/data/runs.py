@@ -5,6 +5,7 @@ A run in memory is {qid: Ranking}, best first.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,15 +14,20 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, TREC_COLUMNS, Array, count_columns, line_blocks, stretches
+from pyserini_repbert.data.run_parser import (
+    MSMARCO_COLUMNS,
+    TREC_COLUMNS,
+    Stretch,
+    count_columns,
+    line_blocks,
+    stretches,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.ranking import Ranking, Run
 
 # White space, and what `values` refuses: NUL, byte order marks, halves of surrogate pairs.
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
-
-
 SCORE_DIGITS = 6
 _PER_UNIT = 10.0**SCORE_DIGITS
 _UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost
@@ -45,21 +51,10 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
     With `depth`, only the best hits of each query are kept. Raises InputError, naming file and line, for a malformed
     line, a docid that occurs twice for a query or a score that is not a finite number.
     """
-    docids: dict[str, list[str]] = {}
-    keys: dict[str, list[Array]] = {}
-    continued: dict[str, None] = {}
-    columns = 0
-    for columns, qid, some, some_keys in stretches(path):  # noqa: B007
-        if qid in docids:
-            docids[qid] += some
-            continued[qid] = None
-        else:
-            docids[qid] = some
-            _check_distinct(path, qid, some)  # now, while the strings are in the processor's cache
-        keys.setdefault(qid, []).append(some_keys)
-    for qid in continued:
-        _check_distinct(path, qid, docids[qid])
-    return {qid: _ordered(columns, some, keys.pop(qid), depth) for qid, some in docids.items()}
+    stretches_of: dict[str, list[Stretch]] = {}
+    for stretch in stretches(path):
+        stretches_of.setdefault(stretch.qid, []).append(stretch)
+    return {qid: _ranking(path, stretches_of.pop(qid), depth) for qid in list(stretches_of)}
 
 
 class ScatteredQueryError(InputError):
@@ -72,27 +67,20 @@ def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ran
     Raises ScatteredQueryError for a query that comes again after another one: only `read_run` can join its lines.
     """
     seen: set[str] = set()
-    columns = 0
-    qid, docids, keys = '', [], []  # type: tuple[str, list[str], list[Array]]
-    for columns, next_qid, some, some_keys in stretches(path):
-        if docids and next_qid != qid:
-            _check_distinct(path, qid, docids)
-            yield qid, _ordered(columns, docids, keys, depth)
-            docids, keys = [], []
-        if not docids:
-            if next_qid in seen:
-                raise ScatteredQueryError(f"run file {path} has lines of query '{next_qid}' in two places")
-            seen.add(next_qid)
-        qid = next_qid
-        docids += some
-        keys.append(some_keys)
-    if docids:
-        _check_distinct(path, qid, docids)
-        yield qid, _ordered(columns, docids, keys, depth)
+    for qid, of_query in itertools.groupby(stretches(path), key=lambda stretch: stretch.qid):
+        if qid in seen:
+            raise ScatteredQueryError(f"run file {path} has lines of query '{qid}' in two places")
+        seen.add(qid)
+        yield qid, _ranking(path, list(of_query), depth)
 
 
-def _ordered(columns: int, docids: list[str], chunks: list[Array], depth: int | None) -> Ranking:
-    keys = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+def _ranking(path: StrPath, of_query: list[Stretch], depth: int | None) -> Ranking:
+    """The ranking of a query's lines. Raises InputError for a docid that occurs twice."""
+    columns, qid, docids, keys = of_query[0]
+    if len(of_query) > 1:
+        docids = [docid for stretch in of_query for docid in stretch.docids]
+        keys = np.concatenate([stretch.keys for stretch in of_query])
+    _check_distinct(path, qid, docids)
     if columns == MSMARCO_COLUMNS:
         if (keys[1:] <= keys[:-1]).any():
             docids = [docid for _, docid in sorted(zip(keys.tolist(), docids, strict=True))]

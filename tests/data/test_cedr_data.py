@@ -1,7 +1,7 @@
 import pytest
 
 from pyserini_repbert.data.passages import CorpusTexts, Passage
-from pyserini_repbert.data.topics import read_qrels, read_topics
+from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Query
@@ -38,8 +38,3 @@ def test_corpus_of_a_data_file(tmp_path):
         list(open_corpus(tmp_path / 'g.tsv'))
     skipping = open_corpus(tmp_path / 'g.tsv', 'cedr', on_error='skip')
     assert len(list(skipping)) == 2 and skipping.skipped == 1
-
-
-def test_qrels_with_grades_below_zero(tmp_path):
-    (tmp_path / 'qrels').write_text('1 0 clueweb09-en0000-00-00000 -2\n1 0 clueweb09-en0000-00-00001 3\n')
-    assert read_qrels(tmp_path / 'qrels')['1']['clueweb09-en0000-00-00000'] == -2

@@ -81,16 +81,8 @@ def test_queries_one_at_a_time(tmp_path, monkeypatch, content, size):
 def test_scattered_queries_cannot_come_one_at_a_time(tmp_path):
     with pytest.raises(ScatteredQueryError, match="query 'q' in two places"):
         list(iter_run(written(tmp_path, 'q a 1\nr b 1\nq c 2\n')))
-
-
-def test_queries_one_at_a_time_are_checked(tmp_path):
     with pytest.raises(InputError, match=r"run\.txt:3: document 'a' occurs twice"):
         list(iter_run(written(tmp_path, 'p a 1\nq a 1\nq a 2\n')))
-
-
-def test_pairs_can_be_written(tmp_path):
-    write_run(tmp_path / 'out', iter([('q', Ranking(['a'], [1.0]))]), 'msmarco')
-    assert (tmp_path / 'out').read_text() == 'q\ta\t1\n'
 
 
 def test_odd_spacing_is_read_alike(tmp_path):
@@ -114,18 +106,6 @@ def test_unicode_names(tmp_path):
     assert run == {'ü': Ranking(['文書\u00a01', 'é'], [2.0, 1.0]), 'z\u2028': Ranking(['x\x1cy'], [1.0])}
     write_run(tmp_path / 'again', run)
     assert read_run(tmp_path / 'again') == run
-
-
-@pytest.mark.parametrize('size', [1, 7, 30, 1 << 20])
-@pytest.mark.parametrize('content', [TREC, MSMARCO, TREC.replace('\n', '\r\n'), 'q\n'.join(['', 'a 1\n', '', 'b 2\n'])])
-def test_blocks_join_to_the_file(tmp_path, content, size):
-    blocks = list(run_blocks.line_blocks(written(tmp_path, content), size))
-    assert b''.join(block for _, block in blocks) == content.encode()
-    assert all(block.endswith(b'\n') for _, block in blocks)
-    counted = 1
-    for first, block in blocks:
-        assert first == counted
-        counted += block.count(b'\n')
 
 
 def test_queries_across_blocks(tmp_path, monkeypatch):
@@ -163,15 +143,6 @@ def test_the_common_forms_take_the_fast_way(tmp_path, monkeypatch):
     monkeypatch.setattr(run_blocks, '_line_by_line', None)
     for content in (TREC, MSMARCO, MSMARCO.replace('d', 'é'), TREC.replace('\n', '\r\n')):
         assert read_run(written(tmp_path, content))
-
-
-@pytest.mark.parametrize('longest', [1, 6, 7, 8, 15, 16, 17, 63, 64, 65, 200])
-@pytest.mark.parametrize('line', ['q\t{}\t{}\n', 'q Q0 {} {} -1.5 t\n'])
-def test_docids_of_any_length_take_the_fast_way(tmp_path, monkeypatch, longest, line):
-    monkeypatch.setattr(run_blocks, '_line_by_line', None)
-    docids = [('é' * longest)[: n // 2] + 'x' * (n % 2) + 'y' * (n // 2) for n in range(1, longest + 1)]
-    content = ''.join(line.format(docid, rank) for rank, docid in enumerate(docids, 1))
-    assert sorted(read_run(written(tmp_path, content))['q'].docids) == sorted(docids)
 
 
 GOOD = {3: 'q\tdoc{}\t{}\n', 6: 'q Q0 doc{} {} 0.{:03d} t\n'}
@@ -232,13 +203,6 @@ def test_duplicate_is_named(tmp_path, content):
         read_run(written(tmp_path, content))
 
 
-def test_truncated_gzip(tmp_path):
-    packed = gzip.compress(''.join(f'q\t{i * 7919}\t{i}\n' for i in range(5000)).encode())
-    (path := tmp_path / 'run.gz').write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(InputError, match='not a whole gzip file'):
-        read_run(path)
-
-
 @pytest.mark.parametrize('content', ['', '\n \n'])
 def test_an_empty_file_is_a_run_without_hits(tmp_path, content, caplog):
     path = written(tmp_path, content)
@@ -247,8 +211,3 @@ def test_an_empty_file_is_a_run_without_hits(tmp_path, content, caplog):
     assert [record.message for record in caplog.records] == [
         f'run file {path} is empty: it counts as a run without hits'
     ]
-
-
-def test_missing_file(tmp_path):
-    with pytest.raises(InputError, match='does not exist'):
-        read_run(tmp_path / 'none')

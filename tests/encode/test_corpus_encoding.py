@@ -97,22 +97,6 @@ def test_resuming_refuses_what_differs(encoder, tiny_checkpoint, corpus_file, tm
     assert tree(output) == before
 
 
-def test_overwriting_removes_an_index_and_nothing_else(encoder, corpus_file, tmp_path):
-    corpus = open_corpus(corpus_file(6))
-    encode_corpus(corpus, encoder, tmp_path / 'index', shard_size=2)
-    encode_corpus(corpus, encoder, tmp_path / 'index', shard_size=3, overwrite=True)
-    assert len(DenseBundle(tmp_path / 'index').shards) == 2
-    (tmp_path / 'index' / 'thesis.tex').write_text('years of work')
-    with pytest.raises(InputError, match='thesis.tex'):
-        encode_corpus(corpus, encoder, tmp_path / 'index', overwrite=True)
-    assert (tmp_path / 'index' / 'manifest.json').exists()
-
-
-def test_an_empty_corpus_is_an_error(encoder, tmp_path):
-    with pytest.raises(InputError, match='no passages'):
-        encode_corpus([], encoder, tmp_path / 'index')
-
-
 def test_a_vector_that_is_not_finite_is_an_error_and_nothing_is_written(encoder, corpus_file, tmp_path):
     encoder.model.bert.embeddings.LayerNorm.weight.data[:] = float('nan')
     with pytest.raises(DamagedFileError, match="passage 'd0' is not finite"):
@@ -133,25 +117,3 @@ def test_the_command_encodes_and_reports_bad_lines(tiny_checkpoint, tmp_path, ca
     assert (tmp_path / 'index' / 'shard-00000' / 'docids.txt').read_text() == '1\n5\n'
     manifest = json.loads((tmp_path / 'index' / 'manifest.json').read_text())
     assert manifest['settings']['dimension'] == 16 and manifest['count'] == 2
-
-
-@pytest.mark.slow
-def test_a_killed_process_resumes_to_the_same_bytes(tiny_checkpoint, corpus_file, tmp_path):
-    import os
-    import signal
-    import subprocess
-    import sys
-    import time
-
-    corpus, folder = corpus_file(3000), tiny_checkpoint()
-    command = [sys.executable, '-m', 'pyserini_repbert.encode', '--corpus', str(corpus), '--encoder', str(folder)]
-    command += ['--shard-size', '200', '--output']
-    subprocess.run([*command, str(tmp_path / 'whole')], check=True)
-    process = subprocess.Popen([*command, str(tmp_path / 'killed')])
-    while process.poll() is None and not (tmp_path / 'killed' / 'shard-00003').exists():
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / 'killed' / 'manifest.json').exists()
-    subprocess.run([*command, str(tmp_path / 'killed'), '--resume'], check=True)
-    assert tree(tmp_path / 'killed') == tree(tmp_path / 'whole')

@@ -11,7 +11,7 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.models.epic import Epic, importance
+from pyserini_repbert.models.epic import importance
 from pyserini_repbert.names.corpora import open_corpus
 
 TEXTS = ['the cat sat on the mat', 'a big blue fish', 'moon', 'old tree , new leaf . red root ?']
@@ -138,9 +138,3 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
 def test_passages_without_wordpieces_are_kept_with_empty_vectors(tiny_epic, tmp_path):
     encode_epic_corpus([Passage('a', 'moon'), Passage('b', ' ')], EpicEncoder(tiny_epic()), tmp_path / 'index', prune=5)
     assert [len(EpicBundle(tmp_path / 'index').vector(row)) for row in (0, 1)] == [5, 0]
-
-
-def test_model_is_written_and_read_back(tiny_epic):
-    model = EpicEncoder(tiny_epic()).model
-    assert isinstance(model, Epic)
-    assert {'cls.predictions.bias', 'query_importance.weight', 'document_quality.bias'} <= model.state_dict().keys()

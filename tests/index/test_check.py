@@ -38,11 +38,6 @@ def test_a_flipped_bit_is_found_whatever_the_files_times(dense, capsys):
     assert code == 2 and text.startswith(f'error: {path} is damaged: its sha256 is') and text.count('\n') == 1
 
 
-def test_remembered_checksums_are_not_believed(dense, capsys, monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.checksums.remembered_digest', lambda *_: pytest.fail('was asked'))
-    assert check(dense, capsys)[0] == 0
-
-
 @pytest.mark.parametrize(
     ('name', 'old', 'new', 'expected'),
     [

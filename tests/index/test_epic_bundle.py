@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -100,13 +98,6 @@ def test_a_term_beyond_the_vocabulary_is_refused(tmp_path):
         bundle.weights_of(np.asarray([0]), np.asarray([5, -1]))
 
 
-def test_rows_by_docid(tmp_path):
-    bundle = build(tmp_path / 'index', random_vectors(30, 300), settings(300))
-    assert bundle.rows(['d29', 'nowhere', 'd0', 'd7', 'd29', '']).tolist() == [29, -1, 0, 7, 29, -1]
-    assert bundle.rows([]).tolist() == []
-    assert bundle.docid(13) == 'd13'
-
-
 def test_texts_are_stored_when_asked_for(tmp_path):
     bundle = build(tmp_path / 'index', random_vectors(9, 300), settings(300, texts=True))
     assert bundle.texts(['d8', 'x', 'd0']) == ['text 8', None, 'text 0']
@@ -137,18 +128,7 @@ def test_another_kind_of_index_is_refused(tmp_path):
         EpicBundle(tmp_path)
 
 
-def test_unknown_storage_is_refused(tmp_path):
-    build(tmp_path / 'index', random_vectors(3, 300), settings(300))
-    path = tmp_path / 'index' / 'manifest.json'
-    values = json.loads(path.read_text())
-    values['settings']['weights'] = 'uint4'
-    path.write_text(json.dumps(values))
-    with pytest.raises(DamagedFileError, match='its checksum does not fit'):
-        EpicBundle(tmp_path / 'index')
-    del values['sha256']
-    path.write_text(json.dumps(values | {'format_version': 1}))
-    with pytest.raises(DamagedFileError, match=r'manifest.json is not of this format: settings.weights is uint4'):
-        EpicBundle(tmp_path / 'index')
+def test_unknown_storage_is_refused():
     with pytest.raises(InputError, match='float16 or uint8'):
         check_storage(10, 'float32')
     with pytest.raises(InputError, match='prune -1'):

@@ -103,12 +103,6 @@ def test_nothing_is_left_of_a_build_that_failed(corpus, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ['corpus.jsonl', 'w.tsv']
 
 
-def test_existing_output_is_refused(corpus, tmp_path):
-    (tmp_path / 'out').mkdir()
-    with pytest.raises(InputError, match='exists already'):
-        build_lucene_index(corpus, tmp_path / 'out')
-
-
 @pytest.mark.parametrize(
     ('options', 'message', 'parameters'),
     [
