@@ -43,9 +43,11 @@ _MODULES = {
     'DuoBert': 'pyserini_repbert.interop.pyterrier.rerankers',
     'Epic': 'pyserini_repbert.interop.pyterrier.rerankers',
     'MonoBert': 'pyserini_repbert.interop.pyterrier.rerankers',
+    'Rerank': 'pyserini_repbert.interop.pyterrier.rerankers',
     'HybridRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
     'LuceneRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
     'RepBertRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
+    'Retriever': 'pyserini_repbert.interop.pyterrier.retrievers',
     'PassageText': 'pyserini_repbert.interop.pyterrier.texts',
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
