@@ -72,7 +72,7 @@ def _record(options: argparse.Namespace, recipe: Recipe, folder: Path) -> None:
     """Write the record: the base that the training began with, and the files that it read."""
     from pyserini_repbert.models.checkpoints.used import model_of
     from pyserini_repbert.names.inputs import input_of
-    from pyserini_repbert.train.starting import open_base
+    from pyserini_repbert.train.checkpoints import open_base
 
     inputs = [input_of(role, name) for role, name in recipe.inputs()]
     base = model_of(open_base(recipe.base), recipe.training.precision)

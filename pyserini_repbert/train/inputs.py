@@ -1,4 +1,4 @@
-"""What a recipe's sources name: passages, on disk with 28 bytes of memory each, topics, and which may be trained on."""
+"""What a recipe names, opened: passages, on disk with 28 bytes of memory each, topics to train on, and teachers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
+
+import numpy as np
 
 from pyserini_repbert.data.passages import Passage, PassageTexts
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.data.values import columns
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.monobert import SYSTEM as MONO
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.train.recipe import Source, Validation
 
 TEST_SETS = ('demo',)  # of the catalog
@@ -31,21 +39,19 @@ def open_passages(source: Source) -> PassageTexts:
 
 def first_columns(path: str) -> list[str]:
     """The qids that a file's lines begin with. Raises InputError for one with a character that no qid can have."""
-    found = []
+    qids = []
     for number, line in numbered_lines(path, 'list of qids'):
         try:
-            found += columns(line)[:1]
+            qids += columns(line)[:1]
         except ValueError as error:
             raise InputError.at(path, number, f'{error}, which no qid can have: {line[:60]!r}') from error
-    return found
+    return qids
 
 
 def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -> list[Query]:
     """The topics of a source in their order, only those in its `qids` file if it has one; none for a source without.
 
-    Parameters
-    ----------
-    sample : how many of them, drawn by the seed; 0 for all
+    With `sample`, that many of them, drawn by the seed.
     """
     if source.topics is None:
         return []
@@ -87,10 +93,7 @@ class DiskTexts:
 class Guard:
     """Says which queries may be trained on, by their text, since one qid may name different queries in two collections.
 
-    Parameters
-    ----------
-    test : texts of test topics; to train on one is an error
-    validation : texts of validation topics; these are left out of training
+    To train on a test topic is an error; validation topics are left out of training.
     """
 
     def __init__(self, test: Iterable[str] = (), validation: Iterable[str] = ()) -> None:
@@ -111,3 +114,70 @@ class Guard:
 def _normal_form(text: str) -> str:
     """A query's text in folded case, its words separated by single spaces."""
     return ' '.join(text.casefold().split())
+
+
+class Scorer(Protocol):
+    """Scores of a query's candidates."""
+
+    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
+        """A score for each candidate, in the teacher's own units."""
+
+
+class ScoreFile:
+    """Scores from a run file in TREC's format; `where` names the source in errors."""
+
+    def __init__(self, path: str, where: str) -> None:
+        self.path, self.where = path, where
+        self._scores = {
+            qid: dict(zip(ranked.docids, ranked.scores, strict=True)) for qid, ranked in read_run(path).items()
+        }
+
+    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
+        """The file's scores. Raises InputError for a candidate that the file lacks."""
+        known = self._scores.get(qid, {})
+        if missing := next((docid for docid in docids if docid not in known), None):
+            raise InputError(f"{self.where}: {self.path} has no score of '{missing}' for topic '{qid}'")
+        return [known[docid] for docid in docids]
+
+
+class BiEncoderTeacher:
+    """The cosine of a bi-encoder's vectors of query and passage; a passage's vector is computed once."""
+
+    def __init__(self, model: Checkpoint) -> None:
+        self._queries = RepBertQueryEncoder(model)
+        self._passages = RepBertDocumentEncoder(model)
+        self._vectors: dict[str, np.ndarray] = {}
+
+    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
+        """Cosines; that of a zero vector is 0."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
+        if new:
+            self._vectors |= zip(new, _unit(self._passages.embed(new)), strict=True)
+        vector = _unit(self._queries.encode_batch([query]))[0]
+        return [float(self._vectors[text] @ vector) for text in texts]
+
+
+class CrossEncoderTeacher:
+    """The log-odds of relevance by a trained monoBERT."""
+
+    def __init__(self, model: Checkpoint) -> None:
+        self._reranker = MonoBertReranker(model)
+
+    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
+        """log p - log(1 - p), with p the probability of relevance."""
+        ranking = Ranking(docids, [0.0] * len(docids), texts)
+        log_p = np.asarray(self._reranker.score_lists([query], [ranking])[0], dtype=np.float64)
+        return list(map(float, log_p - np.log(-np.expm1(np.minimum(log_p, -1e-300)))))
+
+
+def opened_teacher(model: Checkpoint) -> Scorer:
+    """The teacher of a checkpoint: a cross-encoder if its system is monoBERT, else a bi-encoder."""
+    if model.config.get('ranking', {}).get('system') == MONO:
+        return CrossEncoderTeacher(model)
+    return BiEncoderTeacher(model)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: np.ndarray = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    return unit

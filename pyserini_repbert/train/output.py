@@ -163,24 +163,19 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
                 (folder / REPLACES).touch()
         work.mkdir(exist_ok=True)
         try:
-            yield _ready(recipe, work)
+            for leftover in work.glob('.*'):
+                leftover.unlink()
+            if _recipe_in(work) is None:
+                with atomic_file(work / RECIPE) as stream:
+                    stream.write(recipe.text)
+            newest, torn = _checkpoints(work)
+            for path in torn:
+                shutil.rmtree(path)
+            yield newest
         except Exception:
             if work.is_dir() and _checkpoints(work)[0] is None:
                 discard(work)
             raise
-
-
-def _ready(recipe: Recipe, work: Path) -> Path | None:
-    """Remove what is incomplete and write down the recipe; the checkpoint to resume from, None for none."""
-    for leftover in work.glob('.*'):
-        leftover.unlink()
-    if _recipe_in(work) is None:
-        with atomic_file(work / RECIPE) as stream:
-            stream.write(recipe.text)
-    newest, torn = _checkpoints(work)
-    for path in torn:
-        shutil.rmtree(path)
-    return newest
 
 
 @contextmanager

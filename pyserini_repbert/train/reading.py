@@ -84,18 +84,18 @@ class RecipeFile:
         try:
             return _VALIDATOR.validate_json(json.dumps({**content, 'text': text}))
         except ValidationError as error:
-            raise self._refused(error.errors(include_url=False, include_context=False)[0]) from error
+            wrong = error.errors(include_url=False, include_context=False)[0]
+            raise self._refused(wrong['loc'], wrong['type'], f'{wrong["input"]!r:.60}', wrong['msg']) from error
 
-    def _refused(self, wrong: Any) -> InputError:
+    def _refused(self, keys: Keys, kind: str, given: str, message: str) -> InputError:
         """pydantic's error as an InputError."""
-        keys, kind, given = wrong['loc'], wrong['type'], f'{wrong["input"]!r:.60}'
         if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
             return self._unknown(keys)
         if kind.startswith('missing'):
             return self.error(f"{_inside(keys)}key '{keys[-1]}' is missing", *keys[:-1])
         if kind == 'dataclass_type':
             return self.error(f'{_dotted(keys)}: a mapping was expected, found {given}', *keys)
-        expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', wrong['msg'])
+        expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', message)
         return self.error(f'{_dotted(keys)} is {given}, expected: {expected}', *keys)
 
     def _unknown(self, keys: Keys) -> InputError:

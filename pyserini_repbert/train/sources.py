@@ -1,19 +1,24 @@
-"""Training instances from topics, qrels, runs and triples: a stream of ids. Texts are looked up for each batch."""
+"""Training instances from topics, qrels, runs and triples: an endless stream of ids, in an order that the seed decides.
+
+Texts are looked up for each batch.
+"""
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+
+from torch.utils.data import IterableDataset, get_worker_info
 
 from pyserini_repbert.data.runs import iter_run
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
-from pyserini_repbert.train.inputs import Guard, open_passages, source_topics
+from pyserini_repbert.train.inputs import Guard, ScoreFile, Scorer, open_passages, source_topics
 from pyserini_repbert.train.recipe import Source, Teacher
-from pyserini_repbert.train.teachers import ScoreFile, Scorer
 
 
 class Instance(NamedTuple):
@@ -33,22 +38,11 @@ class Instance(NamedTuple):
 
 
 class TrainingSource:
-    """One source, opened: its queries, judgments and texts, and a stream of instances.
+    """The source at position `number` of a recipe, opened: its queries, judgments and texts, and its instances.
 
-    Parameters
-    ----------
-    source : from the recipe
-    number : its position there
-    guard : says which queries may be trained on
-    where : names the source in errors
-    group : candidates in a group, the relevant one included; 0 for pairs
-    teacher : from the recipe
-    scorer : the teacher's checkpoint, used if the source has no file of scores
-
-    Attributes
-    ----------
-    space : the corpus or index that its docids belong to, '' for triples of texts; equal docids in one space are one
-        passage
+    `where` names it in errors. `group` counts candidates, the relevant one included; 0 for pairs. `scorer` is the
+    teacher's checkpoint, used if the source has no file of scores. `space` is the corpus or index that the docids are
+    of, '' for triples of texts: equal docids in one space are one passage.
     """
 
     def __init__(
@@ -61,8 +55,7 @@ class TrainingSource:
         teacher: Teacher | None = None,
         scorer: Scorer | None = None,
     ) -> None:
-        self.source, self.number, self.guard, self.where = source, number, guard, where
-        self.group = group
+        self.source, self.number, self.guard, self.where, self.group = source, number, guard, where, group
         self.teacher: Any = teacher  # a recipe with groups that has a teacher also has a scorer
         self.scorer: Any = ScoreFile(source.scores, where) if source.scores else scorer
         self.of_texts = source.topics is None
@@ -165,3 +158,72 @@ class TrainingSource:
             qid, positive, negative = columns
             if self.guard.admits(qid, f'{path}:{number}') if self.of_texts else qid in self.queries:
                 yield Instance(self.number, qid, (positive, negative))
+
+
+class InstanceStream:
+    """The instances of all sources, epoch after epoch without end, in an order that the seed decides.
+
+    In an epoch, sources take turns until all are exhausted. Only the shuffle buffer, of `shuffle` instances, is held in
+    memory; a buffer of 1 keeps the order. Sources are anything with `instances(seed, epoch)` and `where`.
+    """
+
+    def __init__(self, sources: Sequence[Any], seed: int, shuffle: int) -> None:
+        self.sources, self.seed, self.shuffle = list(sources), seed, shuffle
+
+    def from_position(self, position: int) -> Iterator[Instance]:
+        """The stream from its `position`-th instance (from 0) on. Raises InputError for sources without instances."""
+        return itertools.islice(self._endless(), position, None)
+
+    def _endless(self) -> Iterator[Instance]:
+        for epoch in itertools.count():
+            nothing = True
+            for instance in self._shuffled(epoch):
+                nothing = False
+                yield instance
+            if nothing:
+                where = ', '.join(source.where for source in self.sources)
+                raise InputError(
+                    f'{where}: no training instances: no topic has both a relevant passage and the negatives asked for'
+                )
+
+    def _shuffled(self, epoch: int) -> Iterator[Instance]:
+        draw = random.Random(f'{self.seed} {epoch}')
+        waiting: list[Instance] = []
+        for instance in self._in_turn(epoch):
+            if len(waiting) < self.shuffle:
+                waiting.append(instance)
+                continue
+            at = draw.randrange(len(waiting))
+            waiting[at], instance = instance, waiting[at]
+            yield instance
+        if self.shuffle > 1:
+            draw.shuffle(waiting)
+        yield from waiting
+
+    def _in_turn(self, epoch: int) -> Iterator[Instance]:
+        active = [source.instances(self.seed, epoch) for source in self.sources]
+        while active:
+            for one in list(active):
+                instance = next(one, None)
+                if instance is None:
+                    active.remove(one)
+                else:
+                    yield instance
+
+
+class StreamDataset(IterableDataset[Instance]):
+    """Instances from `position` on; worker processes take turns of `chunk` instances, a batch of all devices."""
+
+    def __init__(self, stream: InstanceStream, chunk: int, position: int = 0) -> None:
+        self.stream, self.chunk, self.position = stream, chunk, position
+
+    def __iter__(self) -> Iterator[Instance]:
+        instances = self.stream.from_position(self.position)
+        worker = get_worker_info()
+        if worker is None:
+            yield from instances
+            return
+        for number in itertools.count():
+            part = list(itertools.islice(instances, self.chunk))
+            if number % worker.num_workers == worker.id:
+                yield from part

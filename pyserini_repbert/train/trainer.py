@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
 from pyserini_repbert.train.recipe import Recipe, Training
-from pyserini_repbert.train.stream import InstanceStream, StreamDataset
+from pyserini_repbert.train.sources import InstanceStream, StreamDataset
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
 
@@ -36,19 +35,7 @@ _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUT
 
 
 class RankingTrainer(Trainer):  # type: ignore[misc]
-    """The Trainer for a task.
-
-    Parameters
-    ----------
-    task, recipe : what is trained, and how
-    stream : training instances
-    validator : None for no validation
-    base : the checkpoint that an adapter adapts, and whose tokenizer files are copied
-    folder : for checkpoints and logs
-    device : 'cpu', or 'auto' for a GPU where there is one
-    quiet : no progress bar
-    tensorboard : write TensorBoard's event files too
-    """
+    """The Trainer for a task, with its checkpoints and logs in `folder`; the other parameters are those of `train`."""
 
     def __init__(
         self,
@@ -148,8 +135,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
 class CsvLog(TrainerCallback):  # type: ignore[misc]
     """Writes losses, learning rates and validation results to a CSV file.
 
-    A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped. It
-    first rewrites the file from the state that it resumes from: the file may hold more, or less.
+    A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped.
     """
 
     def __init__(self, path: Path) -> None:
@@ -157,11 +143,7 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the lines of the steps already done, and find the best model so far in the present folder."""
-        if is_first():
-            with atomic_file(self.path) as stream:
-                writer = csv.DictWriter(stream, _COLUMNS, lineterminator='\n')
-                writer.writeheader()
-                writer.writerows(_lines(state.log_history))
+        self._write(state)
         if state.best_global_step:
             best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
             if not best.is_dir():
@@ -173,22 +155,20 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
         control.should_log = control.should_log or control.should_save
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """Append a line. Raises InputError for a loss that is not finite."""
-        values = {**(logs or {}), 'step': state.global_step}
-        if not math.isfinite(values.get('loss', 0.0)):
+        """Write the log again, with the new line. Raises InputError for a loss that is not finite."""
+        if not math.isfinite((logs or {}).get('loss', 0.0)):
             raise InputError(
                 f'the loss is not finite at step {state.global_step}: give a smaller training.learning_rate, or '
                 'training.precision float32'
             )
+        self._write(state)
+
+    def _write(self, state: Any) -> None:
         if is_first():
-            with open(self.path, 'a', encoding='utf-8', newline='') as stream:
-                csv.DictWriter(stream, _COLUMNS, lineterminator='\n').writerows(_lines([values]))
-
-
-def _lines(history: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    """The log's columns of the Trainer's entries, without entries that have none but the step."""
-    lines = ({name: value for name, value in entry.items() if name in _COLUMNS} for entry in history)
-    return (line for line in lines if len(line) > 1)
+            with atomic_file(self.path) as stream:
+                writer = csv.DictWriter(stream, _COLUMNS, extrasaction='ignore', lineterminator='\n')
+                writer.writeheader()
+                writer.writerows(entry for entry in state.log_history if len(entry.keys() & _COLUMNS) > 1)
 
 
 def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:

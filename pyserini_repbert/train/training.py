@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert import __version__
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MissingDependencyError, install_extra
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.topics import load_topics
-from pyserini_repbert.train import saving
-from pyserini_repbert.train.inputs import TEST_SETS, Guard, source_topics
+from pyserini_repbert.train.checkpoints import base_reference, new_task, open_base, with_settings_of, write_checkpoint
+from pyserini_repbert.train.inputs import TEST_SETS, Guard, opened_teacher, source_topics
 from pyserini_repbert.train.output import (
     CARD,
     EVENTS,
@@ -31,11 +35,8 @@ from pyserini_repbert.train.output import (
     work_folder,
 )
 from pyserini_repbert.train.recipe import Recipe, System
-from pyserini_repbert.train.sources import TrainingSource
-from pyserini_repbert.train.starting import new_task, open_base, with_settings_of
-from pyserini_repbert.train.stream import InstanceStream
+from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.tasks.pretraining import CorpusSource
-from pyserini_repbert.train.teachers import opened_teacher
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
@@ -61,15 +62,8 @@ def train(
     quiet : no progress bar
     tensorboard : write TensorBoard's event files too, in the folder `tensorboard` of the state, then of the output
 
-    Raises
-    ------
-    InputError
-        for data or settings that do not fit, test topics among the training data, an output that is in the way, nothing
-        to resume, and a loss that is not finite
-    MismatchError
-        where `resume` meets the state of another recipe
-    BusyError
-        where another process trains the same output
+    Raises MismatchError where `resume` meets the state of another recipe, BusyError where another process trains the
+    same output, and InputError for all else that does not fit, such as a test topic among the training data.
     """
     check_machine(recipe, device, tensorboard)
     from transformers import set_seed
@@ -99,8 +93,9 @@ def train(
             f'training.batch_size is {settings.batch_size}: an instance makes {task.inputs_per_instance} inputs, '
             'so a multiple of that was expected'
         )
+    settings_line = _settings_line(task.ranking(), given, recipe.ranking)
     if is_first():
-        logger.info('%s', _settings_line(task.ranking(), given, recipe.ranking))
+        logger.info('%s', settings_line)
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
     task.look_at(stream.from_position(0))
     with state_folder(recipe, target, resume, overwrite) as checkpoint:
@@ -112,13 +107,14 @@ def train(
         if not is_first():
             return trained
         with finished_output(target) as folder:
-            saving.write_checkpoint(folder, trainer.accelerator.unwrap_model(trainer.model), base, recipe.adapter)
+            write_checkpoint(folder, trainer.accelerator.unwrap_model(trainer.model), base, recipe.adapter)
             write_checksums(folder)  # of what loading reads, and of nothing that a user may want to edit
             for name in (LOG, RECIPE):
                 shutil.copyfile(work / name, folder / name)
             if (work / EVENTS).is_dir():
                 shutil.copytree(work / EVENTS, folder / EVENTS)
-            (folder / CARD).write_text(saving.model_card(recipe, base, trained, task.notes), encoding='utf-8')
+            card = model_card(recipe, base, trained, settings_line, task.notes)
+            (folder / CARD).write_text(card, encoding='utf-8')
     return trained
 
 
@@ -129,6 +125,48 @@ def _settings_line(ranking: Mapping[str, Any], given: Mapping[str, Any], inherit
         origin = 'recipe' if key in given else 'base' if key in inherited else 'default'
         settings += [] if key == 'system' else [f'{key} {value} ({origin})']
     return f'{ranking["system"]}: {", ".join(settings)}' if settings else 'pre-training'
+
+
+def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, settings: str, notes: Sequence[str]) -> str:
+    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads, and the task's `notes`."""
+    adapter, validation = recipe.adapter, recipe.validation
+    kind = f'LoRA adapter (rank {adapter.rank})' if adapter else 'full fine-tuning'
+    kind = 'its layers whole' if adapter and adapter.whole else kind
+    lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}', *notes]
+    if validation is not None and trained.best is not None:
+        lines.append(f'validation, {validation.measure}: {trained.best:.4f}')
+        if trained.cutoff is not None:
+            lines.append(
+                f'best cut-off on the validation topics: {trained.cutoff} hits reranked, '
+                f'{validation.measure}: {trained.at_cutoff:.4f}'
+            )
+    versions = ', '.join(f'{name} {metadata.version(name)}' for name in ('torch', 'transformers', 'accelerate'))
+    results = '\n'.join(f'- {line}' for line in lines)
+    return f"""---
+license: {recipe.licence.lower()}
+base_model: {base_reference(base)}
+library_name: pyserini_repbert
+---
+
+# {recipe.name}
+
+{recipe.description or f'{recipe.system} trained with pyserini_repbert.'}
+
+- {settings}
+- base: {base_reference(base)}, {kind}
+- licence: {recipe.licence}
+- made with: pyserini_repbert {__version__}, Python {platform.python_version()}, {versions}
+
+## Results
+
+{results}
+
+## Recipe
+
+```yaml
+{recipe.text.rstrip()}
+```
+"""
 
 
 def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:

@@ -19,8 +19,8 @@ from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.train.checkpoints import write_checkpoint
 from pyserini_repbert.train.recipe import Adapter, System, Validation
-from pyserini_repbert.train.saving import write_checkpoint
 from pyserini_repbert.train.tasks.base import Task
 
 _RERANKERS = {
@@ -32,18 +32,9 @@ _RERANKERS = {
 
 
 class Validator:
-    """Ranks the candidates of the validation topics, and measures the rankings.
+    """Ranks the candidates of the validation topics, those without judgments left out, and measures the rankings.
 
-    Parameters
-    ----------
-    settings : from the recipe
-    system : what is trained
-    topics : the validation topics; those without judgments are left out
-
-    Raises
-    ------
-    InputError
-        where no topic is judged or none has hits, a hit is not in the corpus, or there is neither run nor corpus
+    Raises InputError where no topic is judged or none has hits, a hit is not in the corpus, or there is neither.
     """
 
     def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:

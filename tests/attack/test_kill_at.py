@@ -5,7 +5,7 @@ from __future__ import annotations
 import kill_at
 import pytest
 
-from pyserini_repbert.files import atomic_file, atomic_folder
+from pyserini_repbert.files import atomic_file
 
 
 @pytest.fixture
@@ -47,32 +47,3 @@ def test_what_a_killed_process_leaves(write, tmp_path):
     atomic = [left[number][1:] for number in range(6, 12)]
     assert atomic == [[], [('.atomic', '')], [('.atomic', 'x')], [('.atomic', 'xyz')], [('.atomic', 'xyz')],
                       [('atomic', 'xyz')]]  # fmt: skip
-
-
-def test_what_raises_says_so_and_folders_count(tmp_path):
-    def work():
-        with atomic_folder(tmp_path / 'made') as made:
-            (made / 'x').write_text('1')
-        raise ValueError('here')
-
-    ended = kill_at.run(work, tmp_path)
-    assert (ended.killed, ended.status) == (False, 1)
-    assert 'ValueError: here' in ended.output
-    kinds = [point.split(' ')[0] for point in ended.points]
-    assert kinds == ['os.mkdir', 'open', 'open', 'fsync', 'os.rename']
-    assert kill_at.tree(tmp_path) == {'made/': b'', 'made/x': b'1'}
-
-
-def test_native_writers_count(tmp_path):
-    import types
-
-    written = types.SimpleNamespace(save=lambda value, path: path.write_text(value))
-    kill_at.native(written, 'save', 1)
-    ended = kill_at.run(lambda: written.save('abcd', tmp_path / 'x'), tmp_path)
-    assert ended.points[0] == 'open before x'
-    script = tmp_path / 'script.py'
-    script.write_text('import sys, json\nprint("x")\nprint(json.dumps(sys.argv[1:]))')
-    assert kill_at.fresh(script, 'a', 1) == ['a', '1']
-    script.write_text('raise SystemExit("no")')
-    with pytest.raises(RuntimeError, match='no'):
-        kill_at.fresh(script)

@@ -14,6 +14,7 @@ import random
 import re
 
 import indexes
+import mutations
 import pytest
 from kill_at import tree
 
@@ -30,20 +31,6 @@ WEIRD = [
     'float16', 'float64', 'uint8', 'all', 'blocks', 'dense', 'epic', 'shard-00001', 'shard-99999',
 ]  # fmt: skip
 DEEP = '@deep@'  # becomes 100,000 brackets in the text
-RAW = [
-    b'',
-    b'{',
-    b'[' * 100_000,
-    b'\xff',
-    b'\xef\xbb\xbf',
-    b'null',
-    b'"\\ud800"',
-    b'1' * 5000,
-    b',',
-    b'"',
-    b'\x00',
-    b'\n',
-]
 
 
 def walk(value, path=()):
@@ -101,21 +88,6 @@ def text_of(values) -> bytes:
     """JSON as the package writes it; what UTF-8 has no bytes for is escaped."""
     text = json.dumps(values, indent=1, ensure_ascii=False).replace(f'"{DEEP}"', '[' * 100_000)
     return f'{text}\n'.encode('utf-8', 'backslashreplace')
-
-
-def spoiled(raw: bytes, chosen: random.Random) -> bytes:
-    """Bytes with something cut, doubled, changed or put in between."""
-    start = chosen.randrange(len(raw))
-    end = min(len(raw), start + chosen.choice([1, 1, 2, 20, 200]))
-    return chosen.choice(
-        [
-            raw[:start],
-            raw[:start] + raw[end:],
-            raw[:end] + raw[start:],
-            raw[:start] + chosen.choice(RAW) + raw[end:],
-            raw[:start] + bytes([raw[start] ^ (1 << chosen.randrange(8))]) + raw[start + 1 :],
-        ]
-    )
 
 
 def signed(raw: bytes) -> bytes:
@@ -206,12 +178,12 @@ def test_mutated_manifests_are_refused_by_name(kind, cases, tmp_path):
         way = ('stale', 'stale bytes', 'signed', 'version 1', 'version 1 bytes')[number % 5]
         if way.startswith('stale'):
             values_too = values | {'sha256': json.loads(whole)['sha256']}
-            raw = spoiled(whole, chosen) if 'bytes' in way else text_of(mutated(values_too, chosen))
+            raw = mutations.mutated(chosen, whole) if 'bytes' in way else text_of(mutated(values_too, chosen))
         elif way == 'signed':
             raw = signed(text_of(mutated(values, chosen)))
         else:
             old = text_of(values | first)
-            raw = spoiled(old, chosen) if 'bytes' in way else text_of(mutated(values | first, chosen))
+            raw = mutations.mutated(chosen, old) if 'bytes' in way else text_of(mutated(values | first, chosen))
         path.write_bytes(raw)
         case = f'case {number} ({way})'
         try:
@@ -249,7 +221,7 @@ def test_mutated_records_are_refused_when_resuming(kind, name, cases, tmp_path):
     chosen = random.Random(f'{kind} {name}')
     failures = []
     for number in range(cases):
-        raw = spoiled(before, chosen) if number % 2 else text_of(mutated(json.loads(before), chosen))
+        raw = mutations.mutated(chosen, before) if number % 2 else text_of(mutated(json.loads(before), chosen))
         path.write_bytes(raw)
         try:
             make(index, resume=True)

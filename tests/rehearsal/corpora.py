@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -146,14 +145,13 @@ def clueweb(folder: Path, world: World) -> None:
                 )  # fmt: skip
 
 
-def web_topics(world: World, first: int, last: int) -> bytes:
-    """A year's topics of the Web track, numbered from `first` to `last`, as XML."""
-    parts = [f'<webtrack{first}>\n']
+def web_topics(world: World) -> bytes:
+    """A year's topics of the Web track, as XML."""
+    parts = ['<webtrack>\n']
     for qid, text in world.topics.items():
-        if first <= int(qid) <= last:
-            parts.append(f'  <topic number="{qid}" type="faceted">\n    <query>{text}</query>\n')
-            parts.append('    <description>\n      Words.\n    </description>\n  </topic>\n')
-    return ''.join([*parts, f'</webtrack{first}>']).encode()
+        parts.append(f'  <topic number="{qid}" type="faceted">\n    <query>{text}</query>\n')
+        parts.append('    <description>\n      Words.\n    </description>\n  </topic>\n')
+    return ''.join([*parts, '</webtrack>']).encode()
 
 
 def robust_topics(world: World) -> bytes:
@@ -161,8 +159,3 @@ def robust_topics(world: World) -> bytes:
     rest = '<desc> Description:\nWhat?\n\n<narr> Narrative:\nAll.\n\n</top>\n\n'
     topics = [f'<top>\n\n<num> Number: {qid}\n<title> {text}\n\n{rest}' for qid, text in world.topics.items()]
     return ''.join(topics).encode()
-
-
-def folds_json(folds: list[list[str]]) -> bytes:
-    """Robust04's robust04-paper2-folds.json."""
-    return json.dumps(folds, indent=2).encode()

@@ -37,16 +37,10 @@ class Rehearsal:
 def rehearse(
     files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path, jobs: int = 1, processes: bool = False
 ) -> Rehearsal:
-    """Run, on stand-ins, the conditions that could not be run with the real data and an empty cache.
+    """Run, on stand-ins in `folder`, the conditions that could not be run with the `real` data and an empty cache.
 
-    Parameters
-    ----------
-    files : regression files
-    chosen : names of conditions; all if empty
-    real : the folder of real data
-    folder : for stand-ins, the cache, and the output of commands
-    jobs : conditions at a time, with `processes`
-    processes : a process for each command, as in a real run; else one for all, so that Java and PyTorch start once
+    `chosen` names conditions; all if empty. With `processes`, each command has a process, as in a real run, and `jobs`
+    conditions run at a time; else one process runs all, so that Java and PyTorch start once.
     """
     data, work = folder / 'data', folder / 'work'
     data.mkdir(parents=True, exist_ok=True)

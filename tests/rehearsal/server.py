@@ -17,14 +17,7 @@ HUB = 'huggingface.co'
 
 @contextmanager
 def serving(site: Mapping[str, Path], checksums: Mapping[str, str], hub: Mapping[str, Path]) -> Iterator[str]:
-    """Yields the address of a mirror (`pyserini_repbert.download`), which is served as long as the block runs.
-
-    Parameters
-    ----------
-    site : address -> file
-    checksums : address -> MD5 of its stand-in
-    hub : repository of the hub -> folder
-    """
+    """Yields the address of a mirror of files by address, with their MD5, and of the hub's repositories."""
     files = {address.partition('://')[2]: path for address, path in site.items()}
 
     class Handler(BaseHTTPRequestHandler):

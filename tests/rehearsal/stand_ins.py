@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pyserini_repbert import catalog
@@ -21,16 +23,7 @@ DUOBERT = {'system': 'duobert', 'layout': 'paper', 'max_query_length': 62, 'max_
 
 @dataclass
 class Site:
-    """What is served, and what a user would have brought.
-
-    Attributes
-    ----------
-    folder : for the files that are served
-    data : the user's folder
-    files : address -> file
-    checksums : address -> MD5
-    hub : repository of the hub -> folder
-    """
+    """What is served from `folder`, by address and by the hub's repositories, and `data`, what a user brought."""
 
     folder: Path
     data: Path
@@ -67,19 +60,7 @@ class Worlds:
 
 
 def stand_ins(needs: Iterable[Missing], real: Path, folder: Path, data: Path) -> Site:
-    """The stand-ins for all `needs` but those that were never published.
-
-    Parameters
-    ----------
-    real : the folder of real data
-    folder : for the files that are served
-    data : the user's folder, for what is not downloaded
-
-    Raises
-    ------
-    KeyError
-        for a resource without a stand-in
-    """
+    """The stand-ins for all `needs` but those that were never published; a KeyError for a need without one."""
     site, worlds = Site(folder, data), Worlds(real)
     for need in {need.key: need for need in needs}.values():
         resource = need.resource
@@ -117,11 +98,9 @@ def _catalog(entry: catalog.Entry, site: Site, worlds: Worlds) -> None:
 
 def _served(name: str, worlds: Worlds) -> bytes:
     """The content of a downloaded file by its name."""
-    world, runs = (
-        worlds.msmarco,
-        ('run.bm25', 'run.doc2query', 'run.dev.small', 'repbert.dev', 'BERT_Large_dev', 'repbert.eval'),
-    )
-    for seed, start in enumerate((*runs, 'run.duobert', 'run.monobert')):
+    world = worlds.msmarco
+    runs = 'run.bm25 run.doc2query run.dev.small repbert.dev BERT_Large_dev repbert.eval run.duobert run.monobert'
+    for seed, start in enumerate(runs.split()):
         if name.startswith(start):
             run = world.run_msmarco(seed)
             return gzipped(run) if name.endswith('.gz') else run
@@ -136,17 +115,13 @@ def _served(name: str, worlds: Worlds) -> bytes:
         'qrels.car17v2.0.benchmarkY1test.txt': worlds.car.qrels_trec,
         'topics.robust04.txt': lambda: corpora.robust_topics(worlds.robust),
         'qrels.robust04.txt': worlds.robust.qrels_trec,
-        'robust04-paper2-folds.json': lambda: corpora.folds_json(worlds.folds),
+        'robust04-paper2-folds.json': lambda: json.dumps(worlds.folds).encode(),
     }
     for first, last in WEB_YEARS:
-        own = World(
-            {qid: text for qid, text in worlds.web.topics.items() if first <= int(qid) <= last},
-            {qid: found for qid, found in worlds.web.qrels.items() if first <= int(qid) <= last},
-            {},
-        )
-        made[f'topics.web.{first}-{last}.txt'] = lambda own=own, first=first, last=last: corpora.web_topics(
-            own, first, last
-        )  # type: ignore[misc]
+        qids = [qid for qid in worlds.web.topics if first <= int(qid) <= last]
+        topics, qrels = ({qid: all_of[qid] for qid in qids} for all_of in (worlds.web.topics, worlds.web.qrels))
+        own = World(topics, qrels, {})
+        made[f'topics.web.{first}-{last}.txt'] = partial(corpora.web_topics, own)
         made[f'qrels.web.{first}-{last}.txt'] = own.qrels_trec
     return made[name]()
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import pytest
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.reading import read_recipe
 from pyserini_repbert.train.recipe import Source
-from pyserini_repbert.train.starting import new_task, open_base
 from pyserini_repbert.train.tasks.pretraining import CorpusSource, TextPair
 from pyserini_repbert.train.training import train
 
@@ -76,11 +75,3 @@ def test_what_pre_training_does_not_take(recipe_file, corpus):
         read_recipe(path, ('adapter={}',))
     with pytest.raises(InputError, match='pre-training needs a corpus'):
         read_recipe(path, ('data.0.corpus=',))
-
-
-def test_streams_of_pairs_resume(corpus):
-    from pyserini_repbert.train.stream import InstanceStream
-
-    stream = InstanceStream([CorpusSource(Source(corpus=corpus), 'data.0')], 5, 10)
-    start = list(itertools.islice(stream.from_position(0), 60))
-    assert list(itertools.islice(stream.from_position(45), 15)) == start[45:]

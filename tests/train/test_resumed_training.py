@@ -41,7 +41,7 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
 @pytest.mark.parametrize('patience', [0, 1])
 def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_recipe, tmp_path, world, monkeypatch):
     """Killed while the final folder is written, also where training had stopped early: the same bytes."""
-    from pyserini_repbert.train import saving, validation as module
+    from pyserini_repbert.train import training, validation as module
 
     settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
     validation = settings | {'patience': patience} if patience else None
@@ -53,7 +53,7 @@ def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_re
     first = train(recipe, tmp_path / 'whole', device='cpu')
     assert first.steps == (4 if patience else 6)
     with monkeypatch.context() as patch:
-        dies_before(patch, saving, 'write_checkpoint')
+        dies_before(patch, training, 'write_checkpoint')
         if patience:
             patch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
         with pytest.raises(KeyboardInterrupt):
@@ -81,13 +81,13 @@ def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
 
 def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeypatch):
     """Killed in between, the earlier one stays, and the training can be resumed."""
-    from pyserini_repbert.train import saving
+    from pyserini_repbert.train import training
 
     earlier = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1})
     train(earlier, tmp_path / 'out', device='cpu')
     recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 2})
     with monkeypatch.context() as patch:
-        dies_before(patch, saving, 'write_checkpoint')
+        dies_before(patch, training, 'write_checkpoint')
         with pytest.raises(KeyboardInterrupt):
             train(recipe, tmp_path / 'out', device='cpu', overwrite=True)
     assert (tmp_path / 'out/recipe.yaml').read_text() == earlier.text
@@ -137,5 +137,5 @@ def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_reci
     columns = opened.tensors()['combine.weight'].shape[1]
     assert columns == 3 * 11 + (16 if joint else 0)  # two layers and the embeddings, 11 kernels each; [CLS]
     card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
-    assert ('system: cedr, knrm without [CLS]' in card) is not joint
+    assert '- cedr: architecture knrm (recipe), ' in card and f'joint {joint} (recipe)' in card
     assert f'- base: {tmp_path / "vanilla"}, LoRA adapter (rank 2)' in card

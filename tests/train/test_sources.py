@@ -9,11 +9,10 @@ import torch
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import DiskTexts, Guard
 from pyserini_repbert.train.recipe import Source
-from pyserini_repbert.train.sources import Instance, TrainingSource
-from pyserini_repbert.train.starting import new_task, open_base
-from pyserini_repbert.train.stream import InstanceStream
+from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
 from pyserini_repbert.train.tasks.repbert import in_batch_labels
 from pyserini_repbert.train.training import train
 
@@ -70,7 +69,7 @@ def test_workers_take_turns_batch_by_batch(world):
     """Two worker processes give the same batches in the same order as none."""
     from torch.utils.data import DataLoader
 
-    from pyserini_repbert.train.stream import StreamDataset
+    from pyserini_repbert.train.sources import StreamDataset
 
     stream = InstanceStream([opened(world)], seed=3, shuffle=10)
     alone, shared = (
@@ -78,13 +77,6 @@ def test_workers_take_turns_batch_by_batch(world):
         for n in (0, 2)
     )
     assert alone == shared
-
-
-def test_sources_without_instances_are_an_error(world, tmp_path):
-    (tmp_path / 'none.txt').write_text('q0 0 d0 0\n', encoding='utf-8')
-    stream = InstanceStream([opened(world, qrels=str(tmp_path / 'none.txt'))], 0, 1)
-    with pytest.raises(InputError, match='no training instances'):
-        next(stream.from_position(0))
 
 
 def test_passages_that_are_not_there_are_named(world):

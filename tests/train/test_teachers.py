@@ -10,12 +10,11 @@ import torch
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.train.inputs import Guard
+from pyserini_repbert.train.checkpoints import new_task, open_base
+from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard, ScoreFile
 from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive
 from pyserini_repbert.train.reading import read_recipe
 from pyserini_repbert.train.sources import Instance
-from pyserini_repbert.train.starting import new_task, open_base
-from pyserini_repbert.train.teachers import BiEncoderTeacher, CrossEncoderTeacher, ScoreFile
 from pyserini_repbert.train.training import opened_sources, train
 
 PRESENT = torch.tensor([[True, True, True], [True, True, False]])

@@ -113,7 +113,7 @@ def test_models_learn_what_they_are_shown_and_open(system, tiny_recipe, tmp_path
 def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, world, monkeypatch):
     """Measures 0.2, 0.8, then three without gain: training stops after step 5, and the model of step 2 is kept."""
     from pyserini_repbert.train import validation as module
-    from pyserini_repbert.train.saving import write_checkpoint
+    from pyserini_repbert.train.checkpoints import write_checkpoint
 
     measured = iter([0.2, 0.8, 0.1, 0.3, 0.8, 0.9])
     kept = []
@@ -140,10 +140,9 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
     """An adapter with a learnt scale, folded into the last layer norm, over its base."""
     import torch
 
+    from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
     from pyserini_repbert.train.inputs import Guard
-    from pyserini_repbert.train.saving import write_checkpoint
     from pyserini_repbert.train.sources import TrainingSource
-    from pyserini_repbert.train.starting import new_task, open_base
 
     recipe = tiny_recipe('repbert', ranking=REPBERT, adapter={'rank': 2}, training={'scale': 9.0})
     base = open_base(recipe.base)
@@ -168,7 +167,7 @@ def test_the_card_says_what_the_model_is(tiny_recipe, tmp_path):
     card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
     for expected in ('license: apache-2.0', '# tiny-monobert', 'full fine-tuning', 'topics.tsv', 'steps: 6 of 6'):
         assert expected in card
-    assert 'commit ' in card
+    assert '- monobert: layout ' in card and 'max_length 48 (recipe)' in card
     assert 'learning_rate: 0.001' in card
 
 
@@ -199,7 +198,7 @@ def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path,
 def test_a_base_is_named_as_it_was_found(tiny_checkpoint, tmp_path, monkeypatch):
     """A folder that has the name of something in the catalog does not stand in for it."""
     from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-    from pyserini_repbert.train.saving import base_reference
+    from pyserini_repbert.train.checkpoints import base_reference
 
     monkeypatch.chdir(tmp_path)
     for name in ('minilm', 'mine'):

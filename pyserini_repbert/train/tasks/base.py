@@ -193,13 +193,13 @@ def in_length_groups(
     width = input_ids.shape[1]
     lengths = (attention_mask * torch.arange(1, width + 1)).amax(dim=1)
     order = lengths.argsort(stable=True)
-    found = []
+    results = []
     for group in torch.split(order, rows):
         longest = int(lengths[group[-1]])
         mask = attention_mask[group, :longest]
         out = model(input_ids[group, :longest], token_type_ids[group, :longest], None if bool(mask.all()) else mask)
-        found.append(functional.pad(out, (0, 0, 0, width - longest)) if out.dim() == 3 else out)
-    return torch.cat(found)[order.argsort()]
+        results.append(functional.pad(out, (0, 0, 0, width - longest)) if out.dim() == 3 else out)
+    return torch.cat(results)[order.argsort()]
 
 
 def limit(recipe: Recipe, name: str, default: int, most: int | None = None) -> int:

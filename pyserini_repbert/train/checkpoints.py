@@ -1,14 +1,17 @@
-"""The model at the start of a training: a base's weights, new heads, and a LoRA adapter where the recipe has one."""
+"""From a base to a task: its weights, new heads, a LoRA adapter; and from a trained task to a checkpoint folder."""
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pyserini_repbert import catalog
@@ -16,7 +19,7 @@ from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, needs
 from pyserini_repbert.models.checkpoints.adapter import PREFIX
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG
+from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG, HOLDS_HEADS, WEIGHTS
 from pyserini_repbert.models.checkpoints.unit_layer import with_unit_layer
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
 from pyserini_repbert.train.tasks.base import Task
@@ -37,7 +40,9 @@ _TASKS: dict[System, type[Task]] = {
     System.MLM: PreTrainingTask,
 }
 _TYPES = 'token_type_embeddings.weight'
-LORA = 'lora_'
+_LORA = 'lora_'
+_TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
+_NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking', HOLDS_HEADS)
 
 
 def open_base(name: str) -> Checkpoint:
@@ -114,7 +119,7 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
             )
         inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
-        kept = LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body)
+        kept = _LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body)
         parameter.requires_grad_(kept)
 
 
@@ -152,3 +157,46 @@ def lora_config(adapter: Adapter) -> Any:
         lora_dropout=adapter.dropout,
         target_modules=rf'bert\.encoder\..*\.({"|".join(adapter.targets)})',
     )
+
+
+@torch.no_grad()
+def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapter | None) -> None:
+    """Write the task's model as it is now into an existing folder, in the form that `open_checkpoint` reads."""
+    config = {key: value for key, value in task.body_config(base.config, task.recipe).items() if key not in _NOT_KEPT}
+    if ranking := task.ranking():
+        config['ranking'] = ranking
+    if adapter is not None:
+        config[HOLDS_HEADS] = True
+    (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
+    tensors = {name: value.detach().float().cpu() for name, value in task.ranker.state_dict().items()}
+    tensors = {name: value.contiguous().clone() for name, value in task.finished(tensors).items()}
+    if adapter is None:
+        save_file(tensors, folder / WEIGHTS, metadata={'format': 'pt'})
+        shutil.copymode(folder / 'config.json', folder / WEIGHTS)  # safetensors makes files for their owner only
+        for name in _TOKENIZER:
+            if (base.tokenizer_folder / name).is_file():
+                shutil.copyfile(base.tokenizer_folder / name, folder / name)
+        return
+    save_file(_adapter_tensors(tensors, task.trained_in_body), folder / ADAPTER, metadata={'format': 'pt'})
+    shutil.copymode(folder / 'config.json', folder / ADAPTER)
+    settings = lora_config(adapter)
+    settings.base_model_name_or_path = base_reference(base)
+    settings.inference_mode = True
+    settings.save_pretrained(folder)
+
+
+def base_reference(base: Checkpoint) -> str:
+    """The base's name in an adapter's settings: its catalog name, else the absolute path of its folder."""
+    named = catalog.checkpoint_kind(base.name) is not None
+    return base.name if named else str(Path(base.name).resolve())
+
+
+def _adapter_tensors(tensors: dict[str, Tensor], trained_in_body: tuple[str, ...]) -> dict[str, Tensor]:
+    """Low-rank updates, heads, and the body's own weights that were trained, under PEFT's names."""
+    named = {}
+    for name, value in tensors.items():
+        if _LORA in name:
+            named[PREFIX + name.replace('.default.', '.')] = value
+        elif not name.startswith('bert.') or name.startswith(trained_in_body):
+            named[PREFIX + name.replace('.base_layer.', '.')] = value
+    return named
