@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.index.ann import AnnIndex
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.search import products
-from pyserini_repbert.search.exact import TopRows
+from pyserini_repbert.search.exact import TopRows, top_rows
 
 MANY = 8  # from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
 _QUERY_GROUP = 256  # queries whose candidates are in memory together
@@ -48,16 +48,8 @@ def best_of(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.
     rows : the candidates, int64 (n, m), padded with -1
     """
     rows = np.sort(rows, axis=1)  # so that neighbouring rows are read together
-    return [_top(*pair, k) for pair in zip(scores(bundle, queries, rows), rows, strict=True)]
-
-
-def _top(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
-    scores, rows = scores[rows >= 0], rows[rows >= 0]
-    if len(scores) > k:
-        kth = np.partition(scores, len(scores) - k)[len(scores) - k]
-        scores, rows = scores[scores >= kth], rows[scores >= kth]
-    order = np.argsort(-scores, kind='stable')
-    return TopRows(scores[order], rows[order])
+    pairs = zip(scores(bundle, queries, rows), rows, strict=True)
+    return [top_rows(values[numbers >= 0], numbers[numbers >= 0], k) for values, numbers in pairs]
 
 
 def scores(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -162,83 +162,60 @@ def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
     """
     scores = np.concatenate([part.scores for part in parts])
     rows = np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=True)])
-    order = np.argsort(-scores, kind='stable')
-    scores, rows = scores[order], rows[order]
+    return top_rows(scores, rows, k)
+
+
+def top_rows(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
+    """The k best of some rows, and all that tie with the last; ties in the order given."""
     if len(scores) > k:
-        count = int(np.searchsorted(-scores, -scores[k - 1], side='right'))
-        scores, rows = scores[:count], rows[:count]
-    return TopRows(scores, rows)
+        kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+        scores, rows = scores[kept], rows[kept]
+    order = np.argsort(-scores, kind='stable')
+    return TopRows(scores[order], rows[order])
 
 
 def _guessed(products: Tensor, share: float) -> Tensor:
     """Scores that somewhat more than this share of all rows reach, estimated from a sample's: float32 (n queries,)."""
     expected = share * products.shape[1]
     rank = min(products.shape[1], math.ceil(expected + _DEVIATIONS * math.sqrt(expected)) + 1)
-    return torch.topk(products, rank, dim=1, sorted=False).values.amin(dim=1).float()
+    return torch.topk(products, rank, dim=1, sorted=False).values.amin(dim=1).float().cpu()
 
 
 class _BestScores:
     """The scores that reach the thresholds of a group of queries, float32 (n queries,), collected block by block."""
 
     def __init__(self, k: int, thresholds: Tensor) -> None:
-        self.k, self.n_queries = k, len(thresholds)
-        self.thresholds = thresholds
-        self.parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
-        self.held = 0
+        self._k, self.thresholds = k, thresholds
+        self._owners: list[NDArray[np.int64]] = []
+        self._rows: list[NDArray[np.int64]] = []
+        self._scores: list[NDArray[np.float32]] = []
+        self._held, self._most = 0, _BUFFER * k * len(thresholds)
 
-    def add(self, rows: NDArray[np.int64], owners: NDArray[np.int64], values: NDArray[np.float32]) -> None:
-        """Add the scores of pairs of a row and a query that reach the query's threshold."""
-        reach = np.flatnonzero(values >= self.thresholds.cpu().numpy()[owners])
-        order = reach[np.argsort(owners[reach].astype(np.uint16), kind='stable')]
-        self.parts.append((owners[order], rows[order], values[order]))
-        self.held += len(order)
-        if self.held > _BUFFER * self.k * self.n_queries:
-            self._raise(self.thresholds)
+    def add(self, rows: NDArray[np.int64], owners: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
+        """Keep those scores, of pairs of a row and a query, that reach the query's threshold."""
+        reach = np.flatnonzero(scores >= self.thresholds.numpy()[owners])
+        self._keep(owners[reach], rows[reach], scores[reach])
+        if self._held > self._most:
+            tops = self.results()
+            for parts in (self._owners, self._rows, self._scores):
+                parts.clear()
+            self._held = 0
+            for number, top in enumerate(tops):
+                self._keep(np.full(len(top.rows), number), top.rows, top.scores)
+                if len(top.rows) >= self._k:
+                    self.thresholds[number] = float(top.scores[-1])
+            self._most = max(self._most, 2 * self._held)  # ties can be many
 
-    def _table(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """The scores and rows kept, (n_queries, widest), padded with -inf and -1."""
-        counts = np.zeros(self.n_queries, np.int64)
-        placed = []
-        for owners, _, _ in self.parts:  # each in the order of its owners
-            own = np.bincount(owners, minlength=self.n_queries)
-            placed.append(np.arange(len(owners)) + np.repeat(counts - np.cumsum(own) + own, own))
-            counts += own
-        widest = max(int(counts.max()), 1)
-        score_table = np.full((self.n_queries, widest), -np.inf, np.float32)
-        row_table = np.full((self.n_queries, widest), -1, np.int64)
-        for (owners, rows, values), places in zip(self.parts, placed, strict=True):
-            score_table[owners, places], row_table[owners, places] = values, rows
-        return score_table, row_table
-
-    def _raise(self, thresholds: Tensor) -> None:
-        """Raise each threshold to the query's k-th best score so far; lower scores are discarded."""
-        score_table, row_table = self._table()
-        if score_table.shape[1] > self.k:
-            kth = torch.topk(torch.from_numpy(score_table), self.k, dim=1, sorted=False).values.min(dim=1).values
-            thresholds = torch.maximum(thresholds, kth.to(thresholds.device))
-        self.thresholds = thresholds
-        keep = (score_table >= thresholds.cpu().numpy()[:, None]) & (row_table >= 0)
-        owners, places = np.nonzero(keep)
-        self.parts = [(owners, row_table[owners, places], score_table[owners, places])]
-        self.held = len(owners)
+    def _keep(self, owners: NDArray[np.int64], rows: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
+        self._owners.append(owners)
+        self._rows.append(rows)
+        self._scores.append(scores)
+        self._held += len(rows)
 
     def results(self) -> list[TopRows]:
-        """Each query's k best rows and all that tie with the last of them, best first."""
-        score_table, row_table = self._table()
-        width = min(self.k + 1, score_table.shape[1])
-        values, places = torch.topk(torch.from_numpy(score_table), width, dim=1)
-        best, best_rows = values.numpy(), np.take_along_axis(row_table, places.numpy(), axis=1)
-        found = []
-        for query in range(self.n_queries):
-            scores, rows = best[query], best_rows[query]
-            if width > self.k:
-                if scores[self.k] == scores[self.k - 1] and rows[self.k] >= 0:
-                    everything = np.flatnonzero(score_table[query] >= scores[self.k - 1])
-                    everything = everything[np.argsort(-score_table[query, everything], kind='stable')]
-                    scores, rows = score_table[query, everything], row_table[query, everything]
-                else:
-                    scores, rows = scores[: self.k], rows[: self.k]
-            if rows[-1] < 0:  # fewer than asked for
-                scores, rows = scores[rows >= 0], rows[rows >= 0]
-            found.append(TopRows(scores, rows))
-        return found
+        """Each query's k best rows and all that tie with the last of them, best first, ties by row."""
+        owners = np.concatenate(self._owners)
+        order = np.argsort(owners.astype(np.uint16), kind='stable')
+        rows, scores = np.concatenate(self._rows)[order], np.concatenate(self._scores)[order]
+        ends = np.cumsum(np.bincount(owners, minlength=len(self.thresholds))).tolist()
+        return [top_rows(scores[a:b], rows[a:b], self._k) for a, b in zip([0, *ends], ends, strict=False)]

@@ -101,10 +101,10 @@ class Float32Products:
         """Scores that k rows of the first block reach, float32 (n queries,); -inf in a block of at most k rows."""
         first, vectors = next(self._index.blocks(self.block_rows))
         if k >= len(vectors):
-            return torch.full_like(self._sums, -math.inf)
+            return torch.full((len(self._queries),), -math.inf)
         self._last = first, self._products(vectors)
         kth = torch.topk(self._last[1], k, dim=1, sorted=False).values.amin(dim=1)
-        return (kth - self._errors(first, vectors)).nan_to_num(nan=-math.inf)
+        return (kth - self._errors(first, vectors)).nan_to_num(nan=-math.inf).cpu()
 
     def reaching(
         self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
@@ -112,7 +112,7 @@ class Float32Products:
         """Rows of a block and their queries: all pairs whose scores reach the query's threshold, and some others."""
         errors = self._errors(first, vectors)
         products = self._last[1] if first == self._last[0] else self._products(vectors)
-        mask = products >= (thresholds - errors)[:, None]
+        mask = products >= (thresholds.to(errors.device) - errors)[:, None]
         if errors.isinf().any():
             mask[errors.isinf()] = True
         if mask.device.type == 'cpu':
