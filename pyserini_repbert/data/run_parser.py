@@ -32,16 +32,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Columns(NamedTuple):
-    """Consecutive lines of a run file."""
+    """Lines of a run file; keys are float64, the rank (MS MARCO) or the score (TREC)."""
 
-    qids: list[str]  # of each stretch of consecutive lines with the same qid
-    starts: list[int]  # the index of each stretch's first line, from 0
-    docids: list[str]  # one a line
-    keys: Array  # float64, one a line: the rank (MS MARCO) or the score (TREC)
+    qids: list[bytes]
+    docids: list[str]
+    keys: Array
 
 
 class Stretch(NamedTuple):
-    """Consecutive lines of one query: how many columns they have, 3 or 6, and what `Columns` has."""
+    """Consecutive lines of one query: how many columns they have, 3 or 6, docids and keys, as in `Columns`."""
 
     columns: int
     qid: str
@@ -59,9 +58,11 @@ def stretches(path: StrPath) -> Iterator[Stretch]:
     for first, block in line_blocks(path):
         columns = columns or count_columns(path, first, block)
         if columns:
-            qids, starts, docids, keys = parse_block(path, first, block, columns)
-            for qid, start, stop in zip(qids, starts, [*starts, len(docids)][1:], strict=True):
-                yield Stretch(columns, qid, docids[start:stop], keys[start:stop])
+            qids, docids, keys = parse_block(path, first, block, columns)
+            stop = 0
+            for qid, lines in itertools.groupby(qids):
+                start, stop = stop, stop + len(list(lines))
+                yield Stretch(columns, qid.decode(), docids[start:stop], keys[start:stop])
     if not columns:
         _warn_of_no_lines(str(path))
 
@@ -119,17 +120,11 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
         return None
     if not np.isfinite(keys).all() or b'\0' in block or (isinstance(text, str) and '\ufeff' in text):
         return None
-    qids: list[str] = []
-    starts = [0]
-    for qid, group in itertools.groupby(values[::columns]):
-        qids.append(qid.decode())
-        starts.append(starts[-1] + len(list(group)))
-    return Columns(qids, starts[:-1], b' '.join(values[doc::columns]).decode().split(' '), keys)
+    return Columns(values[::columns], b' '.join(values[doc::columns]).decode().split(' '), keys)
 
 
 def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Columns:
-    qids: list[str] = []
-    starts: list[int] = []
+    qids: list[bytes] = []
     docids: list[str] = []
     keys: list[float] = []
     doc, rank = (1, 2) if columns == MSMARCO_COLUMNS else (2, 3)
@@ -151,12 +146,10 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
                 key = decimal(values[4])
         except ValueError as error:
             _refuse(path, number, raw, columns, f' ({error})')
-        if not qids or values[0] != qids[-1]:
-            qids.append(values[0])
-            starts.append(len(docids))
+        qids.append(values[0].encode())
         docids.append(values[doc])
         keys.append(key)
-    return Columns(qids, starts, docids, np.array(keys, dtype=np.float64))
+    return Columns(qids, docids, np.array(keys, dtype=np.float64))
 
 
 def _refuse(path: StrPath, number: int, line: bytes, columns: int, why: str = '') -> NoReturn:

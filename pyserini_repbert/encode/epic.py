@@ -26,18 +26,11 @@ Progress = Callable[[int], object]
 
 
 class TokenWeights(NamedTuple):
-    """A query's wordpiece ids, and the importance of each, float32 (n,)."""
+    """A text's wordpiece ids, the importance of each, float32 (n,), and a passage's quality, 0 to 1 (0 if empty)."""
 
     ids: list[int]
     weights: NDArray[np.float32]
-
-
-class PassageWeights(NamedTuple):
-    """A passage's wordpiece ids, the importance of each, float32 (n,), and its quality, 0 to 1 (0 for an empty one)."""
-
-    ids: list[int]
-    weights: NDArray[np.float32]
-    quality: float
+    quality: float = 0.0
 
 
 class EpicEncoder:
@@ -108,34 +101,31 @@ class EpicEncoder:
 
     def encode_queries(self, queries: Sequence[str], token_budget: int | None = None) -> list[TermVector]:
         """The vectors of many queries, in their order."""
-        return [TermVector.summed(*query) for query in self.query_weights(queries, token_budget)]
+        return [TermVector.summed(query.ids, query.weights) for query in self.query_weights(queries, token_budget)]
 
     def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
         """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
-        texts = self._chunks(self.tokenizer.ids(queries), self.query_limit, epic.QUERY_TYPE)
-        importances = [TokenWeights([], np.empty(0, np.float32))] * len(queries)
+        return self._token_weights(queries, epic.QUERY_TYPE, token_budget)
 
-        def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
-            weights = torch.split(self.model.query_importances(tokens).cpu(), lengths)
-            for position, of_query in zip(batch, weights, strict=True):
-                importances[position] = TokenWeights(_ids(texts[position]), of_query.numpy())
-
-        self._in_batches(texts, work, token_budget)
-        return importances
-
-    def passage_weights(self, passages: Sequence[str]) -> list[PassageWeights]:
+    def passage_weights(self, passages: Sequence[str]) -> list[TokenWeights]:
         """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq. 2-3)."""
-        texts = self._chunks(self.tokenizer.ids(passages), self.limit, epic.PASSAGE_TYPE)
-        importances = [PassageWeights([], np.empty(0, np.float32), 0.0)] * len(passages)
+        return self._token_weights(passages, epic.PASSAGE_TYPE)
+
+    def _token_weights(self, texts: Sequence[str], kind: int, token_budget: int | None = None) -> list[TokenWeights]:
+        model, of_query = self.model, kind == epic.QUERY_TYPE
+        chunks = self._chunks(self.tokenizer.ids(texts), self.query_limit if of_query else self.limit, kind)
+        result = [TokenWeights([], np.empty(0, np.float32))] * len(texts)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
-            weights = torch.split(self.model.document_importances(tokens).cpu(), lengths)
-            qualities = self.model.quality(cls_vectors).tolist()
-            for position, of_passage, quality in zip(batch, weights, qualities, strict=True):
-                importances[position] = PassageWeights(_ids(texts[position]), of_passage.numpy(), quality)
+            importances = (model.query_importances if of_query else model.document_importances)(tokens)
+            qualities = [0.0] * len(batch) if of_query else model.quality(cls_vectors).tolist()
+            for position, weights, quality in zip(
+                batch, torch.split(importances.cpu(), lengths), qualities, strict=True
+            ):
+                result[position] = TokenWeights(_ids(chunks[position]), weights.numpy(), quality)
 
-        self._in_batches(texts, work)
-        return importances
+        self._in_batches(chunks, work, token_budget)
+        return result
 
     def encode_dense(
         self,

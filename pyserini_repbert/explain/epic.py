@@ -106,7 +106,7 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
     ids = passage.ids if passage else []
     weights = vector.as_dict()
     others = sorted(weights.keys() - set(ids), key=lambda term: (-weights[term], term))[:top]
-    contributions = _contributions(encoder, TermVector.summed(*query_tokens), vector)
+    contributions = _contributions(encoder, TermVector.summed(query_tokens.ids, query_tokens.weights), vector)
     return Explanation(
         _named(encoder, query_tokens.ids, query_tokens.weights.tolist()),
         _named(encoder, ids, [weights.get(term, 0.0) for term in ids]),

