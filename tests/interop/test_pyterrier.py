@@ -5,16 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from pyterrier_world import HITS, QUERIES, TOPICS, frame_of, pairs
 
 import pyserini_repbert.interop.pyterrier as ours
-from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import fuse, interleave
-from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranker, Ranking, topics_of
 from pyserini_repbert.search import RepBertSearcher
@@ -32,7 +28,7 @@ def test_importing_the_package_leaves_pyterrier_alone():
 def test_a_missing_package_names_the_extra():
     code = (
         'import sys; sys.modules["pyterrier"] = None\n'
-        'try:\n    from pyserini_repbert.interop.pyterrier import MonoBert\n'
+        'try:\n    from pyserini_repbert.interop.pyterrier import Rerank\n'
         'except Exception as error:\n    print(type(error).__name__, error)'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
@@ -195,17 +191,17 @@ def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_
         (hybrid, TOPICS, ['qid', 'query', 'docno', 'score', *ranks, 'rank']),
         (ours.Interleave(repbert, stub), TOPICS, ['qid', 'query', 'docno', 'score', *ranks, 'rank']),
         (
-            ours.MonoBert(cross_encoder_folder('monobert')),
+            ours.Rerank(cross_encoder_folder('monobert')),
             candidates,
             ['qid', 'query', 'docno', 'text', 'score', 'rank'],
         ),
         (
-            ours.DuoBert(cross_encoder_folder('duobert'), matrix=True),
+            ours.Rerank(cross_encoder_folder('duobert'), matrix=True),
             candidates,
             ['qid', 'query', 'docno', 'text', 'score', 'duobert_p', 'rank'],
         ),
-        (ours.Cedr(tiny_cedr('knrm')), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
-        (ours.Epic(tiny_epic()), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
+        (ours.Rerank(tiny_cedr('knrm')), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
+        (ours.Rerank(tiny_epic()), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
         (ours.PassageText(dense), candidates.drop(columns='text'), [*HITS, 'text']),
     ]
     for transformer, frame, columns in seen:
@@ -221,42 +217,12 @@ def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_
 
 def test_a_pipeline_in_an_experiment_without_java(dense, cross_encoder_folder):
     repbert = ours.RepBertRetriever(dense, num_results=10)
-    pipeline = repbert % 5 >> ours.PassageText(dense) >> ours.MonoBert(cross_encoder_folder('monobert'))
+    pipeline = repbert % 5 >> ours.PassageText(dense) >> ours.Rerank(cross_encoder_folder('monobert'))
     best = repbert(TOPICS).query('rank == 0')
     qrels = pd.DataFrame({'qid': best['qid'], 'docno': best['docno'], 'label': 1})
     table = pt.Experiment([repbert, pipeline], TOPICS, qrels, ['recip_rank'], names=['repbert', 'mono'], batch_size=2)
     assert table['recip_rank'].tolist()[0] == 1
     assert not pt.java.started()
-
-
-@pytest.mark.parametrize('dtype', ['float32', 'float16'])
-def test_a_dense_bundle_as_a_flex_index(dtype, tiny_checkpoint, tmp_path):
-    """More docids than npids looks at before it chooses how to write them (256), of several forms."""
-    pytest.importorskip('npids')
-    docids = [*(f'd{n}' for n in range(300)), 'ä-1', '0007', '7', 'x' * 40, *(f'{n}' for n in range(500, 540))]
-    passages = [Passage(docid, f'cat {docid}') for docid in docids]
-    encode_corpus(passages, RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'in', dtype=dtype, shard_size=200)
-    dense = DenseBundle(tmp_path / 'in')
-    ours.export_flex(dense, tmp_path / 'flex')
-    ours.export_flex(dense, tmp_path / 'again')
-    for file in ('vecs.f4', 'docnos.npids', 'pt_meta.json'):
-        assert (tmp_path / 'flex' / file).read_bytes() == (tmp_path / 'again' / file).read_bytes()
-    stored = np.concatenate([vectors for _, vectors in dense.blocks(100)]).astype(np.float32)
-    vectors = np.fromfile(tmp_path / 'flex' / 'vecs.f4', dtype=np.float32)
-    assert (vectors.reshape(stored.shape) == stored).all()
-    with pytest.raises(InputError, match='exists'):
-        ours.export_flex(dense, tmp_path / 'flex')
-    pyterrier_dr = pytest.importorskip('pyterrier_dr')
-    index = pyterrier_dr.FlexIndex(str(tmp_path / 'flex'), verbose=False)
-    assert [item['docno'] for item in index.get_corpus_iter()] == docids
-    searcher = RepBertSearcher(tmp_path / 'in')
-    topics = TOPICS.assign(query_vec=list(searcher.encode(list(QUERIES.values()))))
-    theirs = index.np_retriever(num_results=len(docids))(topics)
-    own = searcher.batch_search(list(QUERIES.values()), list(QUERIES), k=500)
-    for qid, hits in own.items():
-        found = theirs[theirs['qid'] == qid]
-        scores = dict(zip(found['docno'], found['score'], strict=True))
-        assert scores == pytest.approx({hit.docid: hit.score for hit in hits}, rel=1e-5)
 
 
 @pytest.mark.jvm

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import pyserini_repbert.interop.pyterrier as ours
-from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.ranking import topics_of
 from pyserini_repbert.search import RepBertSearcher
 
@@ -60,44 +55,6 @@ def test_pyterrier_loads_bundles_by_itself(bundle):
     artifact = pt.Artifact.load(str(bundle()))
     assert isinstance(artifact, ours.DenseArtifact)
     assert len(artifact.retriever(num_results=2)(TOPICS)) == 4
-
-
-def test_a_flex_index_becomes_a_bundle(tiny_checkpoint, tmp_path):
-    checkpoint = tiny_checkpoint()
-    passages = [Passage(f'd{n}', f'cat {"sat " * (n % 9)}') for n in range(300)]
-    encode_corpus(passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'in')
-    ours.export_flex(DenseBundle(tmp_path / 'in'), tmp_path / 'flex')
-    ours.import_flex(tmp_path / 'flex', tmp_path / 'out', checkpoint)
-    before, after = DenseBundle(tmp_path / 'in'), DenseBundle(tmp_path / 'out')
-    assert [after.docid(row) for row in range(300)] == [before.docid(row) for row in range(300)]
-    np.testing.assert_array_equal(*(np.concatenate([part for _, part in own.blocks(64)]) for own in (before, after)))
-    assert RepBertSearcher(tmp_path / 'out').search('cat') == RepBertSearcher(tmp_path / 'in').search('cat')
-
-
-def test_what_is_no_flex_index_is_refused(tiny_checkpoint, tmp_path):
-    checkpoint = tiny_checkpoint()
-    with pytest.raises(InputError, match='is no FLEX index'):
-        ours.import_flex(tmp_path, tmp_path / 'out', checkpoint)
-    encode_corpus([Passage(f'd{n}', 'cat') for n in range(40)], RepBertDocumentEncoder(checkpoint), tmp_path / 'in')
-    ours.export_flex(DenseBundle(tmp_path / 'in'), tmp_path / 'flex')
-    with pytest.raises(MismatchError, match='has vectors of 16'):
-        ours.import_flex(tmp_path / 'flex', tmp_path / 'out', tiny_checkpoint('wide', hidden_size=32))
-    meta = json.loads((tmp_path / 'flex/pt_meta.json').read_text())
-    (tmp_path / 'flex/pt_meta.json').write_text(json.dumps(meta | {'doc_count': 41}))
-    with pytest.raises(InputError, match='has 2560 bytes'):
-        ours.import_flex(tmp_path / 'flex', tmp_path / 'out', checkpoint)
-    assert not (tmp_path / 'out').exists()
-
-
-def test_one_passage_is_refused(tiny_checkpoint, tmp_path):
-    encode_corpus([Passage('d', 'cat')], RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'in')
-    with pytest.raises(InputError, match='in holds one passage: a FLEX index takes two at least'):
-        ours.export_flex(DenseBundle(tmp_path / 'in'), tmp_path / 'flex')
-    assert not (tmp_path / 'flex').exists()
-    encode_corpus([Passage(d, 'cat') for d in 'de'], RepBertDocumentEncoder(tmp_path / 'tiny'), tmp_path / 'two')
-    ours.export_flex(DenseBundle(tmp_path / 'two'), tmp_path / 'flex')
-    ours.import_flex(tmp_path / 'flex', tmp_path / 'out', tmp_path / 'tiny')
-    assert DenseBundle(tmp_path / 'out').docid(1) == 'e'
 
 
 @pytest.mark.slow

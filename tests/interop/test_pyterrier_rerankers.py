@@ -29,9 +29,9 @@ def test_monobert_gives_its_own_scores_and_keeps_columns(candidates, cross_encod
     folder = cross_encoder_folder('monobert')
     shuffled = candidates.assign(note=candidates['docno']).sample(frac=1, random_state=1)
     before = shuffled.copy()
-    found = ours.MonoBert(folder, token_budget=64)(shuffled)
+    found = ours.Rerank(folder, token_budget=64)(shuffled)
     assert frame_of(found) == together(MonoBertReranker(folder, token_budget=64), shuffled)
-    assert frame_of(ours.MonoBert(folder)(candidates)) == together(MonoBertReranker(folder), candidates)
+    assert frame_of(ours.Rerank(folder)(candidates)) == together(MonoBertReranker(folder), candidates)
     assert (found['note'] == found['docno']).all()
     pd.testing.assert_frame_equal(shuffled, before)
 
@@ -40,7 +40,7 @@ def test_equal_scores_keep_the_order_of_the_stage_before(cross_encoder_folder):
     frame = pd.DataFrame(
         {'qid': '1', 'query': 'cat', 'docno': ['a', 'b', 'c'], 'text': 'dog ran', 'rank': [2, 0, 1], 'score': 0.0}
     )
-    monobert = ours.MonoBert(cross_encoder_folder('monobert'))
+    monobert = ours.Rerank(cross_encoder_folder('monobert'))
     assert monobert(frame)['docno'].tolist() == ['b', 'c', 'a']
     assert monobert(frame.drop(columns=['rank', 'score']))['docno'].tolist() == ['a', 'b', 'c']
     with pytest.raises(InputError, match="'c' has no text"):
@@ -54,9 +54,9 @@ def test_duobert_by_every_aggregation(candidates, cross_encoder_folder, method):
     settings = {'samples': 3, 'seed': 7} if method == 'sample' else {}
     folder = cross_encoder_folder('duobert')
     own = DuoBertReranker(folder, method=method, **settings)
-    found = ours.DuoBert(folder, method, **settings)(candidates)
+    found = ours.Rerank(folder, method=method, **settings)(candidates)
     assert frame_of(found) == together(own, candidates)
-    with_matrix = ours.DuoBert(folder, method, matrix=True, **settings)(candidates)
+    with_matrix = ours.Rerank(folder, method=method, matrix=True, **settings)(candidates)
     pd.testing.assert_frame_equal(with_matrix.drop(columns='duobert_p'), found)
     for (_, query), rows in with_matrix.groupby(['qid', 'query']):
         matrix = np.stack(rows.sort_values('rank')['duobert_p'].tolist())
@@ -74,15 +74,15 @@ def test_duobert_by_every_aggregation(candidates, cross_encoder_folder, method):
 
 def test_cedr_gives_its_own_scores(candidates, tiny_cedr):
     folder = tiny_cedr('knrm')
-    assert frame_of(ours.Cedr(folder)(candidates)) == together(CedrReranker(folder), candidates)
+    assert frame_of(ours.Rerank(folder)(candidates)) == together(CedrReranker(folder), candidates)
 
 
 def test_epic_from_an_index_and_on_the_fly(candidates, tiny_epic, tmp_path):
     folder, documents = tiny_epic(), tmp_path / 'corpus.jsonl'
     passages = [{'docno': passage.docid, 'text': passage.text} for passage in open_corpus(documents)]
     index = ours.EpicIndexer(tmp_path / 'epic-index', folder, prune=5).index(iter(passages))
-    found = ours.Epic(folder, index)(candidates.drop(columns='text'))
+    found = ours.Rerank(folder, index=index)(candidates.drop(columns='text'))
     assert frame_of(found) == together(EpicReranker(folder, index=index), candidates)
-    assert frame_of(ours.Epic(folder)(candidates)) == together(EpicReranker(folder), candidates)
+    assert frame_of(ours.Rerank(folder)(candidates)) == together(EpicReranker(folder), candidates)
     with pytest.raises(pt.validate.InputValidationError):
-        ours.Epic(folder)(candidates.drop(columns='text'))
+        ours.Rerank(folder)(candidates.drop(columns='text'))

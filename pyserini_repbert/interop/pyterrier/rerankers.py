@@ -1,26 +1,22 @@
-"""Rerankers: monoBERT, duoBERT, EPIC and CEDR on result frames."""
+"""Rerankers on result frames, and interleave fusion of any PyTerrier transformers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.interop.pyterrier.frames import candidates_of, pd, pt, ranked_frame
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.methods import FusionMethod, fuse
+from pyserini_repbert.interop.pyterrier.frames import candidates_of, pd, pt, rank_columns, ranked_frame, ranked_rows
+from pyserini_repbert.interop.pyterrier.retrievers import Retriever
 from pyserini_repbert.models.cross_encoder import log_probabilities
 from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.pipeline.pipeline import cut_batches
-from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.rerank.aggregation import Aggregation
-from pyserini_repbert.rerank.base import Reranker, rescored
-from pyserini_repbert.rerank.cedr import CedrReranker
-from pyserini_repbert.rerank.duobert import DuoBertReranker
-from pyserini_repbert.rerank.epic import EpicReranker
-from pyserini_repbert.rerank.monobert import MonoBertReranker
+from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
+from pyserini_repbert.rerank.base import rescored
 
 PAIRS = 'duobert_p'
 
@@ -29,139 +25,111 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
     """Any reranker: a result frame in, the same rows with new scores out, best first.
 
     Equal scores keep the order of the stage before: by 'rank', or else of the rows. Queries share the model's batches.
-    Other columns stay.
+    Other columns stay. The frame needs 'text' (`PassageText` adds it), except for EPIC with an index. duoBERT takes
+    n(n - 1) model inputs for n candidates, so cut first: `monobert % 50 >> Rerank('duobert-demo')`.
 
     Parameters
     ----------
-    reranker : a reranker, or its name: of the catalog, a checkpoint folder, or a class (`MODULE:CLASS`)
+    model : a catalog name, a checkpoint folder, a class (`MODULE:CLASS`), or an open reranker
+    settings : keyword arguments of the reranker: method and samples of duoBERT, index of EPIC, token_budget, …
+    matrix : of duoBERT: add the column 'duobert_p': for each hit i float64 (n,), the p_ij against the query's hits j by
+        'rank', NaN for itself and for pairs that were not compared; stacked, a query's rows are the matrix
     """
 
-    reads_text = True  # whether the frame needs the column 'text'
-    added: tuple[str, ...] = ()  # columns that the transformer adds
-
-    def __init__(self, reranker: Reranker | str) -> None:
-        self.reranker: Any = open_reranker(reranker) if isinstance(reranker, str) else reranker
-        self.reads_text = self.reranker.needs_text
+    def __init__(self, model: str | Path | Ranker, device: str = 'cpu', matrix: bool = False, **settings: Any) -> None:
+        self.model, self.device, self.matrix, self.settings = model, device, matrix, settings
+        opened = model if isinstance(model, Ranker) else open_reranker(model, device, settings)
+        self.reranker: Any = opened
+        if matrix and not hasattr(opened, 'pair_differences'):
+            raise InputError(f"'{opened.label}' compares no pairs: matrix is for duoBERT")
 
     def transform(self, inp: Any) -> Any:
-        """The frame reranked.
-
-        Raises InputValidationError for a frame without a needed column, InputError for a candidate without text, and
-        what the reranker raises.
-        """
-        needed = ['query', 'text'] if self.reads_text else ['query']
-        pt.validate.result_frame(inp, extra_columns=needed)
-        asked = candidates_of(inp)
+        """The frame reranked. A candidate without a text that the reranker needs is refused."""
+        needs_text = self.reranker.needs_text or getattr(self.reranker, 'index', 0) is None
+        pt.validate.result_frame(inp, extra_columns=['query', 'text'] if needs_text else ['query'])
+        lists = candidates_of(inp)
         rows: list[int] = []
         rankings: list[Ranking] = []
-        columns: dict[str, list[Any]] = {name: [] for name in self.added}
-        for batch in cut_batches([self.reranker.inferences(len(item.rows)) for item in asked]):
-            part = asked[batch.start : batch.stop]
-            ranked, added = self._reranked([item.query for item in part], [item.ranking for item in part])
-            for item, ranking in zip(part, ranked, strict=True):
+        pairs: list[Any] = []
+        for batch in cut_batches(self.reranker.planned([len(item.rows) for item in lists])):
+            part = lists[batch.start : batch.stop]
+            queries, run = [item.query for item in part], {str(n): item.ranking for n, item in enumerate(part)}
+            if self.matrix:
+                reranked, probabilities = self._compared(queries, list(run.values()))
+                pairs += probabilities
+            else:
+                reranked = list(self.reranker.rank(list(map(Query, run, queries)), run, None).values())
+            for item, ranking in zip(part, reranked, strict=True):
                 row = dict(zip(item.ranking.docids, item.rows, strict=True))
                 rows += [row[docid] for docid in ranking.docids]
-            rankings += ranked
-            for name in self.added:
-                columns[name] += added[name]
-        return ranked_frame(inp, rows, rankings, {name: pd.Series(own, dtype=object) for name, own in columns.items()})
+            rankings += reranked
+        return ranked_frame(inp, rows, rankings, {PAIRS: pd.Series(pairs, dtype=object)} if self.matrix else {})
 
-    def _reranked(self, queries: list[str], rankings: list[Ranking]) -> tuple[list[Ranking], dict[str, list[Any]]]:
-        topics = [Query(str(place), query) for place, query in enumerate(queries)]
-        run = {topic.qid: ranking for topic, ranking in zip(topics, rankings, strict=True)}
-        return list(self.reranker.rank(topics, run, None).values()), {}
-
-
-class TextRerankTransformer(Rerank):
-    """Base of the rerankers that always need 'text'; subclasses name the class of their reranker as `kind`.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or an open reranker of that class
-    device, settings : as of that class, whose errors are raised
-    """
-
-    kind: ClassVar[Callable[..., Reranker]]
-
-    def __init__(self, model: str | Path | Reranker, device: str = 'cpu', **settings: Any) -> None:
-        self.model, self.device, self.settings = model, device, settings
-        self.reranker = model if isinstance(model, Reranker) else self.kind(model, device, **settings)
-
-
-class MonoBert(TextRerankTransformer):
-    """monoBERT, a `MonoBertReranker`; the frame needs 'text', which `PassageText` adds."""
-
-    kind = MonoBertReranker
-
-
-class DuoBert(Rerank):
-    """duoBERT; n candidates take n(n - 1) model inputs, so cut first: `monobert % 50 >> DuoBert(…)`.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or a DuoBertReranker, which keeps its own method and settings
-    method : 'sum', 'binary', 'min', 'max', or 'sample' with `samples`
-    device, settings : as of `DuoBertReranker`, whose errors are raised
-    matrix : add the column 'duobert_p': for each hit i float64 (n,), the p_ij against the query's hits j by 'rank', NaN
-        for itself and for pairs that were not compared; stacked, a query's rows are the matrix
-    """
-
-    reranker: DuoBertReranker
-
-    def __init__(
-        self,
-        model: str | Path | DuoBertReranker,
-        method: Aggregation | str = Aggregation.SUM,
-        device: str = 'cpu',
-        matrix: bool = False,
-        **settings: Any,
-    ) -> None:
-        self.model, self.method, self.device, self.matrix, self.settings = model, method, device, matrix, settings
-        if not isinstance(model, DuoBertReranker):
-            model = DuoBertReranker(model, device, method, **settings)
-        self.reranker = model
-        self.added = (PAIRS,) if matrix else ()
-
-    def _reranked(self, queries: list[str], rankings: list[Ranking]) -> tuple[list[Ranking], dict[str, list[Any]]]:
-        if not self.matrix:
-            return super()._reranked(queries, rankings)
-        for query, ranking in zip(queries, rankings, strict=True):
+    def _compared(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[list[Ranking], list[Any]]:
+        """duoBERT's rankings, and the row of probabilities of each hit."""
+        for query, ranking in zip(queries, lists, strict=True):
             self.reranker.check(query, ranking)
-        ranked, pairs = [], []
-        matrices = self.reranker.pair_differences(queries, rankings)
-        for query, ranking, matrix in zip(queries, rankings, matrices, strict=True):
-            ranked.append(rescored(ranking, self.reranker.aggregated(query, matrix)))
+        reranked, pairs = [], []
+        matrices = self.reranker.pair_differences(queries, lists)
+        for query, ranking, matrix in zip(queries, lists, matrices, strict=True):
+            reranked.append(rescored(ranking, self.reranker.aggregated(query, matrix)))
             place = {docid: number for number, docid in enumerate(ranking.docids)}
-            order = [place[docid] for docid in ranked[-1].docids]
+            order = [place[docid] for docid in reranked[-1].docids]
             pairs += list(np.exp(log_probabilities(matrix[np.ix_(order, order)])))
-        return ranked, {PAIRS: pairs}
+        return reranked, pairs
 
 
-class Epic(Rerank):
-    """EPIC; with an index, the frame needs text only for passages that the index lacks.
+class Interleave(pt.Transformer):  # type: ignore[misc]
+    """Alternates between the rankings of several systems (RepBERT eq. 6); the first one leads.
+
+    Scores are 1, 1/2, 1/3, …; columns that all systems give stay, with the values of the first system that has the hit.
+    The column 'rank_NAME' has a hit's rank in a system, from 0, missing where the system lacks the hit.
 
     Parameters
     ----------
-    model : catalog name, checkpoint folder, or an EpicReranker
-    index : an EPIC bundle or its folder; None: every passage's text is encoded
-    device, settings : as of `EpicReranker`, whose errors are raised
+    systems : transformers that give result frames
+    names : of the systems; default: those of this package's retrievers, else their numbers from 1
+    num_results : hits of a query
     """
 
-    reranker: EpicReranker
+    def __init__(self, *systems: Any, names: Sequence[str] | None = None, num_results: int = 1000) -> None:
+        self.systems, self.num_results = systems, num_results
+        own = [system.name if isinstance(system, Retriever) else str(n) for n, system in enumerate(systems, 1)]
+        self.names = tuple(own if names is None else names)
+        if not systems or len(self.names) != len(systems) or len(set(self.names)) < len(systems):
+            raise InputError(
+                f'{len(systems)} systems were given with the names {list(self.names)}: expected at least one system, '
+                'and a name of its own for each'
+            )
 
-    def __init__(
-        self,
-        model: str | Path | EpicReranker,
-        index: StrPath | EpicBundle | None = None,
-        device: str = 'cpu',
-        **settings: Any,
-    ) -> None:
-        self.model, self.index, self.device, self.settings = model, index, device, settings
-        self.reranker = model if isinstance(model, EpicReranker) else EpicReranker(model, device, index, **settings)
-        self.reads_text = self.reranker.index is None
+    def transform(self, inp: Any) -> Any:
+        """The fused hits of each query."""
+        frames = [system.transform(inp) for system in self.systems]
+        for frame in frames:
+            pt.validate.result_frame(frame, extra_columns=['rank'], context=self)
+        runs = [_run(frame) for frame in frames]
+        fused = fuse(runs, FusionMethod.INTERLEAVE, self.num_results)
+        pool = _common(frames, [f'rank_{name}' for name in self.names])
+        places = {key: place for place, key in enumerate(zip(pool['qid'], map(str, pool['docno']), strict=True))}
+        rows = [places[qid, docid] for qid, ranking in fused.items() for docid in ranking.docids]
+        inputs = [[run.get(qid, NO_HITS) for run in runs] for qid in fused]
+        rankings = list(fused.values())
+        return ranked_frame(pool, rows, rankings, rank_columns(self.names, inputs, rankings))
+
+    def fuse_rank_cutoff(self, k: int) -> Any:
+        """This transformer with at most k hits, for PyTerrier's compiler; the systems still give all theirs."""
+        if k >= self.num_results:
+            return self
+        return Interleave(*self.systems, names=self.names, num_results=k)
 
 
-class Cedr(TextRerankTransformer):
-    """CEDR, a `CedrReranker`; scores are comparable within one query only. The frame needs 'text'."""
+def _run(frame: Any) -> Run:
+    return {key[0]: Ranking(map(str, rows['docno'])) for key, rows in ranked_rows(frame, ['qid'])}
 
-    kind = CedrReranker
+
+def _common(frames: Sequence[Any], replaced: Sequence[str]) -> Any:
+    """Each (qid, docno) once, from the first frame that has it, with the columns that all frames have."""
+    first = frames[0]
+    columns = [name for name in first.columns if all(name in frame for frame in frames) and name not in replaced]
+    filled = [frame[columns] for frame in frames if len(frame)] or [first[columns]]
+    return pd.concat(filled, ignore_index=True).drop_duplicates(['qid', 'docno'], ignore_index=True)

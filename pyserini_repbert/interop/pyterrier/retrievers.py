@@ -1,4 +1,4 @@
-"""First stages: RepBERT, Lucene's sparse techniques, and both fused."""
+"""First stages (RepBERT, Lucene's sparse techniques, several fused), and the passages' text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion, fused_depth
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
-from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame, pt, rank_columns
+from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame, pd, pt, rank_columns
 from pyserini_repbert.names.index_building import ready_folder
+from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.pyserinis import as_ranker
@@ -44,11 +46,7 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         return self.ranker.label
 
     def transform(self, inp: Any) -> Any:
-        """The hits of each query, by (-score, docno).
-
-        Raises InputValidationError for a frame without 'qid' or 'query' or with 'docno', InputError for a row without a
-        qid or query, and for a qid with two queries.
-        """
+        """The hits of each query, by (-score, docno). A row without a query, or a qid with two, is refused."""
         pt.validate.query_frame(inp, extra_columns=['query'])
         check_queries(inp, ['qid', 'query'])
         topics = [Query(str(place), str(query)) for place, query in enumerate(inp['query'])]
@@ -80,11 +78,8 @@ class RepBertRetriever(Retriever):
     ----------
     index : folder or catalog name of an index, or an open searcher
     encoder : catalog name or checkpoint folder; default: the one that the index was built with
-    num_results : hits of a query
     device : where queries are encoded and vectors multiplied
     threads : CPU threads; 1 leaves PyTorch's own setting
-
-    Raises what `RepBertSearcher` raises, and InputError for an encoder with an open searcher.
     """
 
     def __init__(
@@ -111,16 +106,13 @@ class LuceneRetriever(Retriever):
     """Sparse search in a Lucene index: BM25, query likelihood, RM3, SDM, or EPIC's impacts.
 
     Starts a Java virtual machine with Anserini's jars; a process has only one, so Terrier's own retrievers need another
-    process. Raises what `names.sparse.find_sparse` raises.
+    process.
 
     Parameters
     ----------
     spec : 'TECHNIQUE' ('bm25', 'bm25+rm3', …), 'TECHNIQUE@INDEX', the folder of a Lucene index, or an open searcher
-    index : searched by a technique without INDEX: a catalog name, the folder of a Lucene index, or a prebuilt index
-    num_results : hits of a query
+    index, download, device : as in `search.sparse.open_sparse`
     threads : queries that Lucene answers at a time
-    download : fetch a prebuilt index that is not on this machine
-    device : where queries are encoded, for an index of EPIC's impacts
     """
 
     def __init__(
@@ -149,17 +141,9 @@ class HybridRetriever(Retriever):
     Parameters
     ----------
     retrievers : of RepBERT or Lucene, in the order of fusion
-    method : 'interleave', 'rrf' or 'interpolation', as in `fusion.fuse`
-    num_results : hits of the fused ranking
-    alpha, rrf_k : as in `fusion.fuse`
+    method, alpha, rrf_k : as in `fusion.fuse`
     depth : hits of each retriever that are fused; default: `num_results`, at least 1000 unless method is 'interleave'
     provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing where it lacks the hit
-    threads : as of the retrievers
-
-    Raises
-    ------
-    InputError
-        for settings that `fusion.fuse` refuses, or `provenance` of retrievers with equal names
     """
 
     def __init__(
@@ -183,3 +167,46 @@ class HybridRetriever(Retriever):
             raise InputError(f'retrievers are called {", ".join(names)}: their ranks need names that differ')
         fusion = Fusion([retriever.ranker for retriever in retrievers], method, alpha, rrf_k, self.depth)
         self.ranker = fusion.with_settings(threads=threads)
+
+
+class PassageText(pt.Transformer):  # type: ignore[misc]
+    """Adds the column 'text' by 'docno', None for a docno that the index or corpus lacks.
+
+    Parameters
+    ----------
+    index : a dense or EPIC bundle with text, a Lucene index, the name of one, or a retriever of this package
+    corpus : instead of an index: a file, a folder, ir_datasets:ID, or a collection of the catalog; read once for each
+        frame
+    corpus_format, fields, download : as in `names.texts.texts_opener`
+    """
+
+    def __init__(
+        self,
+        index: str | Path | PassageTexts | None = None,
+        corpus: str | Path | None = None,
+        corpus_format: str = 'auto',
+        fields: Sequence[str] = (),
+        download: bool = False,
+    ) -> None:
+        self.index, self.corpus, self.download = index, corpus, download
+        self.corpus_format, self.fields = corpus_format, tuple(fields)
+        self._opened: PassageTexts | None = None
+        if index is None or isinstance(index, (str, Path)) or corpus is not None:
+            self._open = texts_opener(_named(corpus), _named(index), corpus_format, fields, download)
+        else:
+            self._opened = index
+
+    def transform(self, inp: Any) -> Any:
+        """The frame with 'text'. Raises InputValidationError for a frame without 'docno'."""
+        pt.validate.columns(inp, includes=['docno'])
+        docids = list(map(str, inp['docno']))
+        distinct = list(dict.fromkeys(docids))
+        texts: dict[str, str | None] = {}
+        if distinct:
+            opened = self._open(distinct) if self._opened is None else self._opened
+            texts = dict(zip(distinct, opened.texts(distinct), strict=True))
+        return inp.assign(text=pd.Series([texts[docid] for docid in docids], index=inp.index, dtype=object))
+
+
+def _named(place: object) -> str | None:
+    return None if place is None else str(place)
