@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NotRequired, get_args
+from typing import Any
 
-from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
-
+from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, UnknownNameError
 
 RESOURCES = Path(__file__).parent / 'resources'
 CHECKPOINT_KINDS = ('bases', 'encoders', 'rerankers')
-Kind = Literal['bases', 'encoders', 'rerankers', 'sparse', 'collections', 'indexes', 'topics', 'qrels']
-KINDS = get_args(Kind)
+KINDS = (*CHECKPOINT_KINDS, 'sparse', 'collections', 'indexes', 'topics', 'qrels')
 
 
 @dataclass(frozen=True)
@@ -35,57 +32,6 @@ class Entry:
         return str(self.values['description'])
 
 
-def cache_folder() -> Path:
-    """Where downloads and built indexes live: $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert."""
-    chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
-    return Path(chosen) if chosen else Path.home() / '.cache' / 'pyserini_repbert'
-
-
-class _Address(TypedDict):
-    file: str
-    address: str
-    size: str
-    md5: str
-
-
-class _Package(TypedDict):
-    pip: str
-    module: str
-    folder: str
-    size: str
-
-
-class _Hub(TypedDict):
-    repository: str
-    size: str
-    revision: NotRequired[str]
-
-
-class _Values(TypedDict):
-    """The fields of an entry that are used whatever its kind."""
-
-    description: str
-    base: NotRequired[str]
-    build: NotRequired[str]
-    collection: NotRequired[str]
-    convert: NotRequired[str]
-    dimension: NotRequired[int]
-    download: NotRequired[_Address]
-    encoder: NotRequired[str]
-    hub: NotRequired[_Hub]
-    indexes: NotRequired[dict[str, str]]
-    member: NotRequired[str]
-    package: NotRequired[_Package]
-    passages: NotRequired[int]
-    ranking: NotRequired[dict[str, str | int | bool]]
-    resource: NotRequired[str]
-    settings: NotRequired[dict[str, str | int | float | bool]]
-    sha256: NotRequired[dict[str, str]]
-    variant: NotRequired[str]
-    vectors: NotRequired[str]
-    warning: NotRequired[str]
-
-
 def entries(kind: str) -> dict[str, Entry]:
     """All entries of a kind, in the catalog's order."""
     return _shipped()[kind]
@@ -93,25 +39,10 @@ def entries(kind: str) -> dict[str, Entry]:
 
 @cache
 def _shipped() -> dict[str, dict[str, Entry]]:
-    return read_catalog(Path(__file__).with_suffix('.yaml'))
-
-
-def read_catalog(path: Path) -> dict[str, dict[str, Entry]]:
-    """The entries of a catalog file by kind and name. Raises DamagedFileError for one that is not whole."""
     import yaml
-    from pydantic import TypeAdapter, ValidationError
 
-    try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-        TypeAdapter(dict[Kind, dict[str, _Values]]).validate_python(content, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        why = f'{".".join(map(str, first["loc"]))}: {first["msg"]}'
-        raise DamagedFileError(f'{path} is damaged ({why}): install pyserini-repbert again') from error
-    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
-        why = ' '.join(str(error).split())
-        raise DamagedFileError(f'{path} is damaged ({why}): install pyserini-repbert again') from error
-    return {kind: {name: Entry(kind, name, own) for name, own in content.get(kind, {}).items()} for kind in KINDS}
+    content = yaml.safe_load(Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'))
+    return {kind: {name: Entry(kind, name, values) for name, values in content[kind].items()} for kind in KINDS}
 
 
 def find(kind: str, name: str) -> Entry | None:
@@ -156,15 +87,7 @@ def file(kind: str, name: str) -> Path | None:
 
 
 def resource(entry: Entry) -> Path:
-    """The path of an entry's `resource`: a file, or a checkpoint folder, whose files' checksums are verified.
-
-    Raises
-    ------
-    MissingResourceError
-        where the installation lacks it
-    DamagedFileError
-        where a file is not the pinned one
-    """
+    """The path of an entry's `resource`: a file, or a checkpoint folder, whose files' checksums are verified."""
     path = RESOURCES / str(entry.values['resource'])
     again = 'install pyserini-repbert again'
     if not path.exists():
@@ -176,12 +99,7 @@ def resource(entry: Entry) -> Path:
 def package_folder(entry: Entry) -> Path:
     """The folder inside the pip package that an entry names, found without importing it, its checksums verified.
 
-    Raises
-    ------
-    MissingResourceError
-        where the package is not installed, with the command that installs it
-    DamagedFileError
-        where a file is not the pinned one
+    Raises MissingResourceError with the command that installs the package where it is not installed.
     """
     source = entry.values['package']
     spec = importlib.util.find_spec(source['module'])
@@ -197,10 +115,8 @@ def package_folder(entry: Entry) -> Path:
 
 def _verify(entry: Entry, folder: Path, advice: str) -> None:
     """Compare the files of a folder with the checksums that the entry pins (remembered while a file stays as it is)."""
-    from pyserini_repbert.files import remembered_digest
-
     for name, sha256 in entry.values.get('sha256', {}).items():
-        if not (folder / name).is_file() or remembered_digest(folder / name, cache_folder()) != sha256:
+        if not (folder / name).is_file() or remembered_digest(folder / name) != sha256:
             raise DamagedFileError(
                 f"{folder / name} is not the file that '{entry.name}' was measured with (sha256 {sha256[:12]}…): "
                 f'{advice}'

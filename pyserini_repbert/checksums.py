@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.files import StrPath, atomic_file, digest, remembered_digest
+from pyserini_repbert.files import StrPath, atomic_file, cache_folder
 
 CHECKSUMS = 'sha256sums'
 _LEFT_OUT = (CHECKSUMS, 'write.lock')
 _LINE = re.compile(rb'([0-9a-f]{64})  ([^\n]+)\n')
+
+
+_TICK = 2_000_000_000  # nanoseconds: the coarsest clock of a file system
+
+
+def digest(path: StrPath, algorithm: str = 'sha256') -> str:
+    """Hexadecimal checksum of a file, read in blocks."""
+    with open(path, 'rb') as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def remembered_digest(path: Path, algorithm: str = 'sha256') -> str:
+    """Hexadecimal checksum of a file, remembered in the cache as long as the file seems untouched.
+
+    A file seems untouched while its size, mtime, ctime and inode are the same; ctime cannot be set back. The checksum
+    of a file changed within the last two seconds is not remembered: its next change could have the same times.
+    """
+    status = path.stat()
+    marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    key = ' '.join(map(str, (path.resolve(), *marks, algorithm)))
+    note = cache_folder() / 'digests' / hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
+    with contextlib.suppress(OSError, ValueError):
+        known = note.read_text(encoding='ascii')
+        if re.fullmatch(r'[0-9a-f]{32,128}', known):
+            return known
+    found = digest(path, algorithm)
+    if time.time_ns() - status.st_ctime_ns > _TICK:
+        with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
+            stream.write(found)
+    return found
 
 
 def write_checksums(folder: StrPath) -> None:
@@ -72,7 +104,7 @@ def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = Tru
     """
     if not path.is_file():
         raise DamagedFileError(f'{path} is missing, but {source} names it: restore the file, or make it again')
-    if remembered and remembered_digest(path, catalog.cache_folder()) == sha256:
+    if remembered and remembered_digest(path) == sha256:
         return
     found = digest(path)
     if found != sha256:

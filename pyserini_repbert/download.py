@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import os
@@ -15,8 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.catalog import Entry, cache_folder
+from pyserini_repbert.catalog import Entry
+from pyserini_repbert.checksums import digest, remembered_digest
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, within_limits
+from pyserini_repbert.files import cache_folder
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
 # A mirror answers `MIRROR/HOST/PATH?QUERY` as `https://HOST/PATH?QUERY` would. A mirror on this machine may serve
@@ -41,17 +42,7 @@ def downloads_folder() -> Path:
 
 
 def fetch_entry(entry: Entry, on_progress: Callable[[int], object] | None = None) -> Path:
-    """The downloaded file of a catalog entry, fetched if it is not there yet.
-
-    Raises
-    ------
-    MissingResourceError
-        offline, or when the address cannot be reached: names file, size, address and the place to put it by hand
-    DamagedFileError
-        when the file's checksum is not the catalog's
-    ExhaustedError
-        when there is no room for it
-    """
+    """The downloaded file of a catalog entry, fetched if it is not there yet; errors are those of `fetch`."""
     source: Mapping[str, Any] = entry.values['download']
     return fetch(
         source['address'], downloads_folder() / source['file'], source['md5'], source['size'], entry.name, on_progress
@@ -68,7 +59,7 @@ def fetch(
 ) -> Path:
     """Download `address` to `target`, continuing `target.part`, and verify its MD5; returns `target`.
 
-    A target that exists is only verified. The errors are those of `fetch_entry`.
+    A target that exists is only verified.
 
     Parameters
     ----------
@@ -76,14 +67,19 @@ def fetch(
     size : for messages ('386 MB')
     name : what the file is for, for messages
     on_progress : called with the number of bytes received since the last call
+
+    Raises
+    ------
+    MissingResourceError
+        offline, or when the address cannot be reached: names file, size, address and the place to put it by hand
+    DamagedFileError
+        when the file's checksum is not the expected one
     """
     md5 = expected_md5(address, md5)
     if target.is_file():
-        from pyserini_repbert.files import remembered_digest
-
-        found = remembered_digest(target, cache_folder(), 'md5')
-        if md5 is not None and found != md5:
-            raise DamagedFileError(f'{target} has MD5 {found}, expected {md5}: delete it and fetch it again')
+        md5_here = remembered_digest(target, 'md5')
+        if md5 is not None and md5_here != md5:
+            raise DamagedFileError(f'{target} has MD5 {md5_here}, expected {md5}: delete it and fetch it again')
         return target
     by_hand = f'{target.name} ({size}) from {address} and put it at {target}'
     if is_offline():
@@ -101,13 +97,11 @@ def fetch(
             then = f'look for its new address, fetch {by_hand}'
         raise MissingResourceError(f"'{name}' could not be fetched ({_reason(error)}): {then}") from error
     if page:
-        message = f"'{name}': {page} came instead of the file: with a browser, fetch {by_hand}"
-        raise MissingResourceError(message)
-    with open(part, 'rb') as stream:
-        found = hashlib.file_digest(stream, 'md5').hexdigest()
-    if md5 is not None and found != md5:
+        raise MissingResourceError(f"'{name}': {page} came instead of the file: with a browser, fetch {by_hand}")
+    sent_md5 = digest(part, 'md5')
+    if md5 is not None and sent_md5 != md5:
         part.unlink()
-        raise DamagedFileError(f"'{name}': what {address} sent has MD5 {found}, expected {md5}: fetch {by_hand}")
+        raise DamagedFileError(f"'{name}': what {address} sent has MD5 {sent_md5}, expected {md5}: fetch {by_hand}")
     part.replace(target)
     return target
 
@@ -121,22 +115,18 @@ def _reason(error: Exception) -> str:
 def status_text(code: int) -> str:
     """An HTTP status in words, for a requested file: 'status 404, moved or removed'."""
     known = {401: 'it wants a login', 403: 'it wants a login, or refuses', 404: 'moved or removed'}
-    known |= {410: 'removed', 429: 'too many requests'}
     return f'status {code}, {known.get(code) or http.client.responses.get(code, "unknown")}'
 
 
 def _page(start: bytes, content_type: str, address: str) -> str:
     """A description of a web page that was sent instead of a file; '' for a file."""
-    text = start.lstrip(b'\xef\xbb\xbf \t\r\n')[:_PAGE].lower()
+    text = start.lstrip(b'\xef\xbb\xbf \t\r\n').lower()
     if not text.startswith((b'<!doctype html', b'<html')) and 'text/html' not in content_type:
         return ''
-    if b'google drive' in text and (b'virus' in text or b'download anyway' in text):
+    if b'google drive' in text:
         return "Google Drive's confirmation page"
-    if b'quota' in text and b'google' in text:
-        return "Google Drive's page that too many have fetched it today"
-    if any(word in address for word in ('accounts.', '/login', '/signin')) or b'type="password"' in text:
-        return 'a page that wants a login'
-    return 'a web page'
+    login = any(word in address for word in ('accounts.', '/login', '/signin')) or b'type="password"' in text
+    return 'a page that wants a login' if login else 'a web page'
 
 
 def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> str:
@@ -144,49 +134,36 @@ def _receive(address: str, part: Path, on_progress: Callable[[int], object] | No
 
     Returns '', or a description of the web page that was sent instead of the file and is discarded.
     """
-    done = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(address, headers={'Range': f'bytes={done}-'} if done else {})
+    received = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(address, headers={'Range': f'bytes={received}-'} if received else {})
     try:
         response = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code != 416:  # "range not satisfiable": all bytes are here already
             raise
         size = error.headers.get('Content-Range', '').rpartition('/')[2]
-        if size.isascii() and size.isdigit() and int(size[:20]) != done:  # `part` is of an older file
+        if re.fullmatch('[0-9]{1,19}', size) and int(size) != received:  # `part` is of an older file
             part.unlink()
             return _receive(address, part, on_progress)
         return ''
     with response:
-        first = response.read(_PAGE)
-        if not part.name.endswith(('.html.part', '.htm.part')):
-            page = _page(first, response.headers.get('Content-Type', ''), response.url)
-            if page:
-                return page
-        _keep(response, first, part, done if response.status == 206 else 0, on_progress)
+        block = response.read(_PAGE)
+        page = _page(block, response.headers.get('Content-Type', ''), response.url)
+        if page and not part.name.endswith(('.html.part', '.htm.part')):
+            return page
+        start = received if response.status == 206 else 0
+        with open(part, 'ab' if start else 'wb') as stream:
+            if on_progress is not None and start:
+                on_progress(start)
+            while block:
+                stream.write(block)
+                if on_progress is not None:
+                    on_progress(len(block))
+                block = response.read(_BLOCK)
+            length, expected = stream.tell() - start, response.headers.get('Content-Length', '')
+        if re.fullmatch('[0-9]{1,19}', expected) and length < int(expected):
+            raise ConnectionError(f'the connection ended after {length} of {expected} bytes')
     return ''
-
-
-def _keep(
-    response: http.client.HTTPResponse,
-    first: bytes,
-    part: Path,
-    done: int,
-    on_progress: Callable[[int], object] | None,
-) -> None:
-    """Append a response, whose first bytes `first` are read already, to the `done` bytes of `part`."""
-    with open(part, 'ab' if done else 'wb') as stream:
-        if on_progress is not None and done:
-            on_progress(done)
-        block = first
-        while block:
-            stream.write(block)
-            if on_progress is not None:
-                on_progress(len(block))
-            block = response.read(_BLOCK)
-        received = stream.tell() - done
-        expected = response.headers.get('Content-Length', '')
-        if re.fullmatch('[0-9]{1,19}', expected) and received < int(expected):
-            raise ConnectionError(f'the connection ended after {received} of {expected} bytes')
 
 
 def forbid_downloads(forbidden: bool) -> None:

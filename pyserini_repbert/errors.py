@@ -118,10 +118,15 @@ def exhausted(
     path : what could not be written, if `error` does not name it
     needed : the size of the whole, where that is known ('386 MB')
     """
-    if isinstance(error, ExhaustedError):
-        return error
-    limit = _limit(error)
-    if limit is None:
+    if isinstance(error, PyseriniRepbertError):
+        return error if isinstance(error, ExhaustedError) else None
+    if isinstance(error, MemoryError) or 'failed to map segment' in str(error):  # the second: a library to be loaded
+        limit = errno.ENOMEM
+    elif isinstance(error, OSError) and error.errno is not None:
+        limit = error.errno
+    else:  # FAISS, PyTorch and Java only have words
+        limit = next((number for number in _LIMITS if os.strerror(number) in str(error)), 0)
+    if limit not in _LIMITS:
         return None
     what, advice = _LIMITS[limit]
     target = path or getattr(error, 'filename', None)
@@ -129,20 +134,9 @@ def exhausted(
         place = Path(os.fsdecode(target))
         folder = next((folder for folder in (place, *place.parents) if folder.exists()), None)
         free = f'{shutil.disk_usage(folder).free // 10**6} MB free' if folder and limit != errno.EFBIG else ''
-        sizes = ', '.join(filter(None, [f'{needed} needed' if needed else '', free]))
+        sizes = ', '.join(filter(None, [needed and f'{needed} needed', free]))
         what += f': {place} could not be written{f" ({sizes})" if sizes else ""}'
     return ExhaustedError(f'{what}: {advice}')
-
-
-def _limit(error: BaseException) -> int | None:
-    """The number of the limit that an error is about, whoever raised it: FAISS, PyTorch and Java only have words."""
-    if isinstance(error, PyseriniRepbertError):
-        return None
-    if isinstance(error, MemoryError) or 'failed to map segment' in str(error):  # the second: a library to be loaded
-        return errno.ENOMEM
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno if error.errno in _LIMITS else None
-    return next((number for number in _LIMITS if os.strerror(number) in str(error)), None)
 
 
 @contextmanager
@@ -150,9 +144,9 @@ def within_limits(path: str | os.PathLike[str], needed: str = '') -> Iterator[No
     """Turn an error about a limit of the system into an ExhaustedError that names `path`, which is being written."""
     try:
         yield
-    except PyseriniRepbertError:
-        raise
     except Exception as error:
+        if isinstance(error, PyseriniRepbertError):
+            raise
         if limit := exhausted(error, path, needed):
             raise limit from error
         raise

@@ -5,34 +5,37 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
-import hashlib
 import io
 import lzma
 import os
 import re
+import secrets
 import shutil
+import socket
 import tarfile
-import tempfile
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from pyserini_repbert.errors import InputError, within_limits
-from pyserini_repbert.locks import hold, is_left
+from pyserini_repbert.errors import BusyError, InputError, within_limits
 
 StrPath = str | os.PathLike[str]
 
 _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
-_TICK = 2_000_000_000  # nanoseconds: the coarsest clock of a file system
-_TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # the names that tempfile gives to a target's temporary files
+_TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # the names of a target's temporary files
 
 LONE_CR = 'a carriage return (CR) inside the line: save the file with LF or CRLF line ends'
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 BYTE_ORDER_MARK = b'\xef\xbb\xbf'
+
+
+def cache_folder() -> Path:
+    """Where downloads and built indexes live: $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert."""
+    chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
+    return Path(chosen) if chosen else Path.home() / '.cache' / 'pyserini_repbert'
 
 
 def existing_file(path: StrPath, what: str) -> Path:
@@ -88,14 +91,6 @@ def decoded_line(raw: bytes) -> str:
     return line
 
 
-def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where the file system has no hard links."""
-    try:
-        target.hardlink_to(source)
-    except OSError:
-        shutil.copyfile(source, target)
-
-
 def descriptor(path: StrPath) -> int | None:
     """The open file that /dev/stdout, /dev/fd/3 or their like name; None for any other path."""
     match = re.fullmatch('/(?:dev|proc/self)/fd/([0-9]{1,6})', os.fspath(path))
@@ -122,29 +117,21 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
             yield device
         return
     target = Path(os.path.realpath(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(target.parent, target.name)
-    handle, temporary = _temporary_file(target)
-    try:
-        with within_limits(target), os.fdopen(handle, 'wb') as raw:
-            packed = gzip.GzipFile(fileobj=raw, mode='wb', filename='', mtime=0) if target.suffix == '.gz' else None
-            stream: Any = packed or raw
-            if 'b' in mode:
-                yield stream
-            else:
-                text = io.TextIOWrapper(stream, encoding='utf-8', newline='\n', write_through=False)
-                yield text
-                text.flush()
-                text.detach()
-            if packed:
-                packed.close()
-            raw.flush()
-            os.fsync(raw.fileno())
-            temporary.chmod(0o666 & ~_umask())
-            _rename(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with _temporary(target, folder=False) as temporary, within_limits(target), open(temporary, 'wb') as raw:
+        packed = gzip.GzipFile(fileobj=raw, mode='wb', filename='', mtime=0) if target.suffix == '.gz' else None
+        stream: Any = packed or raw
+        if 'b' in mode:
+            yield stream
+        else:
+            text = io.TextIOWrapper(stream, encoding='utf-8', newline='\n', write_through=False)
+            yield text
+            text.flush()
+            text.detach()
+        if packed:
+            packed.close()
+        raw.flush()
+        os.fsync(raw.fileno())
+        _rename(temporary, target)
 
 
 @contextmanager
@@ -155,25 +142,13 @@ def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
     at the end the file `last`, without which the folder counts as incomplete.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(target.parent, target.name)
-    handle, temporary = _temporary_folder(target)
-    try:
-        temporary.chmod(0o777 & ~_umask())
-        with within_limits(target):
-            yield temporary
+    with _temporary(target, folder=True) as temporary, within_limits(target):
+        yield temporary
         for item in temporary.rglob('*'):
             if item.is_file():
                 with open(item, 'rb') as stream:
                     os.fsync(stream.fileno())
-        with within_limits(target):
-            _rename(temporary, target, last)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    finally:
-        if handle is not None:
-            os.close(handle)
+        _rename(temporary, target, last)
 
 
 def _rename(temporary: Path, target: Path, last: str | None = None) -> None:
@@ -197,64 +172,73 @@ def remove_leftovers(folder: Path, name: str) -> None:
     """Remove the temporary files and folders of `name` that killed processes left; those of live processes stay."""
     pattern = re.compile(_TEMPORARY.format(re.escape(name)))
     for entry in [Path(entry) for entry in os.scandir(folder) if pattern.fullmatch(entry.name)]:
-        if is_left(entry):
-            with contextlib.suppress(OSError):
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-
-
-def _temporary_file(target: Path) -> tuple[int, Path]:
-    """A new file beside `target`, open and locked: the lock tells it from one that a killed process left."""
-    while True:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f'.{target.name}.')
         with contextlib.suppress(OSError):
-            hold(handle)
-        if os.path.exists(name):  # no other process removed it as a leftover before it was locked
-            return handle, Path(name)
-        os.close(handle)
+            handle = os.open(entry, os.O_RDONLY)
+            try:
+                if _hold(handle):
+                    shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+            finally:
+                os.close(handle)
 
 
-def _temporary_folder(target: Path) -> tuple[int | None, Path]:
-    """The same for a folder; the handle is None where folders cannot be opened."""
-    while True:
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f'.{target.name}.'))
+@contextmanager
+def _temporary(target: Path, folder: bool) -> Iterator[Path]:
+    """A new file or folder beside `target`, removed on an error; its lock tells it from what a killed process left."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(target.parent, target.name)
+    temporary = Path()
+    with contextlib.ExitStack() as locks:
+        while not temporary.name or not temporary.exists():  # another process took it for a leftover: not locked yet
+            temporary = target.with_name(f'.{target.name}.{secrets.token_hex(4)}')
+            temporary.mkdir() if folder else temporary.touch(exist_ok=False)
+            with contextlib.suppress(OSError):  # folders cannot be opened, or nothing can be locked
+                handle = os.open(temporary, os.O_RDONLY)
+                locks.callback(os.close, handle)
+                _hold(handle)
         try:
-            handle = os.open(temporary, os.O_RDONLY)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return None, temporary
-        with contextlib.suppress(OSError):
-            hold(handle)
-        if temporary.exists():
-            return handle, temporary
-        os.close(handle)
+            yield temporary
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True) if folder else temporary.unlink(missing_ok=True)
+            raise
 
 
-def digest(path: StrPath, algorithm: str = 'sha256') -> str:
-    """Hexadecimal checksum of a file, read in blocks."""
-    with open(path, 'rb') as stream:
-        return hashlib.file_digest(stream, algorithm).hexdigest()
+def _hold(handle: int) -> bool:
+    """Lock an open file or folder until it is closed; False where another process holds it.
 
-
-def remembered_digest(path: Path, memory: Path, algorithm: str = 'sha256') -> str:
-    """Hexadecimal checksum of a file, remembered in the folder `memory` as long as the file seems untouched.
-
-    A file seems untouched while its size, mtime, ctime and inode are the same; ctime cannot be set back. The checksum
-    of a file changed within the last two seconds is not remembered: its next change could have the same times.
+    Raises OSError where the file system has no locks.
     """
-    status = path.stat()
-    marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    key = ' '.join(map(str, (path.resolve(), *marks, algorithm)))
-    note = memory / 'digests' / hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
-    with contextlib.suppress(OSError, ValueError):
-        known = note.read_text(encoding='ascii')
-        if re.fullmatch(r'[0-9a-f]{32,128}', known):
-            return known
-    found = digest(path, algorithm)
-    if time.time_ns() - status.st_ctime_ns > _TICK:
-        with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
-            stream.write(found)
-    return found
+    from filelock import lock_descriptor
+
+    return lock_descriptor(handle, blocking=False)
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock file `path`, which is removed at the end; the lock file of a dead process is taken over.
+
+    On a file system without locks, two processes are not kept apart.
+
+    Parameters
+    ----------
+    what : what is locked, for the BusyError where another process holds it: 'output FOLDER'
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, blocking=False, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        process, _, host = path.read_text(encoding='utf-8').strip().partition(' ') if path.exists() else ('', '', '')
+        who = f'process {process} on host {host}' if host else 'another process'
+        raise BusyError(f'{what} is being written by {who}: wait until that has ended, or end it') from error
+    except OSError:  # without locks, or the line below says what is wrong
+        pass
+    try:
+        path.write_text(f'{os.getpid()} {socket.gethostname()}\n', encoding='utf-8')
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # while still locked: a waiting process then finds another file, or none
+        lock.release()
 
 
 def human_size(n_bytes: float) -> str:
@@ -264,9 +248,3 @@ def human_size(n_bytes: float) -> str:
             return f'{n_bytes:.0f} B' if unit == 'B' else f'{n_bytes:.1f} {unit}'
         n_bytes /= 1000
     return f'{n_bytes:.1f} TB'
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

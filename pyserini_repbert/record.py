@@ -5,21 +5,22 @@ A record holds no time and no machine's name: the same command gives the same by
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from pyserini_repbert import __version__, catalog
+from pyserini_repbert import __version__
+from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.files import StrPath, atomic_file, descriptor, remembered_digest
+from pyserini_repbert.files import StrPath, atomic_file, descriptor
 
 SUFFIX = '.record.json'
 FORMAT_VERSION = 1
@@ -139,17 +140,12 @@ def read_record(output: StrPath) -> Record | None:
     if not path.is_file():
         return None
     try:
-        record: Record = _adapter().validate_json(path.read_bytes())
+        record: Record = TypeAdapter(Record).validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         why = f'{".".join(map(str, first["loc"]))}: {first["msg"]}'.removeprefix(': ')
         raise DamagedFileError(f'{path} is no record of a command ({why}): remove it') from error
     return record if checksum(output) == record.output else None
-
-
-@cache
-def _adapter() -> TypeAdapter[Record]:
-    return TypeAdapter(Record)
 
 
 def checksum(place: StrPath) -> str | None:
@@ -162,17 +158,13 @@ def checksum(place: StrPath) -> str | None:
         return None
     if path.is_dir():
         path = next((found for name in _SUMMARIES for found in sorted(path.glob(name))), path)
-    return remembered_digest(path, catalog.cache_folder()) if path.is_file() else None
+    return remembered_digest(path) if path.is_file() else None
 
 
 def versions() -> dict[str, str]:
     """Versions of this package, of Python, and of those of `PACKAGES` that are installed."""
-    return {'pyserini_repbert': __version__, 'python': platform.python_version(), **dict(_installed())}
-
-
-def _installed() -> Iterator[tuple[str, str]]:
+    known = {'pyserini_repbert': __version__, 'python': platform.python_version()}
     for package in PACKAGES:
-        try:
-            yield package, importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            known[package] = importlib.metadata.version(package)
+    return known

@@ -3,16 +3,9 @@ import os
 
 import pytest
 
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import (
-    atomic_file,
-    atomic_folder,
-    digest,
-    existing_file,
-    human_size,
-    numbered_lines,
-    open_binary,
-)
+from pyserini_repbert.files import atomic_file, atomic_folder, existing_file, human_size, numbered_lines, open_binary
 
 
 def test_existing_file(tmp_path):

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.checksums import write_checksums
+from pyserini_repbert.checksums import digest, write_checksums
 from pyserini_repbert.commands import command
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_folder, digest, existing_file, human_size
+from pyserini_repbert.files import atomic_folder, existing_file, human_size
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 
 TEXTS = ('README.md', 'adapter_config.json', 'config.json', 'log.csv', 'recipe.yaml')

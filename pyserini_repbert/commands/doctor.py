@@ -177,8 +177,7 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _cache() -> Iterator[Finding]:
-    from pyserini_repbert.catalog import cache_folder
-    from pyserini_repbert.files import human_size
+    from pyserini_repbert.files import cache_folder, human_size
 
     folder = cache_folder()
     there = folder

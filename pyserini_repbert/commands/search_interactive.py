@@ -64,7 +64,7 @@ def _session() -> Any:
     with needs('prompt_toolkit', _PURPOSE, 'terminal'):
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory
-    from pyserini_repbert.catalog import cache_folder
+    from pyserini_repbert.files import cache_folder
 
     cache_folder().mkdir(parents=True, exist_ok=True)
     return PromptSession(history=FileHistory(str(cache_folder() / 'search_history')))

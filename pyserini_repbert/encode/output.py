@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.files import remove_leftovers
+from pyserini_repbert.files import locked, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD, read_manifest, read_record, write_json
 from pyserini_repbert.index.records import BundleSettings, setting_difference
-from pyserini_repbert.locks import locked
 
 LOCK = '.encoding.lock'
 SHARD_PREFIX = 'shard-'

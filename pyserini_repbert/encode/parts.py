@@ -14,7 +14,7 @@ from typing import TypeVar
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.encode.output import LOCK, SHARD_PREFIX, check_place, remove_shard
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.files import StrPath, remove_leftovers
+from pyserini_repbert.files import StrPath, locked, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED, LOCK as ANN_LOCK
 from pyserini_repbert.index.docids import DocidColumn, Docids
 from pyserini_repbert.index.manifest import (
@@ -28,7 +28,6 @@ from pyserini_repbert.index.manifest import (
     write_manifest,
 )
 from pyserini_repbert.index.records import DOCIDS, BundleSettings, Manifest, ShardRecord, setting_difference, shard_name
-from pyserini_repbert.locks import locked
 
 _PART = re.compile(rf'{PART}(\d{{1,9}})-of-(\d{{1,9}})')
 _Settings = TypeVar('_Settings', bound=BundleSettings)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from pyserini_repbert.checksums import compare_digest
+from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.files import atomic_folder, digest
+from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, signed, without_signature

@@ -14,8 +14,9 @@ from typing import IO, Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.files import atomic_folder, digest
+from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.manifest import SHARD, write_json
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, ShardRecord
 

@@ -17,10 +17,9 @@ import urllib.response
 from email.message import Message
 from pathlib import Path
 
-from pyserini_repbert.catalog import cache_folder
 from pyserini_repbert.download import is_offline, mirrored
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.files import atomic_file
+from pyserini_repbert.files import atomic_file, cache_folder
 
 SEED_VARIABLE = 'PYSERINI_SEED'  # a folder from which tables are read instead of the network
 _TABLE = re.compile(

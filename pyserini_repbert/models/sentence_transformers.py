@@ -6,8 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError, MissingDependencyError, needs
-from pyserini_repbert.files import StrPath, digest
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 from pyserini_repbert.models.precision import Precision, usable_device
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Corpus, CorpusFormat, OnError, corpus_of_files
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file
+from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file, cache_folder
 from pyserini_repbert.lucene.lucene_corpus import LuceneCorpus, is_lucene_index
 
 LUCENE = 'lucene'
@@ -55,7 +55,7 @@ def collection_file(entry: catalog.Entry) -> Path:
     """The file of a catalog collection: shipped, in the cache, or downloaded now."""
     if 'resource' in entry.values:
         return catalog.resource(entry)
-    unpacked = catalog.cache_folder() / 'collections' / entry.name / str(entry.values['member'])
+    unpacked = cache_folder() / 'collections' / entry.name / str(entry.values['member'])
     if not unpacked.is_file():
         from pyserini_repbert.download import fetch_entry
 

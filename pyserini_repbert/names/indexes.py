@@ -10,6 +10,7 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.errors import MismatchError, MissingResourceError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest
@@ -99,7 +100,7 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
         return Path(index)
     entry = catalog.get('indexes', index)
     chosen = encoder or str(entry.values['encoder'])
-    return NamedIndex(entry, chosen, catalog.cache_folder() / 'indexes' / f'{index}.{_label(chosen)}')
+    return NamedIndex(entry, chosen, cache_folder() / 'indexes' / f'{index}.{_label(chosen)}')
 
 
 def _label(encoder: str) -> str:

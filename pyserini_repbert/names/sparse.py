@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MismatchError, MissingResourceError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 from pyserini_repbert.names.corpora import open_corpus
@@ -108,7 +109,7 @@ def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None)
     from pyserini_repbert.lucene.lucene_calls import lucene_major
 
     # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a cache
-    folder = catalog.cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
+    folder = cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
     if not folder.is_dir():
         if on_build is not None:
             on_build(folder)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.files import StrPath, atomic_folder, digest, existing_file
+from pyserini_repbert.files import StrPath, atomic_folder, existing_file
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.dense import RepBertSearcher

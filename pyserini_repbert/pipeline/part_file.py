@@ -16,8 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.files import StrPath
-from pyserini_repbert.locks import locked
+from pyserini_repbert.files import StrPath, locked
 from pyserini_repbert.ranking import Query, Ranking, Run
 from pyserini_repbert.rerank.saved_scores import SavedScores
 from pyserini_repbert.trace import Notes, StageCost

@@ -51,8 +51,8 @@ def cache_version(environment: dict[str, str]) -> str:
 
 
 def _java() -> dict[str, str]:
-    from pyserini_repbert.catalog import cache_folder
-    from pyserini_repbert.files import human_size, remembered_digest
+    from pyserini_repbert.checksums import remembered_digest
+    from pyserini_repbert.files import human_size
     from pyserini_repbert.lucene import java_home
 
     try:
@@ -64,7 +64,7 @@ def _java() -> dict[str, str]:
         jar = java_home.anserini_jar()
     except PyseriniRepbertError:
         return {'java': version, 'anserini': 'none'}
-    sha256 = remembered_digest(jar, cache_folder())[:SHORT]
+    sha256 = remembered_digest(jar)[:SHORT]
     return {
         'java': version,
         'anserini': jar.name,

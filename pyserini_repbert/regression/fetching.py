@@ -6,10 +6,11 @@ import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 
-from pyserini_repbert.catalog import cache_folder, package_folder
+from pyserini_repbert.catalog import package_folder
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.download import downloads_folder, fetch
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, exhausted
-from pyserini_repbert.files import atomic_file, digest
+from pyserini_repbert.files import atomic_file, cache_folder
 from pyserini_repbert.regression.resources import RECORD, Missing, entry_of
 from pyserini_repbert.regression.unpacking import unpack
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.regression.layout import Origin, Resource, filled
 
 PYSERINI_CACHE = Path('~/.cache/pyserini')  # unless $PYSERINI_CACHE says otherwise
@@ -134,7 +135,7 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
 
     Raises DamagedFileError where the file is not the one that the regression names, or that was fetched.
     """
-    from pyserini_repbert.files import remembered_digest
+    from pyserini_repbert.checksums import remembered_digest
 
     if resource.catalog:
         entries = _with_bases(entry_of(resource))
@@ -144,7 +145,7 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
         return f'{resource.name} {newest}'
     algorithm, expected = _expected_checksum(resource, path)
-    found = remembered_digest(path, catalog.cache_folder(), algorithm)
+    found = remembered_digest(path, algorithm)
     if expected and found != expected:
         raise DamagedFileError(f'{path} has {algorithm} {found}, expected {expected}: get it again, {resource.source}')
     return f'{resource.name} {algorithm} {found}'
@@ -180,7 +181,7 @@ def _missing_entry(resource: Resource, entry: catalog.Entry) -> Missing | None:
     if (base := catalog.base(entry)) is not None and (missing_base := _missing_entry(resource, base)) is not None:
         return missing_base
     values, licence = entry.values, str(entry.values.get('licence', ''))
-    ready = catalog.cache_folder() / ('collections' if entry.kind == 'collections' else 'checkpoints') / entry.name
+    ready = cache_folder() / ('collections' if entry.kind == 'collections' else 'checkpoints') / entry.name
     if 'resource' in values or ready.is_dir():
         return None
     if 'package' in values:

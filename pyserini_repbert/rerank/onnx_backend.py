@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyserini_repbert.catalog import cache_folder
 from pyserini_repbert.errors import MissingDependencyError, install_extra, needs
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import digest
+from pyserini_repbert.files import locked
 from pyserini_repbert.index.ann import ANN, LOCK, AnnRecord, candidate_rows, faiss_threads, write_ann
 from pyserini_repbert.index.ann_kinds import MIN_VECTORS, AnnKind, Effort, efforts, factory, training_points
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
-from pyserini_repbert.locks import locked
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.ann import best_of
 

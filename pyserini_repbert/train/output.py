@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.checksums import verify_checksums
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.files import atomic_file, atomic_folder, remove_leftovers
-from pyserini_repbert.locks import locked
+from pyserini_repbert.files import atomic_file, atomic_folder, locked, remove_leftovers
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.recipe import Recipe
 

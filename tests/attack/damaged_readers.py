@@ -19,7 +19,6 @@ import mutations
 import numpy as np
 import reference_readings as reference
 from sample_files import (
-    CATALOG,
     CEDR,
     CORPUS_JSONL,
     DOCUMENTS,
@@ -43,7 +42,6 @@ from sample_files import (
     encoded,
 )
 
-from pyserini_repbert import catalog
 from pyserini_repbert.commands.regression_report import read_report
 from pyserini_repbert.data.runs import iter_run, read_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
@@ -243,7 +241,6 @@ READERS = [
     Reader('report of regressions', encoded(REPORT), report),
     Reader('regression', encoded(REGRESSION), read_regression, file='file.yaml'),
     Reader('recipe', encoded(RECIPE), read_recipe, file='recipe.yaml'),
-    Reader('catalog', encoded(CATALOG), catalog.read_catalog, file='catalog.yaml'),
     Reader('saved scores', [], read_saved_scores, file='kept.npz', pack=repacked),
 ]  # fmt: skip
 

@@ -95,18 +95,6 @@ adapter: {rank: 4, dropout: 0.1, targets: [query, key]}
 training: {steps: 32, batch_size: 16, learning_rate: 2.0e-5, head_learning_rate: 3e-6, schedule: constant, loss: hinge}
 """
 
-CATALOG = """\
-encoders:
-  one: {description: a model, dimension: 384, resource: x/y, sha256: {a: b}, ranking: {system: repbert, joint: true}}
-  two:
-    description: another
-    download: {file: f, address: 'https://example.org/f', size: 3 MB, md5: '0123'}
-collections:
-  demo: {description: passages, passages: 12}
-sparse:
-  bm25: {description: BM25, settings: {k1: 0.9, b: 0.4}, indexes: {x: y}}
-"""
-
 
 def encoded(*texts: str) -> list[bytes]:
     return [text.encode() for text in texts]

@@ -28,13 +28,13 @@ def test_points_are_met_in_order(write, tmp_path):
     assert (found.killed, found.status, found.output) == (False, 0, '')
     names = [point.split('.atomic')[0] for point in found.points]
     opened = ['open before plain', 'open empty plain', 'open half plain']
-    temporary = ['open before ', 'open empty ', 'open half ', 'fsync before ']
+    temporary = ['open before ', 'open empty ', 'open before ', 'open empty ', 'open half ', 'fsync before ']
     assert names == [*opened, *opened, *temporary, 'os.rename before atomic', 'os.remove before plain']
 
 
 def test_what_a_killed_process_leaves(write, tmp_path):
     left = {}
-    for number in range(12):
+    for number in range(14):
         for file in tmp_path.iterdir():
             file.unlink()
         ended = kill_at.run(write, tmp_path, at=number)
@@ -43,7 +43,8 @@ def test_what_a_killed_process_leaves(write, tmp_path):
     plain, whole = ('plain', 'abcdef'), ('plain', 'abcdefghij')
     assert [left[number] for number in range(6)] == [[], [('plain', '')], [('plain', 'abc')], [plain], [plain],
                                                      [('plain', 'abcdefgh')]]  # fmt: skip
-    assert [left[number][0] for number in range(6, 12)] == [whole] * 6
-    atomic = [left[number][1:] for number in range(6, 12)]
-    assert atomic == [[], [('.atomic', '')], [('.atomic', 'x')], [('.atomic', 'xyz')], [('.atomic', 'xyz')],
+    assert [left[number][0] for number in range(6, 14)] == [whole] * 8
+    atomic = [left[number][1:] for number in range(6, 14)]
+    empty = [('.atomic', '')]
+    assert atomic == [[], empty, empty, empty, [('.atomic', 'x')], [('.atomic', 'xyz')], [('.atomic', 'xyz')],
                       [('atomic', 'xyz')]]  # fmt: skip

@@ -46,7 +46,7 @@ def failing_after(count):
 def held_elsewhere(folder: Path) -> subprocess.Popen:
     """Another process that holds an output folder until it is ended."""
     code = (
-        'import sys; from pathlib import Path; from pyserini_repbert.locks import locked\n'
+        'import sys; from pathlib import Path; from pyserini_repbert.files import locked\n'
         'with locked(Path(sys.argv[1], ".encoding.lock"), "x"): print("held", flush=True); sys.stdin.read()'
     )
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyserini_repbert import files
+from pyserini_repbert import checksums
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.errors import DamagedFileError
@@ -40,7 +40,7 @@ def bytes_read() -> int:
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='/proc counts the bytes that a process reads')
 def test_opening_reads_and_allocates_no_more_for_more_passages(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, '_TICK', 0)  # remembers the checksum of a file that was written just now
+    monkeypatch.setattr(checksums, '_TICK', 0)  # remembers the checksum of a file that was written just now
     costs = []
     for count in (500, 20_000):
         folder = write(tmp_path / str(count), count)

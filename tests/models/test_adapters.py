@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, MismatchError, MissingResourceError
-from pyserini_repbert.files import digest
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.indexes import NamedIndex, locate

@@ -12,6 +12,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.convert.pytorch import _EPIC_HEADS, convert_epic
 from tools import convert_checkpoint
 
@@ -73,7 +74,7 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     entry = catalog.get('rerankers', 'epic')
     md5 = hashlib.md5(source.read_bytes()).hexdigest()
     monkeypatch.setitem(entry.values['download'], 'md5', md5)  # type: ignore[index]
-    downloads = catalog.cache_folder() / 'downloads'
+    downloads = cache_folder() / 'downloads'
     downloads.mkdir()
     (downloads / 'epic.p').write_bytes(source.read_bytes())
     monkeypatch.setattr('pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: folder / 'vocab.txt')

@@ -9,8 +9,8 @@ import torch
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
 
-from pyserini_repbert import catalog
 from pyserini_repbert.errors import DamagedFileError, ExhaustedError, MissingResourceError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.hub import upload_checkpoint
 
@@ -41,7 +41,7 @@ def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, 
     del config['ranking']
     (folder / 'config.json').write_text(json.dumps(config))
     checkpoint = open_checkpoint('monobert-large', 'rerankers')
-    assert checkpoint.folder == catalog.cache_folder() / 'checkpoints' / 'monobert-large'
+    assert checkpoint.folder == cache_folder() / 'checkpoints' / 'monobert-large'
     assert checkpoint.system('monobert')['max_query_length'] == 64
     assert checkpoint.tensors().keys() == tensors.keys()
     assert asked[1:] == [
@@ -57,7 +57,7 @@ def test_a_repository_without_weights_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr('huggingface_hub.snapshot_download', lambda repository, **_: str(tmp_path))
     with pytest.raises(DamagedFileError, match='it is no checkpoint'):
         open_checkpoint('monobert-large', 'rerankers')
-    assert not (Path(catalog.cache_folder()) / 'checkpoints').exists()
+    assert not (Path(cache_folder()) / 'checkpoints').exists()
 
 
 def refused(status):

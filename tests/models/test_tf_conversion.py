@@ -10,6 +10,7 @@ import pytest
 from rehearsal.tensor_bundle import write_bundle
 
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 from pyserini_repbert.models.convert.tensorflow import convert_tensorflow, hub_name
@@ -129,11 +130,11 @@ def test_what_cannot_be_converted(tmp_path, monkeypatch):
 
 def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
     from pyserini_repbert import catalog
-    from pyserini_repbert.files import digest
+    from pyserini_repbert.checksums import digest
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
     values = dict(catalog.get('rerankers', 'duobert-large').values)
-    archive = catalog.cache_folder() / 'downloads' / values['download']['file']
+    archive = cache_folder() / 'downloads' / values['download']['file']
     archive.parent.mkdir(parents=True)
     with zipfile.ZipFile(archive, 'w') as packed:
         for file in WRITTEN.glob('model.ckpt-7.*'):
@@ -146,7 +147,7 @@ def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
     monkeypatch.setattr('pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: vocabulary)
     checkpoint = open_checkpoint('duobert-large', 'rerankers')
     assert checkpoint.system('duobert')['max_query_length'] == 62
-    assert checkpoint.folder == catalog.cache_folder() / 'checkpoints' / 'duobert-large'
+    assert checkpoint.folder == cache_folder() / 'checkpoints' / 'duobert-large'
 
 
 def test_the_script(tmp_path, capsys):

@@ -12,6 +12,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError, UnknownNameError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names import index_building as named_index
 from pyserini_repbert.names.corpora import collection_file, open_corpus
@@ -92,7 +93,7 @@ def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_pa
 
 def test_the_collection_is_unpacked_from_its_archive(monkeypatch):
     entry = catalog.get('collections', 'msmarco-v1-passage')
-    archive = catalog.cache_folder() / 'downloads' / 'collection.tar.gz'
+    archive = cache_folder() / 'downloads' / 'collection.tar.gz'
     archive.parent.mkdir(parents=True)
     with tarfile.open(archive, 'w:gz') as packed:
         member = tarfile.TarInfo('collection.tsv')
@@ -104,7 +105,7 @@ def test_the_collection_is_unpacked_from_its_archive(monkeypatch):
     assert [passage.docid for passage in open_corpus(collection_file(entry))] == list('0123')
     archive.write_bytes(archive.read_bytes()[:50])
     assert len(list(open_corpus(collection_file(entry)))) == 4
-    (catalog.cache_folder() / 'collections' / 'msmarco-v1-passage' / 'collection.tsv').unlink()
+    (cache_folder() / 'collections' / 'msmarco-v1-passage' / 'collection.tsv').unlink()
     with pytest.raises(DamagedFileError, match='not a whole archive'):
         open_corpus(collection_file(entry))
 

@@ -6,6 +6,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.search.sparse import open_sparse
 
@@ -56,7 +57,7 @@ def test_the_own_index_is_named_for_its_lucene(monkeypatch):
     monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 10)
     assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene10'
     monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 9)
-    (catalog.cache_folder() / 'indexes/demo.lucene10').mkdir(parents=True)
+    (cache_folder() / 'indexes/demo.lucene10').mkdir(parents=True)
     assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene9'
     assert built == ['demo.lucene10', 'demo.lucene9']
 

@@ -210,7 +210,7 @@ def test_a_full_disk(
     def full(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, 'No space left on device')
 
-    monkeypatch.setattr(download, '_keep', full)
+    monkeypatch.setattr(download, '_receive', full)
     assert fetch(tmp_path) == 1
     printed = capsys.readouterr().out
     assert printed.count('the disk is full') == 3

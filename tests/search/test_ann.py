@@ -14,10 +14,10 @@ from pyserini_repbert.commands.encode import main as encode_command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import locked
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, efforts, factory
-from pyserini_repbert.locks import locked
 from pyserini_repbert.search import HybridSearcher, RepBertSearcher
 from pyserini_repbert.search.ann import best_of, scores
 from pyserini_repbert.search.ann_building import build_ann, mean_recall

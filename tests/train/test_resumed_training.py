@@ -98,7 +98,7 @@ def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeyp
 
 
 def test_a_second_training_of_one_output_is_refused(tiny_recipe, tmp_path):
-    from pyserini_repbert.locks import locked
+    from pyserini_repbert.files import locked
 
     with (
         locked(tmp_path / '.out.training.lock', 'output'),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
-from pyserini_repbert.files import StrPath, atomic_folder, digest, link_or_copy
+from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.lucene.compat import add_index, encoder_maps, import_pyserini, prebuilt_tables
 from pyserini_repbert.names.rankers import system_of
 
@@ -117,7 +119,10 @@ def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
             documents = sum(1 for _ in lines)
         with atomic_folder(target) as temporary:
             for file in FAISS_FILES:
-                link_or_copy(source / file, temporary / file)
+                try:
+                    (temporary / file).hardlink_to(source / file)
+                except OSError:  # the file system has no hard links
+                    shutil.copyfile(source / file, temporary / file)
             entry = {'name': name, 'md5': md5, 'documents': documents, 'texts': texts}
             (temporary / MARKER).write_text(json.dumps(entry) + '\n', encoding='utf-8')
     _register_indexes()

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.files import digest
 from pyserini_repbert.models.checkpoints.adapter import PREFIX, merged, scale_of
 from pyserini_repbert.models.checkpoints.config_check import check_config
 from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer

@@ -11,7 +11,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.download import is_offline, mirrored, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
-from pyserini_repbert.files import atomic_folder
+from pyserini_repbert.files import atomic_folder, cache_folder
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
 
 _FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
@@ -24,7 +24,7 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
 
     Raises MissingResourceError, with size and address, where it cannot be fetched.
     """
-    converted = catalog.cache_folder() / 'checkpoints' / entry.name
+    converted = cache_folder() / 'checkpoints' / entry.name
     if converted.is_dir():
         return converted
     source = entry.values['hub']
@@ -46,7 +46,7 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
     ----------
     on_progress : called with the number of bytes downloaded since the last call
     """
-    folder = catalog.cache_folder() / 'checkpoints' / entry.name
+    folder = cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():
         from pyserini_repbert.download import fetch_entry
         from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
