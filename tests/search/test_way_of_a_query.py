@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import re
 import sys
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def floor_of():
     contracts = configparser.ConfigParser()
     contracts.read(PACKAGE.parent / '.importlinter')
     layers = contracts['importlinter:contract:floors']['layers'].split('\n')
-    floors = {name.strip(): number for number, row in enumerate(reversed(layers)) for name in row.split('|')}
+    floors = {name.strip(): number for number, row in enumerate(reversed(layers)) for name in re.split('[|:]', row)}
     return lambda file: floors[Path(file).relative_to(PACKAGE).parts[0].removesuffix('.py')]
 
 
