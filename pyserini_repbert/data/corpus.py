@@ -33,8 +33,8 @@ class OnError(StrEnum):
     SKIP = 'skip'
 
 
-class BadPassage(Exception):
-    """Raised by a parser for one unusable line."""
+class BadPassage(ValueError):
+    """One unusable line: raised by its parser, and in the place of its passage."""
 
 
 class _SeenDocids:

@@ -52,7 +52,7 @@ class LinesCorpus(FilesCorpus):
 
     @abstractmethod
     def parse(self, line: str) -> Passage | None:
-        """A line's passage, or None for a line to ignore. Raises BadPassage for an unusable line."""
+        """A line's passage, or None for a line to ignore. Raises ValueError for an unusable line."""
 
     def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return self._read()
@@ -68,7 +68,7 @@ class LinesCorpus(FilesCorpus):
                     passage: Passage | BadPassage | None
                     try:
                         passage = self.parse(decoded_line(raw))
-                    except (BadPassage, ValueError) as error:
+                    except ValueError as error:
                         passage = BadPassage(str(error))
                     if passage is not None:
                         yield f'{path}:{number}', passage
@@ -86,10 +86,7 @@ class JsonlCorpus(LinesCorpus):
             raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
         if not isinstance(record, dict):
             raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
-        try:
-            docid = identifier_of(record, ('id', '_id', 'docid'))
-        except ValueError as error:
-            raise BadPassage(f'{error} in {line[:60]!r}') from error
+        docid = identifier_of(record, ('id', '_id', 'docid'))
         fields = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
         texts = []
         for field in fields:
@@ -116,12 +113,11 @@ class TsvCorpus(LinesCorpus):
 
 def is_data_line(line: str) -> bool:
     """Whether a line is one of CEDR's data files."""
-    kind, *rest = line.split('\t', 2)
-    return kind in (QUERY, DOCUMENT) and len(rest) == 2
+    return line.startswith((f'{QUERY}\t', f'{DOCUMENT}\t')) and line.count('\t') > 1
 
 
 def parse_data_line(line: str) -> tuple[str, str, str]:
-    """Kind ('query' or 'doc'), identifier and text of a line of CEDR. Raises BadPassage for a line of another form."""
+    """Kind ('query' or 'doc'), identifier and text of a line of CEDR. Raises ValueError for a line of another form."""
     if not is_data_line(line):
         raise BadPassage(f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}")
     kind, name, text = line.split('\t', 2)

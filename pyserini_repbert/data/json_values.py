@@ -53,7 +53,7 @@ def checked(kind: type[_Kind], value: object) -> _Kind:
     from pydantic import ValidationError
 
     try:
-        _adapter(cast(Any, kind)).validate_python(value, strict=True)
+        adapter(cast(Any, kind)).validate_python(value, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = '.'.join(map(str, first['loc']))
@@ -62,7 +62,8 @@ def checked(kind: type[_Kind], value: object) -> _Kind:
 
 
 @cache
-def _adapter(kind: Any) -> Any:
+def adapter(kind: Any) -> Any:
+    """Pydantic's adapter of a type."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)

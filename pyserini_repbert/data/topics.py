@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote_plus
 
-from pyserini_repbert.data.corpus import BadPassage
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.data.trec_text import plain_text, read_documents, read_topic_fields, without_tags
@@ -130,7 +129,7 @@ def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     for number, line in lines:
         try:
             kind, qid, text = parse_data_line(line)
-        except BadPassage as error:
+        except ValueError as error:
             raise InputError.at(path, number, str(error)) from error
         if kind == QUERY:
             yield number, qid, text

@@ -51,9 +51,9 @@ def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Do
         for tag in [*_DOC.finditer(raw), None]:
             before = raw[position : tag.start() if tag else len(raw)]
             position = tag.end() if tag else len(raw)
-            if not inside and not stray and (text := _text_of(before)):
+            if not inside and not stray and (text := without_tags(before.decode('utf-8', 'replace')).strip()):
                 stray = True
-                yield number, f'text outside <DOC> … </DOC>: {text!r}'
+                yield number, f'text outside <DOC> … </DOC>: {text[:_SHOWN]!r}'
             if tag is None:
                 parts += [before] if inside else []
             elif tag[1]:
@@ -72,11 +72,6 @@ def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Do
                 start, inside, spoilt, stray, parts = number, True, False, False, []
     if inside and not spoilt:
         yield start, 'a <DOC> without </DOC>'
-
-
-def _text_of(markup: bytes) -> str:
-    """The beginning of the text between tags; '' where there is none."""
-    return without_tags(markup.decode('utf-8', 'replace')).strip()[:_SHOWN]
 
 
 def _document(raw: bytes) -> Document | str:

@@ -22,13 +22,7 @@ from pyserini_repbert.index.manifest import (
     verify_files,
     write_manifest,
 )
-from pyserini_repbert.index.records import (
-    BundleSettings,
-    Manifest,
-    ShardRecord,
-    file_difference,
-    shard_name,
-)
+from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
 from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter
 
 _Settings = TypeVar('_Settings', bound=BundleSettings)
@@ -50,15 +44,6 @@ class Encoding(Generic[_Settings]):
     writer: Callable[[Path, _Settings], ShardWriter[Any, Any]]
     encode: Callable[[Sequence[Passage]], Any]
     window: int
-
-    def write(self, target: Path, passages: Iterator[Passage]) -> int:
-        """Encode passages into the shard `target`, and return how many there were."""
-        count = 0
-        with self.writer(target, self.settings) as writer:
-            while together := list(itertools.islice(passages, self.window)):
-                writer.append(together, self.encode(together))
-                count += len(together)
-        return count
 
 
 def build_bundle(
@@ -114,7 +99,9 @@ def _build(
                         on_progress(count)
                 else:
                     remove_shard(target)
-                    encoding.write(target, passages)
+                    with encoding.writer(target, settings) as writer:
+                        while together := list(itertools.islice(passages, encoding.window)):
+                            writer.append(together, encoding.encode(together))
         except PyseriniRepbertError as error:
             if not resume and any(folder.glob('shard-*')):
                 message = f'{error}; what was encoded before is kept in {folder}: resume it'

@@ -14,9 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from pyserini_repbert.checksums import compare_digest
+from pyserini_repbert.data.json_values import adapter
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.index.records import (
@@ -173,14 +174,9 @@ def _load(raw: bytes, path: Path) -> dict[str, Any]:
     return values
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
 def _parsed(kind: Any, raw: bytes, path: Path) -> Any:
     try:
-        return _adapter(kind).validate_json(raw)
+        return adapter(kind).validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = '.'.join(str(part) for part in first['loc'])
