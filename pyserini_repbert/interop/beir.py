@@ -18,15 +18,8 @@ with needs('beir', __name__, 'beir'):
     from beir.retrieval.search import BaseSearch
 
 
-class DenseSearch(BaseSearch):  # type: ignore[misc]
-    """RepBERT's exact search, for `EvaluateRetrieval(DenseSearch('repbert-demo'), score_function='dot')`.
-
-    Parameters
-    ----------
-    encoder : catalog name or checkpoint folder
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'
-    """
+class BeirSearch(BaseSearch):  # type: ignore[misc]
+    """RepBERT's exact search, for `EvaluateRetrieval(BeirSearch('repbert-demo'), score_function='dot')`."""
 
     def __init__(self, encoder: str | Path, device: str = 'cpu', precision: str = 'float32') -> None:
         self.queries = query_encoder(encoder, device, precision=precision)
@@ -41,8 +34,8 @@ class DenseSearch(BaseSearch):  # type: ignore[misc]
             encode_corpus(passages, self.passages, Path(folder) / 'index')
             searcher = RepBertSearcher(Path(folder) / 'index', self.queries, str(self.queries.device), verify=False)
             run = searcher.rank(topics_of(list(queries.values()), list(queries)), None, top_k + 1)
-        found = {qid: [(hit.docid, hit.score) for hit in own if hit.docid != qid] for qid, own in run.items()}
-        return {qid: dict(hits[:top_k]) for qid, hits in found.items()}
+        others = {qid: [(hit.docid, hit.score) for hit in hits if hit.docid != qid] for qid, hits in run.items()}
+        return {qid: dict(hits[:top_k]) for qid, hits in others.items()}
 
     def encode(self, *_: Any, **__: Any) -> None:
         """Raises InputError: this package stores vectors in index folders, not in BEIR's files."""

@@ -12,28 +12,21 @@ from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 
 
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:
-    """The hits of `searcher.search(query, k=k)`, each with its passage.
+    """The hits of `searcher.search(query, k=k)`, each with its passage; a hit without is refused.
 
     Parameters
     ----------
-    searcher : any of ours or Pyserini's, or a `Pipeline`
-    k : how many hits
-    texts : gives passage text by docid; default: the searcher's or the pipeline's own
-
-    Raises
-    ------
-    InputError
-        for a hit without text
+    searcher : a first stage or a pipeline, ours or Pyserini's
+    texts : gives passage text by docid; default: the searcher itself
     """
     hits = searcher.search(query, k=k)
     ranking = Ranking(
         (hit.docid for hit in hits), (float(hit.score) for hit in hits), (getattr(hit, 'text', None) for hit in hits)
     )
     lacking = [hit.docid for hit in ranking if hit.text is None]
-    source: Any = getattr(searcher, 'texts', None) if texts is None else texts
-    read = getattr(source, 'texts', source)  # a searcher's `texts` is a method, a pipeline's an object that has it
-    if lacking and read is not None:
-        ranking = ranking.with_texts(dict(zip(lacking, read(lacking), strict=True)))
+    source = searcher if texts is None else texts
+    if lacking and hasattr(source, 'texts'):
+        ranking = ranking.with_texts(dict(zip(lacking, source.texts(lacking), strict=True)))
     for hit in ranking:
         if hit.text is None:
             raise InputError(f"passage '{hit.docid}' {NO_TEXT}", parameters=('texts',))
@@ -49,14 +42,9 @@ def reranked(
     ----------
     docids : one for each text, by which a reranker with an index finds its vectors; if any is None, none is used
     k : how many to return; None: all
-
-    Raises
-    ------
-    InputError
-        for a docid given twice, and what `reranker.rerank` raises
     """
     places = [str(place) for place in range(len(texts))]
     names = places if None in docids else [str(docid) for docid in docids]
-    found = reranker.rerank(query, [Candidate(name, text=text) for name, text in zip(names, texts, strict=True)], k)
+    hits = reranker.rerank(query, [Candidate(name, text=text) for name, text in zip(names, texts, strict=True)], k)
     place_of = {name: place for place, name in enumerate(names)}
-    return [(place_of[candidate.docid], candidate.score) for candidate in found]
+    return [(place_of[hit.docid], hit.score) for hit in hits]

@@ -1,7 +1,4 @@
-"""Our searchers as retrievers of LangChain, our rerankers as its document compressors.
-
-Tested with langchain-core 1.7.2.
-"""
+"""Searchers as retrievers of LangChain, rerankers as its document compressors. Tested with langchain-core 1.7.2."""
 
 from __future__ import annotations
 
@@ -18,22 +15,11 @@ with needs('langchain-core', __name__, 'langchain'):
     from langchain_core.retrievers import BaseRetriever
     from pydantic import ConfigDict
 
-DOCID = 'docid'  # keys of a document's metadata
-SCORE = 'score'
-RELEVANCE = 'relevance_score'  # as LangChain's own compressors have it
 
-
-class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
+class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`: documents are passages, with `docid` and `score` in their metadata.
 
-    Parameters
-    ----------
-    searcher, k, texts : as in `interop.hits.hits_with_text`
-
-    Raises
-    ------
-    InputError
-        by `invoke`, for a hit without text
+    Its fields are the parameters of `interop.hits.hits_with_text`.
     """
 
     searcher: Any
@@ -44,19 +30,13 @@ class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
     ) -> list[Document]:
         return [
-            Document(id=hit.docid, page_content=hit.text, metadata={DOCID: hit.docid, SCORE: hit.score})
+            Document(id=hit.docid, page_content=hit.text, metadata={'docid': hit.docid, 'score': hit.score})
             for hit in hits_with_text(self.searcher, query, self.k, self.texts)
         ]
 
 
 class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
-    """A `BaseDocumentCompressor`: the documents in a new order, with `relevance_score` in their metadata.
-
-    Parameters
-    ----------
-    reranker : monoBERT, duoBERT, EPIC or CEDR
-    k : how many documents to return; default: all
-    """
+    """A `BaseDocumentCompressor`: the `k` best documents in a new order, with `relevance_score` in their metadata."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -66,18 +46,10 @@ class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """New documents, best first; those given are not changed.
-
-        A document's docid is `docid` of its metadata, or else its id.
-
-        Raises
-        ------
-        InputError
-            for a docid given twice, and what `reranker.rerank` raises
-        """
+        """New documents, best first. A document's docid is `docid` of its metadata, or else its id."""
         texts = [document.page_content for document in documents]
-        docids = [document.metadata.get(DOCID, document.id) for document in documents]
+        docids = [document.metadata.get('docid', document.id) for document in documents]
         return [
-            documents[place].model_copy(update={'metadata': {**documents[place].metadata, RELEVANCE: score}})
+            documents[place].model_copy(update={'metadata': {**documents[place].metadata, 'relevance_score': score}})
             for place, score in reranked(self.reranker, query, texts, docids, self.k)
         ]

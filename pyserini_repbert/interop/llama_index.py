@@ -1,6 +1,6 @@
-"""Our searchers as retrievers of LlamaIndex, our rerankers as its node postprocessors.
+"""Searchers as retrievers of LlamaIndex, rerankers as its node postprocessors; a node's id is its docid.
 
-A node's id is its docid. Tested with llama-index-core 0.14.25.
+Tested with llama-index-core 0.14.25.
 """
 
 from __future__ import annotations
@@ -20,19 +20,8 @@ with needs('llama-index-core', __name__, 'llama-index'):
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 
-class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
-    """A `BaseRetriever`: text nodes with scores.
-
-    Parameters
-    ----------
-    searcher, k, texts : as in `interop.hits.hits_with_text`
-    settings : of the base class
-
-    Raises
-    ------
-    InputError
-        by `retrieve`, for a hit without text
-    """
+class NodeRetriever(BaseRetriever):  # type: ignore[misc]
+    """A `BaseRetriever`; searcher, k and texts are those of `interop.hits.hits_with_text`."""
 
     def __init__(self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any) -> None:
         super().__init__(**settings)
@@ -47,18 +36,7 @@ class SearcherRetriever(BaseRetriever):  # type: ignore[misc]
 
 
 class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
-    """A `BaseNodePostprocessor`: the nodes in a new order, with new scores; those given are not changed.
-
-    Parameters
-    ----------
-    reranker : monoBERT, duoBERT, EPIC or CEDR
-    k : how many nodes to return; default: all
-
-    Raises
-    ------
-    InputError
-        by `postprocess_nodes`, without a query, for a node given twice, and what `reranker.rerank` raises
-    """
+    """A `BaseNodePostprocessor`: the `k` best nodes in a new order, with new scores."""
 
     reranker: Reranker = Field(exclude=True)
     k: int | None = None
@@ -66,7 +44,7 @@ class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
     @classmethod
     def class_name(cls) -> str:
         """The name under which LlamaIndex serialises it."""
-        return 'RerankerPostprocessor'
+        return cls.__name__
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None

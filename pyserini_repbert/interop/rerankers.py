@@ -16,13 +16,7 @@ with needs('rerankers', __name__, 'rerankers'):
 
 
 class RerankerRanker(BaseRanker):  # type: ignore[misc]
-    """A `BaseRanker` over any of our rerankers.
-
-    Parameters
-    ----------
-    reranker : monoBERT, duoBERT, EPIC or CEDR
-    verbose : as the base class has it; nothing is printed
-    """
+    """A `BaseRanker` over any of our rerankers; `verbose` is the base class's, nothing is printed."""
 
     def __init__(self, reranker: Reranker, verbose: int = 0) -> None:
         self.reranker, self.verbose = reranker, verbose
@@ -38,18 +32,10 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
         docs: str | Document | Sequence[str] | Sequence[Document],
         doc_ids: Sequence[str] | Sequence[int] | None = None,
     ) -> RankedResults:
-        """The documents by descending score, ranks from 1; equal scores keep the order that they came in.
-
-        Raises
-        ------
-        InputError
-            for a doc_id that comes twice
-        """
+        """The documents by descending score, ranks from 1; equal scores keep the order that they came in."""
         listed = docs if isinstance(docs, (str, Document)) else list(docs)
         documents = prep_docs(listed, doc_ids) if listed else []
         docids = [None if document.doc_id is None else str(document.doc_id) for document in documents]
-        ranked = reranked(self.reranker, query, [document.text for document in documents], docids)
-        results = [
-            Result(document=documents[place], score=score, rank=rank) for rank, (place, score) in enumerate(ranked, 1)
-        ]
+        ranked = enumerate(reranked(self.reranker, query, [document.text for document in documents], docids), 1)
+        results = [Result(document=documents[place], score=score, rank=rank) for rank, (place, score) in ranked]
         return RankedResults(results=results, query=query, has_scores=True)

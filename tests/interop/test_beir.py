@@ -10,7 +10,7 @@ from beir.retrieval.evaluation import EvaluateRetrieval
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.interop.beir import DenseSearch
+from pyserini_repbert.interop.beir import BeirSearch
 
 CORPUS = {
     'd1': {'title': '', 'text': 'the cat sat on the mat'},
@@ -22,7 +22,7 @@ QUERIES = {'q1': 'cat mat', 'q2': 'red dog'}
 
 def test_scores_and_beirs_measures(tiny_checkpoint):
     checkpoint = tiny_checkpoint()
-    evaluation = EvaluateRetrieval(DenseSearch(checkpoint), k_values=[1, 2], score_function='dot')
+    evaluation = EvaluateRetrieval(BeirSearch(checkpoint), k_values=[1, 2], score_function='dot')
     found = evaluation.retrieve(CORPUS, QUERIES)
     vectors = RepBertDocumentEncoder(checkpoint).encode(['the cat sat on the mat', 'red dog ran', 'red dog'])
     expected = RepBertQueryEncoder(checkpoint).encode_batch(list(QUERIES.values())) @ vectors.T
@@ -36,4 +36,4 @@ def test_scores_and_beirs_measures(tiny_checkpoint):
 
 def test_stored_vectors_are_refused(tiny_checkpoint):
     with pytest.raises(InputError, match='use the command encode'):
-        DenseSearch(tiny_checkpoint()).encode({}, {})
+        BeirSearch(tiny_checkpoint()).encode({}, {})

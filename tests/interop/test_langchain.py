@@ -11,13 +11,13 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.interop.langchain import RerankerCompressor, SearcherRetriever
+from pyserini_repbert.interop.langchain import DocumentRetriever, RerankerCompressor
 from pyserini_repbert.rerank import EpicReranker
 from pyserini_repbert.search import HybridSearcher
 
 
 def test_documents_are_our_hits(searcher):
-    retriever = SearcherRetriever(searcher=searcher, k=4)
+    retriever = DocumentRetriever(searcher=searcher, k=4)
     assert isinstance(retriever, BaseRetriever)
     hits = searcher.search('the cat', 4)
     found = retriever.invoke('the cat')
@@ -25,12 +25,12 @@ def test_documents_are_our_hits(searcher):
     assert [item.page_content for item in found] == searcher.texts([hit.docid for hit in hits])
     assert [item.id for item in found] == [hit.docid for hit in hits]
     assert asyncio.run(retriever.ainvoke('the cat')) == found
-    assert len(SearcherRetriever(searcher=searcher).invoke('the cat')) == 10
+    assert len(DocumentRetriever(searcher=searcher).invoke('the cat')) == 10
 
 
 def test_a_hybrid_searcher(searcher):
     hybrid = HybridSearcher(searcher, searcher)
-    found = SearcherRetriever(searcher=hybrid, k=3, texts=searcher).invoke('the cat')
+    found = DocumentRetriever(searcher=hybrid, k=3, texts=searcher).invoke('the cat')
     assert [item.metadata['score'] for item in found] == [hit.score for hit in hybrid.search('the cat', k=3)]
 
 
@@ -39,7 +39,7 @@ def test_compressed_as_reranked(system, searcher, request):
     from pyserini_repbert.interop.hits import hits_with_text
 
     reranker = request.getfixturevalue(system)
-    retriever, compressor = SearcherRetriever(searcher=searcher, k=5), RerankerCompressor(reranker=reranker, k=3)
+    retriever, compressor = DocumentRetriever(searcher=searcher, k=5), RerankerCompressor(reranker=reranker, k=3)
     assert isinstance(compressor, BaseDocumentCompressor)
     given = retriever.invoke('the cat')
     copies = [document.model_copy(deep=True) for document in given]

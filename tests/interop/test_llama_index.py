@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.hits import hits_with_text
-from pyserini_repbert.interop.llama_index import RerankerPostprocessor, SearcherRetriever
+from pyserini_repbert.interop.llama_index import NodeRetriever, RerankerPostprocessor
 
 
 def _pairs(nodes):
@@ -20,14 +20,14 @@ def _pairs(nodes):
 
 
 def test_nodes_are_our_hits(searcher):
-    retriever = SearcherRetriever(searcher, k=4)
+    retriever = NodeRetriever(searcher, k=4)
     assert isinstance(retriever, BaseRetriever)
     hits = searcher.search('the cat', 4)
     nodes = retriever.retrieve('the cat')
     assert _pairs(nodes) == [(hit.docid, hit.score) for hit in hits]
     assert [node.text for node in nodes] == searcher.texts([hit.docid for hit in hits])
     assert _pairs(asyncio.run(retriever.aretrieve('the cat'))) == _pairs(nodes)
-    assert len(SearcherRetriever(searcher, texts=searcher).retrieve(QueryBundle('the cat'))) == 10
+    assert len(NodeRetriever(searcher, texts=searcher).retrieve(QueryBundle('the cat'))) == 10
 
 
 @pytest.mark.parametrize('system', ['mono', 'duo'])
@@ -35,7 +35,7 @@ def test_processed_as_reranked(system, searcher, request):
     reranker = request.getfixturevalue(system)
     processor = RerankerPostprocessor(reranker=reranker, k=3)
     assert isinstance(processor, BaseNodePostprocessor)
-    nodes = SearcherRetriever(searcher, k=5).retrieve('the cat')
+    nodes = NodeRetriever(searcher, k=5).retrieve('the cat')
     before = _pairs(nodes)
     own = reranker.rerank('the cat', hits_with_text(searcher, 'the cat', 5), 3)
     found = processor.postprocess_nodes(nodes, query_str='the cat')
