@@ -206,7 +206,12 @@ def learn_query_map(passages: _Passages, places: Sequence[int]) -> NDArray[np.fl
         total.backward()  # type: ignore[no-untyped-call]
         return total
 
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # hundreds of small products: threads would wait for each other longer than they compute
+    try:
+        optimizer.step(loss)  # type: ignore[no-untyped-call]
+    finally:
+        torch.set_num_threads(threads)
     result: NDArray[np.float32] = ((half + half.T) / 2).detach().numpy()
     return result
 
