@@ -77,8 +77,8 @@ def with_settings_of(base: Checkpoint, recipe: Recipe) -> Recipe:
     return replace(recipe, ranking=known | recipe.ranking)
 
 
-def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> list[str]:
-    """Copy a base's weights into `module`; the names of those that the base lacks: heads, and perhaps the pooler.
+def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> None:
+    """Copy a base's weights into `module`; heads, and perhaps the pooler, that the base lacks stay new.
 
     Token types that the base lacks become zeros, as in `DuoBert.with_three_segments`.
     """
@@ -99,7 +99,6 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> l
         raise DamagedFileError(f"base '{name}' does not fit: {', '.join(wrong[:2])}{more} missing or of another shape")
     if new:
         logger.info("not in base '%s', and new: %s", name, ', '.join(new))
-    return new
 
 
 def add_adapter(task: Task, adapter: Adapter) -> None:

@@ -7,7 +7,6 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -116,13 +115,6 @@ def _normal_form(text: str) -> str:
     return ' '.join(text.casefold().split())
 
 
-class Scorer(Protocol):
-    """Scores of a query's candidates."""
-
-    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
-        """A score for each candidate, in the teacher's own units."""
-
-
 class ScoreFile:
     """Scores from a run file in TREC's format; `where` names the source in errors."""
 
@@ -170,7 +162,7 @@ class CrossEncoderTeacher:
         return list(map(float, log_p - np.log(-np.expm1(np.minimum(log_p, -1e-300)))))
 
 
-def opened_teacher(model: Checkpoint) -> Scorer:
+def opened_teacher(model: Checkpoint) -> BiEncoderTeacher | CrossEncoderTeacher:
     """The teacher of a checkpoint: a cross-encoder if its system is monoBERT, else a bi-encoder."""
     if model.config.get('ranking', {}).get('system') == MONO:
         return CrossEncoderTeacher(model)

@@ -17,7 +17,7 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
-from pyserini_repbert.train.inputs import Guard, ScoreFile, Scorer, open_passages, source_topics
+from pyserini_repbert.train.inputs import Guard, ScoreFile, open_passages, source_topics
 from pyserini_repbert.train.recipe import Source, Teacher
 
 
@@ -53,11 +53,11 @@ class TrainingSource:
         where: str,
         group: int = 0,
         teacher: Teacher | None = None,
-        scorer: Scorer | None = None,
+        scorer: Any = None,
     ) -> None:
         self.source, self.number, self.guard, self.where, self.group = source, number, guard, where, group
         self.teacher: Any = teacher  # a recipe with groups that has a teacher also has a scorer
-        self.scorer: Any = ScoreFile(source.scores, where) if source.scores else scorer
+        self.scorer = ScoreFile(source.scores, where) if source.scores else scorer
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
         self.queries = {

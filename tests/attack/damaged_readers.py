@@ -201,7 +201,6 @@ READERS = [
     Reader('run', encoded(TREC_RUN, MSMARCO_RUN), run_of, reference.run),
     Reader('run.gz', encoded(TREC_RUN, MSMARCO_RUN), run_of, reference.run, file='run.gz', pack=mutations.packed),
     Reader('qrels', encoded(QRELS), read_qrels, reference.qrels),
-    Reader('qrels.gz', encoded(QRELS), read_qrels, reference.qrels, file='qrels.gz', pack=mutations.packed),
     Reader('topics TSV', encoded(TSV), topics, as_sniffed(reference.topics_tsv, b'<', b'{')),
     Reader('topics JSONL', encoded(TOPICS_JSONL), topics, lambda data: as_json(data)),
     Reader('topics TREC', encoded(TOPICS_TREC), topics, holds=lambda data, found: if_trec(data, found)),
@@ -211,10 +210,6 @@ READERS = [
     Reader(
         'corpus TSV, skip', encoded(TSV), corpus('tsv', on_error='skip'), kept_lines(reference.corpus_tsv, True),
         refuses=False,
-    ),
-    Reader(
-        'corpus TSV.gz', encoded(TSV), corpus('tsv'), kept_lines(reference.corpus_tsv, False),
-        file='corpus.tsv.gz', pack=mutations.packed,
     ),
     Reader('corpus JSONL', encoded(CORPUS_JSONL), corpus('jsonl'), kept_lines(reference.corpus_jsonl, False)),
     Reader(
@@ -229,7 +224,6 @@ READERS = [
     ),
     Reader('corpus HTML in .tar', [archive()], corpus('html'), file='pages.tar'),
     Reader('corpus HTML in .tgz', [archive()], corpus('html'), file='pages.tgz', pack=mutations.packed),
-    Reader('CEDR topics', encoded(CEDR), read_topics),
     Reader('corpus CEDR, skip', encoded(CEDR), corpus('cedr', on_error='skip'), refuses=False),
     Reader('predicted queries', encoded(PREDICTIONS), lambda path: list(predicted_queries(path, last_docids))),
     Reader('term weights', encoded(TERM_WEIGHTS, JSON_WEIGHTS), lambda path: list(weighted_texts(path, last_docids))),

@@ -141,8 +141,6 @@ def whole_characters(number: int, text: str) -> str:
 
 def topics_tsv(data: bytes) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
-    places: dict[str, int] = {}
-    problem: Refused | None = None
     text = text_lines(data)  # the whole file is decoded before the first topic is looked at
     for number, line in text:
         if not line.strip():
@@ -152,10 +150,10 @@ def topics_tsv(data: bytes) -> list[tuple[str, str]]:
             raise Refused(number)
         qid = identifier(number, qid.strip())
         if qid in found:
-            problem = problem or Refused(number)
-        found[qid], places[qid] = rest.strip(), number
-    if problem or not found:
-        raise problem or Refused()
+            raise Refused(number)
+        found[qid] = rest.strip()
+    if not found:
+        raise Refused
     return list(found.items())
 
 
@@ -182,7 +180,6 @@ def json_identifier(number: int, record: dict[str, object], *keys: str) -> str:
 
 def topics_jsonl(data: bytes) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
-    problem: Refused | None = None
     for number, line in text_lines(data):
         if not line.strip():
             continue
@@ -193,10 +190,10 @@ def topics_jsonl(data: bytes) -> list[tuple[str, str]]:
             raise Refused(number)
         qid, text = identifier(number, qid.strip()), whole_characters(number, text).strip()
         if qid in found:
-            problem = problem or Refused(number)
+            raise Refused(number)
         found[qid] = text
-    if problem or not found:
-        raise problem or Refused()
+    if not found:
+        raise Refused
     return list(found.items())
 
 

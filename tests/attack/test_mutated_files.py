@@ -19,16 +19,11 @@ import mutations
 import pytest
 import reference_readings as reference
 from damaged_readers import READERS, Reader, _or_refused, kept_scores, repacked, run_of, unpacked
-from sample_files import (
-    FOLDS,
-    MSMARCO_RUN,
-    TREC_RUN,
-    encoded,
-)
+from sample_files import FOLDS, MSMARCO_RUN, TREC_RUN, encoded
 
 from pyserini_repbert.data import run_parser as run_blocks
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.errors import PyseriniRepbertError
 
 QUICK, THOROUGH = 200, 2000
 
@@ -99,18 +94,12 @@ def test_a_run_in_blocks_is_the_same_run(cases: int, tmp_path: Path, monkeypatch
 
 
 def test_the_references_bite(tmp_path: Path) -> None:
-    """A reading that differs in one score, or takes what it should refuse, is found."""
+    """A reading that differs, and an error of another kind, are found."""
     path = tmp_path / 'run'
     path.write_text(TREC_RUN)
     wrong = Reader('run', encoded(TREC_RUN), lambda path: {**run_of(path), 'q9': ([], [])}, reference.run)
     with pytest.raises(AssertionError, match='but it says'):
         attack(wrong, tmp_path, 20)
-    lenient = Reader('qrels', encoded('1 0 d 1_0\n'), lambda path: {'1': {'d': 10}}, reference.qrels)
-    with pytest.raises(AssertionError, match='is none'):
-        attack(lenient, tmp_path, 20)
     escaping = Reader('folds', encoded(FOLDS), lambda path: json.loads(path.read_text())[0])
     with pytest.raises(AssertionError, match='escaped'):
         attack(escaping, tmp_path, 50)
-    nameless = Reader('folds', encoded(FOLDS), lambda path: (_ for _ in ()).throw(InputError('no')))
-    with pytest.raises(AssertionError, match='no'):
-        attack(nameless, tmp_path, 5)

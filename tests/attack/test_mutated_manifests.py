@@ -7,7 +7,6 @@ written down here, and can be read to its end.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import random
@@ -30,64 +29,17 @@ WEIRD = [
     'A' * 64, '../../etc', '\x00', 'ü' * 300, [], {}, [[]], [1], ['shard-00000'], {'a': 1}, {'docids.txt': '0' * 64},
     'float16', 'float64', 'uint8', 'all', 'blocks', 'dense', 'epic', 'shard-00001', 'shard-99999',
 ]  # fmt: skip
-DEEP = '@deep@'  # becomes 100,000 brackets in the text
-
-
-def walk(value, path=()):
-    """The paths of all values inside a JSON value."""
-    found = [path] if path else []
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        found += walk(item, (*path, key))
-    return found
-
-
-def mutated(values, chosen: random.Random):
-    """A copy with one to three mutations."""
-    made = copy.deepcopy(values)
-    for _ in range(chosen.choice([1, 1, 1, 2, 3])):
-        paths = walk(made)
-        if not paths:
-            break
-        *parents, last = chosen.choice(paths)
-        place = made
-        for key in parents:
-            place = place[key]
-        what = chosen.randrange(9)
-        if what == 0:
-            del place[last]
-        elif what == 1 and isinstance(place, dict):
-            place[str(last) + chosen.choice(['', '_', 'x'])] = place.pop(last)
-        elif what == 2 and isinstance(place, dict):
-            place[chosen.choice(['new', 'sha256', 'count', 'vectors.npy', '../x'])] = chosen.choice(WEIRD)
-        elif what == 3 and isinstance(place, list):
-            place.insert(chosen.randrange(len(place) + 1), copy.deepcopy(chosen.choice(place)))
-        elif what == 4 and isinstance(place[last], int):
-            place[last] = place[last] + chosen.choice([-1, 1, 1000, -(10**6)])
-        elif what == 5 and isinstance(place[last], str):
-            text, at = place[last], chosen.randrange(len(place[last]) + 1)
-            place[last] = chosen.choice([text[:at], text[at:], text[:at] + '0' + text[at:], text.upper(), text + '\n'])
-        elif what == 6:
-            other = chosen.choice(paths)
-            value = made
-            for key in other:
-                value = value[key] if isinstance(value, (dict, list)) and key in walk_keys(value) else None
-            place[last] = copy.deepcopy(value)
-        elif what == 7:
-            place[last] = chosen.choice([DEEP, [place[last]], {'x': place[last]}, str(place[last])])
-        else:
-            place[last] = chosen.choice(WEIRD)
-    return made
-
-
-def walk_keys(value):
-    return value if isinstance(value, dict) else range(len(value))
+KEYS = ['new', 'sha256', 'count', 'vectors.npy', '../x']
 
 
 def text_of(values) -> bytes:
     """JSON as the package writes it; what UTF-8 has no bytes for is escaped."""
-    text = json.dumps(values, indent=1, ensure_ascii=False).replace(f'"{DEEP}"', '[' * 100_000)
+    text = json.dumps(values, indent=1, ensure_ascii=False).replace(f'"{mutations.DEEP}"', '[' * 100_000)
     return f'{text}\n'.encode('utf-8', 'backslashreplace')
+
+
+def mutated(values, chosen: random.Random) -> bytes:
+    return text_of(mutations.mutated_values(values, chosen, WEIRD, KEYS))
 
 
 def signed(raw: bytes) -> bytes:
@@ -178,12 +130,12 @@ def test_mutated_manifests_are_refused_by_name(kind, cases, tmp_path):
         way = ('stale', 'stale bytes', 'signed', 'version 1', 'version 1 bytes')[number % 5]
         if way.startswith('stale'):
             values_too = values | {'sha256': json.loads(whole)['sha256']}
-            raw = mutations.mutated(chosen, whole) if 'bytes' in way else text_of(mutated(values_too, chosen))
+            raw = mutations.mutated(chosen, whole) if 'bytes' in way else mutated(values_too, chosen)
         elif way == 'signed':
-            raw = signed(text_of(mutated(values, chosen)))
+            raw = signed(mutated(values, chosen))
         else:
             old = text_of(values | first)
-            raw = mutations.mutated(chosen, old) if 'bytes' in way else text_of(mutated(values | first, chosen))
+            raw = mutations.mutated(chosen, old) if 'bytes' in way else mutated(values | first, chosen)
         path.write_bytes(raw)
         case = f'case {number} ({way})'
         try:
@@ -221,7 +173,7 @@ def test_mutated_records_are_refused_when_resuming(kind, name, cases, tmp_path):
     chosen = random.Random(f'{kind} {name}')
     failures = []
     for number in range(cases):
-        raw = mutations.mutated(chosen, before) if number % 2 else text_of(mutated(json.loads(before), chosen))
+        raw = mutations.mutated(chosen, before) if number % 2 else mutated(json.loads(before), chosen)
         path.write_bytes(raw)
         try:
             make(index, resume=True)

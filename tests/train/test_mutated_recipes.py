@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import random
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -12,6 +13,9 @@ import yaml
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.train import main
 from pyserini_repbert.errors import InputError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / 'attack'))
+import mutations
 
 RANKINGS = {
     'repbert': {'max_query_length': 8, 'max_doc_length': 16},
@@ -25,37 +29,8 @@ WRONG = (
     float('nan'), '', ' ', 'x', 'true', '1', '1e-3', '../x', '/', '${HOME}', '${NOWHERE}', '{', 'ü\u2028', 'a\0b',
     'x' * 5000, 'ir_datasets:x', 'demo', [], [[]], [1], ['x'], [None], {}, {'x': 1}, {1: 2}, {'max_length': 'x'}, [{}],
 )  # fmt: skip
+KEYS = ('stepz', 'text', '', 1, None, 'variables')
 REACHED = 'training would begin'
-
-
-def places(value, path=()):
-    """The paths of all entries."""
-    yield path
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, below in inside:
-        yield from places(below, (*path, key))
-
-
-def mutated(content, draw):
-    """A copy with one to three entries replaced, removed, renamed, doubled or swapped."""
-    changed = copy.deepcopy(content)
-    for _ in range(draw.choice((1, 1, 1, 2, 3))):
-        path = draw.choice(list(places(changed))[1:] or [()])
-        if not path:
-            return draw.choice(WRONG)
-        at = changed
-        for step in path[:-1]:
-            at = at[step]
-        kind, last = draw.randrange(10), path[-1]
-        if kind < 7:
-            at[last] = copy.deepcopy(draw.choice(WRONG))
-        elif kind == 7:
-            del at[last]
-        elif kind == 8 and isinstance(at, dict):
-            at[draw.choice(('stepz', 'text', '', 1, None, 'variables'))] = at.pop(last)
-        else:
-            at[last] = [at[last], at[last]] if draw.random() < 0.5 else {last: at[last]}
-    return changed
 
 
 @pytest.fixture
@@ -87,7 +62,7 @@ def attack(recipe_file, world, tmp_path, monkeypatch, capsys, caplog):
         for number in range(cases):
             content = draw.choice(contents)
             path = tmp_path / 'mutated.yaml'
-            raw = yaml.safe_dump(mutated(content, draw))
+            raw = yaml.safe_dump(mutations.mutated_values(content, draw, WRONG, KEYS))
             path.write_text(raw)
             status = command.run(main, [str(path), '--output', 'out', '--device', 'cpu', '--quiet'])
             printed = capsys.readouterr()

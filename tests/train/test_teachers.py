@@ -7,9 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from trained_models import SYSTEMS
 
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard, ScoreFile
 from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive
@@ -49,8 +53,6 @@ def test_scores_from_a_file(world):
 
 
 def test_a_bi_encoder_teaches_its_cosine(tiny_checkpoint):
-    from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-
     folder = tiny_checkpoint('base')
     query, texts = 'cat mat ?', ['the cat sat on the mat .', 'the sky .', 'the cat sat on the mat .']
     vector = RepBertQueryEncoder(folder).encode_batch([query])[0].astype(np.float64)
@@ -62,19 +64,12 @@ def test_a_bi_encoder_teaches_its_cosine(tiny_checkpoint):
 
 
 def test_a_cross_encoder_teaches_its_log_odds(tiny_recipe, tmp_path):
-    from pyserini_repbert.rerank import MonoBertReranker
-
-    mono = train(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}), tmp_path / 'mono').folder
+    mono = train(tiny_recipe('monobert', ranking=SYSTEMS['monobert']), tmp_path / 'mono').folder
     texts = ['the cat sat on the mat .', 'the sky .']
     found = CrossEncoderTeacher(open_checkpoint(mono)).scores('q', 'cat mat ?', ['a', 'b'], texts)
-    log_p = np.array([one.score for one in MonoBertReranker(mono).rerank('cat mat ?', _candidates(texts))])
+    candidates = [Candidate(str(number), 0.0, text) for number, text in enumerate(texts)]
+    log_p = np.array([one.score for one in MonoBertReranker(mono).rerank('cat mat ?', candidates)])
     assert sorted(found, reverse=True) == pytest.approx(np.log(np.exp(log_p) / (1 - np.exp(log_p))), abs=1e-6)
-
-
-def _candidates(texts):
-    from pyserini_repbert.ranking import Candidate
-
-    return [Candidate(str(number), 0.0, text) for number, text in enumerate(texts)]
 
 
 def taught_recipe(tiny_recipe, world, system='monobert', **more):
@@ -82,15 +77,8 @@ def taught_recipe(tiny_recipe, world, system='monobert', **more):
         {key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')} | {'scores': world['run']},
         {key: world[key] for key in ('topics', 'corpus', 'run')} | {'scores': world['run']},
     ]
-    ranking = {
-        'repbert': {'max_query_length': 8, 'max_doc_length': 24},
-        'monobert': {'max_query_length': 8, 'max_length': 48},
-        'duobert': {'max_query_length': 8, 'max_length': 60},
-        'epic': {'max_query_length': 8, 'max_doc_length': 24},
-        'cedr': {'architecture': 'knrm', 'max_doc_length': 24},
-    }[system]
     settings = {'training': {'group': 4}, 'teacher': {'scale': 0.5}} | more
-    return tiny_recipe(system, ranking=ranking, data=data, **settings)
+    return tiny_recipe(system, ranking=SYSTEMS[system], data=data, **settings)
 
 
 def test_groups_have_the_relevant_passage_first_where_there_are_judgments(tiny_recipe, world):
@@ -211,7 +199,6 @@ SCORED = ['training.group=4', 'teacher.scale=20']
         (['teacher.scale=20'], 'teacher needs training.group'),
         (['training.group=1'], 'training.group is 1, for monobert: expected 0, or for repbert, monobert, epic, cedr 2'),
         (['training.group=4', 'system=duobert'], 'training.group is 4, for duobert: .* for duobert 2'),
-        (['training.group=4', 'system=mlm'], 'training.group is 4, for mlm'),
         (['data.0.scores=run.txt'], 'data.0: scores are of a teacher: give teacher and training.group too'),
         (SCORED, 'data.0: there is no teacher: give scores, or teacher.checkpoint'),
         ([*SCORED, 'data.0.scores=run.txt', 'data.0.run='], "a query's candidates are a run's hits: give run"),

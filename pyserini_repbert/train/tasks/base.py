@@ -28,8 +28,6 @@ class Task(nn.Module, ABC):
     Attributes
     ----------
     ranker : the model that is trained
-    tokenizer : of the base
-    sources : the opened sources, which give instances their texts
     known : keys that the recipe's `ranking` may have
     inputs_per_pair : how many inputs, as `batch_size` counts them, a pair of passages makes
     notes : lines for the model card, on settings that the recipe left open
