@@ -179,12 +179,8 @@ def last_docids() -> list[str]:
 class Reader:
     """A reader, files that it takes, and what has to hold for what it makes of damaged ones.
 
-    Attributes
-    ----------
-    expected : the reference reading; NotImplemented where it does not apply
-    holds : called with a file's bytes and what was read
-    pack : makes the bytes of the file from the damaged text
-    refuses : False for one that passes over what it cannot use
+    `expected` reads a second time, or gives NotImplemented; `holds` is called with the bytes and what was read; `pack`
+    makes the file's bytes from the damaged text; `refuses` is False for a reader that passes over what it cannot use.
     """
 
     name: str

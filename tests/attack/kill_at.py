@@ -4,13 +4,6 @@ An event is an open for writing, a rename, a removal, a new folder, or an fsync.
 that is opened has one more when it is there but empty, and one when half of it is written. Files that compiled code
 writes raise no event in Python: wrap what writes them in `native`.
 
-    def scenario(work: Path) -> dict[str, int]:
-        found = run(begin, under=work).points  # a whole run
-        for number in range(len(found)):
-            assert run(begin, under=work, at=number).killed
-            run(go_on, under=work)
-            …compare the bytes…
-
 Each run is a fork of the process, which should be a fresh interpreter with its imports done (`fresh`): threads of
 PyTorch or of a JVM do not outlive a fork.
 """
@@ -34,15 +27,7 @@ _PAIRS = ('os.rename', 'os.link', 'os.symlink')
 
 
 class Ended(NamedTuple):
-    """How a run ended.
-
-    Attributes
-    ----------
-    killed : at the point asked for
-    status : of its exit, 0 for a run that came to its end, 1 where `work` raised
-    points : the kill points that it passed, 'open before NAME', in order
-    output : what it printed, with the traceback where it raised
-    """
+    """How a run ended; `points` are the kill points that it passed, 'open before NAME', in order."""
 
     killed: bool
     status: int

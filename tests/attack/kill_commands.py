@@ -23,12 +23,7 @@ from pyserini_repbert.commands import command
 
 
 class Scenario:
-    """A command, and the folder in which it is killed.
-
-    Parameters
-    ----------
-    job : see the module
-    """
+    """A command, and the folder in which it is killed."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.main = importlib.import_module(f'pyserini_repbert.commands.{job["command"]}').main
