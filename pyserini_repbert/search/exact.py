@@ -62,7 +62,7 @@ class ExactIndex:
     """Search of an index's vectors by exact inner products (RepBERT eq. 3), on the CPU or one device.
 
     On CUDA, `GpuIndex` is faster. From the second search on, or the first of many queries, a CPU with native bfloat16
-    multiplies vectors rounded to bfloat16, which takes half the vectors' size in memory, at most a quarter of what is
+    multiplies vectors rounded to bfloat16, which takes 2 bytes of memory a dimension, at most a quarter of what is
     available. Scores are computed from the vectors themselves: hits and scores are the same.
     """
 

@@ -23,7 +23,7 @@ from pyserini_repbert.index.ann import faiss_threads
 
 BLOCK_ROWS = 16384
 SAMPLE_ROWS = 2048  # from which thresholds are estimated
-_FEW = 4096  # pairs that one thread scores before others have woken
+_FEW = 2048  # pairs that one thread scores before others have woken
 _CONVERTED = 4096  # pairs whose float16 rows are converted to float32 together
 _TINY = 2.0**-125  # more than any product or summand that a processor may take for zero
 _OVERFLOWS = 2.0**120  # sums below it are finite however they are rounded
@@ -179,7 +179,7 @@ class RoundedProducts:
     def __init__(self, rounded: RoundedVectors, queries: NDArray[np.float32]) -> None:
         exact = torch.from_numpy(queries).double()
         count, dimension = exact.shape
-        # A product with two columns is faster than with one. Another query reaches nothing: its product is -1.
+        # A product with two columns is faster than with one: a second one stays zero.
         self._queries = torch.zeros(max(2, count), rounded.vectors.shape[1], dtype=torch.bfloat16)
         self._queries[:count, :dimension] = exact.float()
         nearest = self._queries[:count, :dimension].double()
@@ -201,11 +201,11 @@ class RoundedProducts:
         """Rows of a block and their queries: all pairs whose scores reach the query's threshold, and some others."""
         limits = thresholds.double()
         limits -= (2 * self._g + 2.0**-15) * limits.abs()  # for the errors of its sum, and of its two summands
-        weights = self._queries[:, self._dimension :]
-        weights[:, 2] = -1
-        weights[: self._count, :2] = self._weights
-        weights[: self._count, 2] = -limits
-        weights[: self._count, 3] = -limits - weights[: self._count, 2]
+        weights = self._queries[: self._count, self._dimension :]
+        weights[:, :2] = self._weights
+        weights[:, 2] = -limits
+        weights[:, 3] = -limits - weights[:, 2]
         products = self._rounded.vectors[first : first + len(vectors)] @ self._queries.T
-        rows, owners = np.divmod(np.flatnonzero(products.view(torch.int16).numpy() >= 0), len(self._queries))  # signs
+        signs = products.view(torch.int16).numpy()[:, : self._count]
+        rows, owners = np.divmod(np.flatnonzero(signs >= 0), self._count)
         return rows, owners
