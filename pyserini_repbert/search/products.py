@@ -23,7 +23,7 @@ from pyserini_repbert.index.ann import faiss_threads
 
 BLOCK_ROWS = 16384
 SAMPLE_ROWS = 2048  # from which thresholds are estimated
-_FEW = 2048  # pairs that one thread scores before others have woken
+_FEW = 16384  # pairs that one thread scores before others have woken
 _CONVERTED = 4096  # pairs whose float16 rows are converted to float32 together
 _TINY = 2.0**-125  # more than any product or summand that a processor may take for zero
 _OVERFLOWS = 2.0**120  # sums below it are finite however they are rounded
