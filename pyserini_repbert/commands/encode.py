@@ -99,7 +99,7 @@ def encode(
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
     from pyserini_repbert.encode.sharding import build_bundle
-    from pyserini_repbert.models.checkpoints.used import used_models
+    from pyserini_repbert.models.checkpoints.checkpoint import used_models
     from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.record import checksum, read_record, write_record
 

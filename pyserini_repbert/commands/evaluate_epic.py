@@ -72,7 +72,7 @@ def pruning_main(arguments: Sequence[str]) -> None:
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.evaluate.studies.epic import compare_pruning
-    from pyserini_repbert.models.checkpoints.used import used_models
+    from pyserini_repbert.models.checkpoints.checkpoint import used_models
     from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.names.topics import load_topics
 

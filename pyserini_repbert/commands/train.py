@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int | None:
 
 def _record(options: argparse.Namespace, recipe: Recipe, folder: Path) -> None:
     """Write the record: the base that the training began with, and the files that it read."""
-    from pyserini_repbert.models.checkpoints.used import model_of
+    from pyserini_repbert.models.checkpoints.checkpoint import model_of
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.train.checkpoints import open_base
 

@@ -19,8 +19,7 @@ from pyserini_repbert.encode.sentence import SentenceDocumentEncoder, SentenceQu
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
-from pyserini_repbert.models.ahead import ahead
-from pyserini_repbert.models.batching import run_batched
+from pyserini_repbert.models.batching import ahead, run_batched
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model

@@ -14,8 +14,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
+from pyserini_repbert.models.cedr.ranker import gather_evidence
 from pyserini_repbert.models.cedr.settings import SYSTEM, CedrSettings
-from pyserini_repbert.models.cedr.similarity import gather_evidence
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device

@@ -7,8 +7,9 @@ batch change a result by rounding only. A batch that does not fit into memory is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -213,3 +214,20 @@ def in_batches(
             continue
         if on_progress is not None:
             on_progress(len(batch))
+
+
+_Item = TypeVar('_Item')
+_END: Any = object()
+
+
+def ahead(items: Iterable[_Item]) -> Iterator[_Item]:
+    """The same items; each is made in a thread while the one before it is used.
+
+    An error in the thread is raised in place of the item. The thread ends when the iterator is closed.
+    """
+    source = iter(items)
+    with ThreadPoolExecutor(1, 'ahead') as thread:
+        coming = thread.submit(next, source, _END)
+        while (item := coming.result()) is not _END:
+            coming = thread.submit(next, source, _END)
+            yield item

@@ -8,13 +8,16 @@ need: attention runs without a mask if a batch has no padding.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.bert_layer import Embeddings, Layer
+from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
+from pyserini_repbert.models.precision import lacks_fused_attention
 
 
 class _Encoder(nn.Module):
@@ -116,3 +119,105 @@ class Bert(nn.Module):
         for number, layer in enumerate(self.encoder.layer):
             hidden = layer(hidden, mask, first_only and number == last)
             yield hidden
+
+
+class Embeddings(nn.Module):
+    """The embeddings of wordpieces, token types and positions, summed and normalised: (n, length) to (n, length, h)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.word_embeddings = nn.Embedding(config.vocab_size, size, padding_idx=config.pad_token_id)
+        self.position_embeddings = nn.Embedding(config.max_position_embeddings, size)
+        self.token_type_embeddings = nn.Embedding(config.type_vocab_size, size)
+        self.LayerNorm = nn.LayerNorm(size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, position_ids: Tensor | None = None) -> Tensor:
+        if position_ids is None:
+            positions = self.position_embeddings.weight[: input_ids.shape[1]]
+        else:
+            positions = self.position_embeddings(position_ids)
+        summed = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids) + positions
+        return self.dropout(self.LayerNorm(summed))  # type: ignore[no-any-return]
+
+
+class _SelfAttention(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.heads = config.num_attention_heads
+        self.dropout_rate = config.attention_probs_dropout_prob
+        self.query = nn.Linear(config.hidden_size, config.hidden_size)
+        self.key = nn.Linear(config.hidden_size, config.hidden_size)
+        self.value = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None, attending: Tensor) -> Tensor:
+        """Attention's output for `attending`, the hidden states of some positions, which attend to all of `hidden`."""
+        n, _, size = hidden.shape
+        pairs = ((self.query, attending), (self.key, hidden), (self.value, hidden))
+        q, k, v = (layer(x).view(n, -1, self.heads, size // self.heads).transpose(1, 2) for layer, x in pairs)
+        rate = self.dropout_rate if self.training else 0.0
+        if self.training and not rate and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
+            return _plain_attention(q, k, v, mask).transpose(1, 2).reshape(attending.shape)
+        plain = sdpa_kernel(SDPBackend.MATH) if lacks_fused_attention(q.device, q.dtype) else nullcontext()
+        with plain:
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate)
+        return mixed.transpose(1, 2).reshape(attending.shape)
+
+
+def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention as matrix products; on a CPU, the gradient of the fused kernel in bfloat16 takes half of a step."""
+    scores = (q / q.shape[-1] ** 0.5) @ k.transpose(2, 3)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1, dtype=scores.dtype) @ v
+
+
+class _Output(nn.Module):
+    """Dense layer, dropout, residual and layer norm, which follow attention and the feed-forward layer."""
+
+    def __init__(self, size_in: int, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(size_in, config.hidden_size)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, hidden: Tensor, residual: Tensor) -> Tensor:
+        return self.LayerNorm(self.dropout(self.dense(hidden)) + residual)  # type: ignore[no-any-return]
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.self = _SelfAttention(config)
+        self.output = _Output(config.hidden_size, config)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None, attending: Tensor) -> Tensor:
+        return self.output(self.self(hidden, mask, attending), attending)  # type: ignore[no-any-return]
+
+
+class _Intermediate(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.activation = ACTIVATIONS[config.hidden_act]
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.activation(self.dense(hidden))  # type: ignore[no-any-return, no-untyped-call]
+
+
+class Layer(nn.Module):
+    """Attention and feed-forward: (n, length, h) to (n, length, h), or with `first_only` to (n, 1, h), for [CLS] alone.
+
+    `mask` is bool and broadcast to (n, heads, length, length), True at tokens; None where nothing is padded.
+    """
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.attention = _Attention(config)
+        self.intermediate = _Intermediate(config)
+        self.output = _Output(config.intermediate_size, config)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None, first_only: bool = False) -> Tensor:
+        attended = self.attention(hidden, mask, hidden[:, :1] if first_only else hidden)
+        return self.output(self.intermediate(attended), attended)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The model of monoBERT and duoBERT: BERT over query and candidates together, a linear layer over the pooled [CLS]."""
+"""The models of monoBERT and duoBERT: BERT over query and candidates together, a linear layer over the pooled [CLS]."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from pyserini_repbert.models.bert import Bert, Pooler
 from pyserini_repbert.models.bert_config import BertConfig
 
+MONOBERT, DUOBERT = 'monobert', 'duobert'  # systems
 LABELS = (1, 2)  # logits of a head: the log-odds of relevance, or one logit for "not relevant" and one for "relevant"
+SEGMENTS = 3  # query, candidate i, candidate j
 
 
 class CrossEncoder(nn.Module):
@@ -70,3 +72,34 @@ def log_probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     with np.errstate(invalid='ignore'):  # NaN: the pair was not scored
         return -np.logaddexp(0.0, -differences)
+
+
+class DuoBert(CrossEncoder):
+    """duoBERT, the pairwise classifier (Nogueira et al., 2019, section 3.3, https://arxiv.org/abs/1910.14424).
+
+    Use it as a last stage, on the few dozen best candidates of monoBERT: k candidates take k(k - 1) model inputs.
+    Token type 0: `[CLS] query [SEP]`, 1: `candidate i [SEP]`, 2: `candidate j [SEP]`.
+    """
+
+    def with_three_segments(self) -> DuoBert:
+        """This model, changed in place: a body of two token types gets a third embedding, of zeros.
+
+        The authors' TensorFlow code looks token types up with a one-hot product, which silently gives a zero vector for
+        a type beyond the table: checkpoints of two token types were trained with that.
+        """
+        old = self.bert.embeddings.token_type_embeddings
+        if old.num_embeddings < SEGMENTS:
+            new = nn.Embedding(SEGMENTS, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
+            with torch.no_grad():
+                new.weight.zero_()
+                new.weight[: old.num_embeddings] = old.weight
+            self.bert.embeddings.token_type_embeddings = new
+        return self
+
+
+class MonoBert(CrossEncoder):
+    """monoBERT, the pointwise relevance classifier (Nogueira et al., 2019, section 3.2).
+
+    Use it as a second stage, on hundreds of candidates of a first stage: one model input each. Token type 0 for
+    `[CLS] query [SEP]`, 1 for `candidate [SEP]`. Cross-encoders of sentence-transformers have the same form.
+    """

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import combiner
-from pyserini_repbert.models.checkpoints.used import used_models
+from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
 from pyserini_repbert.names.rankers import names_class, open_class

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
-from pyserini_repbert.models.cross_encoder import CrossEncoder
-from pyserini_repbert.models.duobert import SYSTEM, DuoBert
+from pyserini_repbert.models.cross_encoder import DUOBERT, CrossEncoder, DuoBert
 from pyserini_repbert.models.pair_inputs import TripleInputs, TripleLayout
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Ranking
@@ -45,7 +44,7 @@ class DuoBertReranker(CrossEncoderReranker):
     The other parameters, and what is raised, are those of `MonoBertReranker`.
     """
 
-    system = SYSTEM
+    system = DUOBERT
     module = DuoBert
     builder = TripleInputs
     inputs: TripleInputs

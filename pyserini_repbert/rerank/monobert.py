@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.models.monobert import SYSTEM, MonoBert
+from pyserini_repbert.models.cross_encoder import MONOBERT, MonoBert, log_probabilities
 from pyserini_repbert.models.pair_inputs import PairInputs
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress
@@ -43,7 +42,7 @@ class MonoBertReranker(CrossEncoderReranker):
         where a package that the backend needs is not installed
     """
 
-    system = SYSTEM
+    system = MONOBERT
     module = MonoBert
     builder = PairInputs
     inputs: PairInputs

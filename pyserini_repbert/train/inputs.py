@@ -18,7 +18,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.models.monobert import SYSTEM as MONO
+from pyserini_repbert.models.cross_encoder import MONOBERT
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
@@ -164,7 +164,7 @@ class CrossEncoderTeacher:
 
 def opened_teacher(model: Checkpoint) -> BiEncoderTeacher | CrossEncoderTeacher:
     """The teacher of a checkpoint: a cross-encoder if its system is monoBERT, else a bi-encoder."""
-    if model.config.get('ranking', {}).get('system') == MONO:
+    if model.config.get('ranking', {}).get('system') == MONOBERT:
         return CrossEncoderTeacher(model)
     return BiEncoderTeacher(model)
 

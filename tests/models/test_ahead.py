@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pyserini_repbert.models.ahead import ahead
+from pyserini_repbert.models.batching import ahead
 
 
 def test_items_come_in_order_and_one_is_made_ahead():

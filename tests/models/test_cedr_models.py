@@ -12,8 +12,8 @@ from pyserini_repbert.models.cedr.knrm import KernelBank
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import new_ranker
 from pyserini_repbert.models.cedr.pacrr import NgramMatches, told_k_max
+from pyserini_repbert.models.cedr.ranker import Evidence, cosine_matrix
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
-from pyserini_repbert.models.cedr.similarity import Evidence, cosine_matrix
 
 CONFIG = BertConfig(
     vocab_size=300,

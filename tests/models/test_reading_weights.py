@@ -9,8 +9,7 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.checkpoints.weights import read_weights
+from pyserini_repbert.models.checkpoints.loading import load_model, read_weights
 from pyserini_repbert.models.repbert import RepBert
 
 TENSORS = {

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.ranker import CedrRanker, keep_columns
+from pyserini_repbert.models.cedr.ranker import CedrRanker, Evidence, keep_columns
 from pyserini_repbert.models.cedr.settings import CedrSettings
-from pyserini_repbert.models.cedr.similarity import Evidence
 
 N_BINS = 11
 _HIDDEN = 5

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.ranker import CedrRanker, keep_columns
+from pyserini_repbert.models.cedr.ranker import CedrRanker, Evidence, keep_columns
 from pyserini_repbert.models.cedr.settings import CedrSettings
-from pyserini_repbert.models.cedr.similarity import Evidence
 
 MEANS = (-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # initial, as in the released code
 WIDTHS = (0.1,) * 10 + (0.001,)

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.ranker import CedrRanker
+from pyserini_repbert.models.cedr.ranker import CedrRanker, Evidence
 from pyserini_repbert.models.cedr.settings import CedrSettings
-from pyserini_repbert.models.cedr.similarity import Evidence
 
 NGRAM_SIZES = (1, 2, 3)
 N_FILTERS = 32

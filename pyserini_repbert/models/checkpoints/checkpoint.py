@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
+from pyserini_repbert.record import Model
 
 __all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
 
@@ -93,3 +97,25 @@ def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | N
     if own in above:
         raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')
     return _open(name, catalog.checkpoint_kind(name) or kind, (*above, own))
+
+
+def used_models(users: Iterable[object]) -> tuple[Model, ...]:
+    """The models of encoders and rerankers, each once; objects without weights are skipped.
+
+    One checksum stands for a model of sentence-transformers: it covers all files of the folder.
+    """
+    models: dict[Model, None] = {}
+    for user in users:
+        checkpoint, precision = getattr(user, 'checkpoint', None), str(getattr(user, 'precision', ''))
+        sha256 = getattr(user, 'weights_sha256', None)
+        if isinstance(checkpoint, Checkpoint):
+            models[model_of(checkpoint, precision)] = None
+        elif isinstance(sha256, str):
+            models[Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision)] = None
+    return tuple(models)
+
+
+def model_of(checkpoint: Checkpoint, precision: str) -> Model:
+    """A checkpoint's name and precision, and the checksums of its weights, tokenizer and config, for a record."""
+    config = hashlib.sha256(json.dumps(checkpoint.config, sort_keys=True).encode()).hexdigest()
+    return Model(checkpoint.name, checkpoint.weights_sha256, checkpoint.tokenizer_sha256, config, precision)

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.checkpoints.adapter import PREFIX, merged, scale_of
-from pyserini_repbert.models.checkpoints.config_check import check_config
-from pyserini_repbert.models.checkpoints.unit_layer import UNIT_LAYER, with_unit_layer
+from pyserini_repbert.models.checkpoints.adapter import PREFIX, UNIT_LAYER, merged, scale_of, with_unit_layer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,6 +72,8 @@ class Checkpoint:
 
     def check(self) -> Checkpoint:
         """This checkpoint. Raises DamagedFileError if its config.json is not a BERT's, or does not fit its weights."""
+        from pyserini_repbert.models.bert_config import check_config
+
         if self.config.get('model_type', 'bert') == 'bert':
             check_config(self.folder / 'config.json', self.config, self._shapes() if self._has_weights() else {})
         return self
@@ -191,7 +191,7 @@ class Checkpoint:
 
         Weights whose names end with `mapped` stay in their file (`read_weights`), the others are read into memory.
         """
-        from pyserini_repbert.models.checkpoints.weights import read_weights
+        from pyserini_repbert.models.checkpoints.loading import read_weights
 
         found: dict[str, Tensor] = {}
         for file in self._weight_files():

@@ -9,9 +9,14 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cross_encoder import CrossEncoder
-from pyserini_repbert.models.duobert import SEGMENTS, SYSTEM as DUO, DuoBert
-from pyserini_repbert.models.monobert import SYSTEM as MONO, MonoBert
+from pyserini_repbert.models.cross_encoder import (
+    DUOBERT,
+    MONOBERT,
+    SEGMENTS,
+    CrossEncoder,
+    DuoBert,
+    MonoBert,
+)
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
@@ -52,7 +57,7 @@ class CrossEncoderTask(Task):
 class MonoBertTask(CrossEncoderTask, GroupTask):
     """A query beside a relevant passage, and beside a non-relevant one (Multi-Stage eq. 1)."""
 
-    system = MONO
+    system = MONOBERT
     module = MonoBert
     builder = PairInputs
     inputs: PairInputs
@@ -76,7 +81,7 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
 class DuoBertTask(CrossEncoderTask):
     """Each pair of a relevant and a non-relevant passage in both orders (Multi-Stage eq. 2)."""
 
-    system = DUO
+    system = DUOBERT
     module = DuoBert
     builder = TripleInputs
     inputs: TripleInputs
