@@ -21,7 +21,7 @@ LITTLE_SPACE = 20e9  # bytes; MS MARCO's passages as float16 vectors are 13.6 GB
 _LIBRARY = re.compile(r'\S*/(lib(?:gomp|iomp5|omp)[^/\s]*)$')
 
 
-class Status(StrEnum):
+class Health(StrEnum):
     """`fail`: a required part does not work; `warn`: something works less well, or an optional part does not work."""
 
     OK = 'ok'
@@ -34,14 +34,14 @@ class Finding:
     """One line of the report; `fix` is empty when there is nothing to do."""
 
     check: str
-    status: Status
+    status: Health
     found: str
     fix: str = ''
 
 
 def _python() -> Iterator[Finding]:
     found = f'{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs'
-    yield Finding('python', Status.OK, found)
+    yield Finding('python', Health.OK, found)
 
 
 def _java() -> Iterator[Finding]:
@@ -57,26 +57,26 @@ def _java() -> Iterator[Finding]:
 
         version = str(autoclass('java.lang.System').getProperty('java.version'))
     except PyseriniRepbertError as error:
-        yield Finding('java', Status.FAIL, f'{error}', java_home.INSTALL_JAVA)
+        yield Finding('java', Health.FAIL, f'{error}', java_home.INSTALL_JAVA)
     else:
-        yield Finding('java', Status.OK, f'{version} in {chosen.home} ({chosen.source}), starts{ignored}')
+        yield Finding('java', Health.OK, f'{version} in {chosen.home} ({chosen.source}), starts{ignored}')
     try:
         jar = java_home.anserini_jar()
     except PyseriniRepbertError as error:
-        yield Finding('anserini', Status.FAIL, f'{error}', "pip install 'pyserini>=1.6,<3', or set ANSERINI_CLASSPATH")
+        yield Finding('anserini', Health.FAIL, f'{error}', "pip install 'pyserini>=1.6,<3', or set ANSERINI_CLASSPATH")
     else:
-        yield Finding('anserini', Status.OK, str(jar))
+        yield Finding('anserini', Health.OK, str(jar))
 
 
 def _pyserini() -> Iterator[Finding]:
     fix = "pip install 'pyserini>=1.6,<3'"
     version = _version('pyserini')
     if version is None:
-        yield Finding('pyserini', Status.FAIL, 'not installed', fix)
+        yield Finding('pyserini', Health.FAIL, 'not installed', fix)
         return
     numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
     fits = (1, 6) <= numbers < (3,)
-    yield Finding('pyserini', Status.OK if fits else Status.WARN, version, '' if fits else fix)
+    yield Finding('pyserini', Health.OK if fits else Health.WARN, version, '' if fits else fix)
 
 
 def _pyserini_import() -> Iterator[Finding]:
@@ -88,12 +88,12 @@ def _pyserini_import() -> Iterator[Finding]:
         import_pyserini('pyserini.encode')
     except PyseriniRepbertError as error:
         message, _, fix = str(error).rpartition(': ')
-        status = Status.WARN if isinstance(error, MissingResourceError) else Status.FAIL
+        status = Health.WARN if isinstance(error, MissingResourceError) else Health.FAIL
         yield Finding('pyserini import', status, f'{message}; dense search, encode and rerank need no Pyserini', fix)
     else:
         kept = sum(1 for _ in tables_folder().rglob('*.json'))
         found = 'pyserini.encode is imported' + (f', {kept} tables kept in {tables_folder()}' if kept else '')
-        yield Finding('pyserini import', Status.OK, found)
+        yield Finding('pyserini import', Health.OK, found)
 
 
 def _packages() -> Iterator[Finding]:
@@ -101,9 +101,9 @@ def _packages() -> Iterator[Finding]:
     missing = [name for name, version in versions.items() if version is None]
     found = ', '.join(f'{name} {version}' for name, version in versions.items() if version)
     if missing:
-        yield Finding('packages', Status.FAIL, f'missing: {", ".join(missing)}', f'pip install {" ".join(missing)}')
+        yield Finding('packages', Health.FAIL, f'missing: {", ".join(missing)}', f'pip install {" ".join(missing)}')
     else:
-        yield Finding('packages', Status.OK, found)
+        yield Finding('packages', Health.OK, found)
 
 
 def _version(package: str) -> str | None:
@@ -117,38 +117,38 @@ def _torch() -> Iterator[Finding]:
     try:
         import torch
     except ImportError as error:
-        yield Finding('torch', Status.FAIL, str(error), 'pip install torch')
+        yield Finding('torch', Health.FAIL, str(error), 'pip install torch')
         return
     from pyserini_repbert.models.precision import bfloat16_gain
 
     gain = bfloat16_gain(torch.device('cpu'))
     support = f'bfloat16 natively on the CPU: --bf16 is {gain} faster' if gain else 'no native bfloat16: --bf16 is slow'
     kernels = torch.backends.cpu.get_cpu_capability()
-    yield Finding('torch', Status.OK, f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}')
+    yield Finding('torch', Health.OK, f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}')
 
 
 def _faiss() -> Iterator[Finding]:
     try:
         import faiss
     except ImportError as error:
-        yield Finding('faiss', Status.FAIL, str(error), 'pip install faiss-cpu')
+        yield Finding('faiss', Health.FAIL, str(error), 'pip install faiss-cpu')
         return
-    yield Finding('faiss', Status.OK, f'{faiss.__version__}, {faiss.omp_get_max_threads()} threads')
+    yield Finding('faiss', Health.OK, f'{faiss.__version__}, {faiss.omp_get_max_threads()} threads')
 
 
 def _openmp() -> Iterator[Finding]:
     """Runs after `_torch` and `_faiss`, which load the libraries: only loaded ones count."""
     paths = loaded_openmp()
     if paths is None:
-        yield Finding('openmp', Status.OK, 'not checked: this system does not list loaded libraries')
+        yield Finding('openmp', Health.OK, 'not checked: this system does not list loaded libraries')
         return
     families = {re.split(r'[-.]', path.name)[0] for path in paths}
     found = ', '.join(str(path) for path in paths) or 'none loaded'
     if len(paths) > 1 and families != {'libgomp'}:  # copies of GNU's runtime get along: each has its own threads
         fix = 'install torch and faiss from one source (both pip, or both conda); else set KMP_DUPLICATE_LIB_OK=TRUE'
-        yield Finding('openmp', Status.WARN, f'{len(paths)} runtimes: {found}', fix)
+        yield Finding('openmp', Health.WARN, f'{len(paths)} runtimes: {found}', fix)
     else:
-        yield Finding('openmp', Status.OK, found)
+        yield Finding('openmp', Health.OK, found)
 
 
 def loaded_openmp() -> list[Path] | None:
@@ -168,12 +168,12 @@ def _gpu() -> Iterator[Finding]:
         for number in range(torch.cuda.device_count()):
             free, total = torch.cuda.mem_get_info(number)
             name = torch.cuda.get_device_name(number)
-            yield Finding('gpu', Status.OK, f'cuda:{number} {name}, {free / 1e9:.0f} of {total / 1e9:.0f} GB free')
+            yield Finding('gpu', Health.OK, f'cuda:{number} {name}, {free / 1e9:.0f} of {total / 1e9:.0f} GB free')
     elif shutil.which('nvidia-smi'):
         fix = f"install torch's CUDA build (this is {torch.__version__}) or a newer driver: https://pytorch.org"
-        yield Finding('gpu', Status.WARN, 'an NVIDIA driver is here, but torch cannot use it', fix)
+        yield Finding('gpu', Health.WARN, 'an NVIDIA driver is here, but torch cannot use it', fix)
     else:
-        yield Finding('gpu', Status.OK, 'none: everything runs on the CPU')
+        yield Finding('gpu', Health.OK, 'none: everything runs on the CPU')
 
 
 def _cache() -> Iterator[Finding]:
@@ -184,13 +184,13 @@ def _cache() -> Iterator[Finding]:
     while not there.exists():
         there = there.parent
     if not there.is_dir() or not os.access(there, os.W_OK):
-        yield Finding('cache', Status.FAIL, f'{folder} is not writable', 'set PYSERINI_REPBERT_CACHE to another folder')
+        yield Finding('cache', Health.FAIL, f'{folder} is not writable', 'set PYSERINI_REPBERT_CACHE to another folder')
         return
     free = shutil.disk_usage(there).free
     content = [f'{item.name} {human_size(_size(item))}' for item in sorted(folder.glob('*'))]
     found = f'{folder}, {human_size(free)} free, holds {", ".join(content) or "nothing yet"}'
     fix = f'less than {human_size(LITTLE_SPACE)}: too little for MS MARCO' if free < LITTLE_SPACE else ''
-    yield Finding('cache', Status.WARN if fix else Status.OK, found, fix)
+    yield Finding('cache', Health.WARN if fix else Health.OK, found, fix)
 
 
 def _size(path: Path) -> int:
@@ -207,15 +207,15 @@ def _catalog() -> Iterator[Finding]:
             check = f'{kind}/{name}'
             try:
                 if 'resource' in entry.values:
-                    yield Finding(check, Status.OK, str(catalog.resource(entry)))
+                    yield Finding(check, Health.OK, str(catalog.resource(entry)))
                 elif 'package' in entry.values:
-                    yield Finding(check, Status.OK, str(catalog.package_folder(entry)))
+                    yield Finding(check, Health.OK, str(catalog.package_folder(entry)))
                 elif source := entry.values.get('download') or entry.values.get('hub'):
                     path = downloads_folder() / source['file'] if 'file' in source else _in_hub(source['repository'])
                     absent = f'not here: {source["size"]} are fetched when it is first asked for'
-                    yield Finding(check, Status.OK, str(path) if path.exists() else absent)
+                    yield Finding(check, Health.OK, str(path) if path.exists() else absent)
             except PyseriniRepbertError as error:
-                status = Status.FAIL if 'resource' in entry.values else Status.WARN
+                status = Health.FAIL if 'resource' in entry.values else Health.WARN
                 message, _, fix = str(error).rpartition(': ')
                 yield Finding(check, status, message, fix)
 
@@ -238,7 +238,7 @@ def findings() -> Iterator[Finding]:
             yield from check()
         except Exception as error:
             name = check.__name__.strip('_').replace('_', ' ')
-            yield Finding(name, Status.FAIL, f'{type(error).__name__}: {error}', 'reinstall the package named here')
+            yield Finding(name, Health.FAIL, f'{type(error).__name__}: {error}', 'reinstall the package named here')
 
 
 def main(arguments: list[str]) -> int:
@@ -254,4 +254,4 @@ def main(arguments: list[str]) -> int:
             print(f'{"":<34}  fix: {finding.fix}\n' if finding.fix else '', end='')
     if options.json:
         print(json.dumps([asdict(finding) for finding in report], indent=1, ensure_ascii=False))
-    return 1 if any(finding.status is Status.FAIL for finding in report) else 0
+    return 1 if any(finding.status is Health.FAIL for finding in report) else 0

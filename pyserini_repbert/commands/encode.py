@@ -97,7 +97,7 @@ def encode(
     command.use_threads(options.threads)
     command.keep_memory_flat()
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
+    from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
     from pyserini_repbert.encode.sharding import build_bundle
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
     from pyserini_repbert.names.corpora import open_corpus
@@ -111,7 +111,7 @@ def encode(
             write_record(options.output, replace(recorded[0], output=str(checksum(options.output))))
         print(f'{options.output}: {told(manifest)}')
         return
-    part = Part.parse(options.shard or '0/1')
+    part = EncodingPart.parse(options.shard or '0/1')
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     encoder = opened(
         options.encoder, options.device, precision=command.precision(options), max_length=options.max_length

@@ -10,7 +10,7 @@ from pyserini_repbert.commands.command import argument_type, parser, progress
 from pyserini_repbert.commands.regression_work import add_folders, all_files, read_work
 
 if TYPE_CHECKING:
-    from pyserini_repbert.regression.resources import Missing
+    from pyserini_repbert.regression.resources import NeededResource
 
 EXIT_INCOMPLETE = 1
 
@@ -63,7 +63,7 @@ def quick_main(arguments: Sequence[str]) -> int:
     return run_work(work, options, environment) or int(failed > 0)
 
 
-def fetch_listed(absent: Sequence[Missing], quiet: bool) -> int:
+def fetch_listed(absent: Sequence[NeededResource], quiet: bool) -> int:
     """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
     from pyserini_repbert.regression.fetching import fetched
 
@@ -80,7 +80,7 @@ def fetch_listed(absent: Sequence[Missing], quiet: bool) -> int:
     return len(problems)
 
 
-def _list(absent: Sequence[Missing], others: Sequence[Missing], budget: int | None) -> None:
+def _list(absent: Sequence[NeededResource], others: Sequence[NeededResource], budget: int | None) -> None:
     from pyserini_repbert.files import human_size
     from pyserini_repbert.regression.layout import Origin
 

@@ -38,7 +38,7 @@ class YamlFile:
         return InputError.at(self.path, self.line(*keys), message)
 
 
-class Place(NamedTuple):
+class KeyPath(NamedTuple):
     """An entry of a YAML file, at `keys`: names and positions from the root."""
 
     file: YamlFile
@@ -48,9 +48,9 @@ class Place(NamedTuple):
         """An error about this entry, or about the one at `keys` below it."""
         return self.file.error(message, *self.keys, *keys)
 
-    def below(self, *keys: str | int) -> Place:
+    def below(self, *keys: str | int) -> KeyPath:
         """The entry at `keys` below this one."""
-        return Place(self.file, (*self.keys, *keys))
+        return KeyPath(self.file, (*self.keys, *keys))
 
 
 def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:

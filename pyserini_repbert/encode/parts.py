@@ -34,14 +34,14 @@ _Settings = TypeVar('_Settings', bound=BundleSettings)
 
 
 @dataclass(frozen=True, order=True)
-class Part:
+class EncodingPart:
     """One of `of` parts of an index, counted from 0. The only part of one is an index that replaces another."""
 
     index: int = 0
     of: int = 1
 
     @classmethod
-    def parse(cls, text: str) -> Part:
+    def parse(cls, text: str) -> EncodingPart:
         """The part that '0/4', …, '3/4' name. Raises InputError for anything else."""
         index, _, of = text.partition('/')
         try:
@@ -56,7 +56,7 @@ class Part:
         return Path(output) / f'{PART}{self.index}-of-{self.of}'
 
 
-def part_folder(output: StrPath, part: Part, overwrite: bool = False) -> Path:
+def part_folder(output: StrPath, part: EncodingPart, overwrite: bool = False) -> Path:
     """The folder to encode a part into.
 
     Raises InputError where `output` is a file, holds something else, or holds a whole index and `overwrite` is false.
@@ -125,7 +125,7 @@ def _whole_parts(folder: Path) -> list[Path]:
     of, *others = sorted({int(match[2]) for match in matches})
     if others:
         raise InputError(f'{folder} has parts of {of} and of {others[0]}: remove the folders of one or the other')
-    parts = [Part(index, of) for index in range(of)]
+    parts = [EncodingPart(index, of) for index in range(of)]
     missing = [f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()]
     if missing:
         shown = ', '.join(missing[:6]) + (', …' if len(missing) > 6 else '')

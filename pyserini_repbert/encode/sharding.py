@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.output import begun_output, check_place, check_settings, remove_shard
-from pyserini_repbert.encode.parts import Part, finish_parts
+from pyserini_repbert.encode.parts import EncodingPart, finish_parts
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import (
@@ -62,7 +62,7 @@ def build_bundle(
     and errors are those of `encode_corpus`.
     """
     folder = Path(output)
-    replacement = Part().folder(folder)
+    replacement = EncodingPart().folder(folder)
     if not ((overwrite and (folder / MANIFEST).is_file()) or ((resume or overwrite) and replacement.is_dir())):
         return _build(corpus, folder, encoding, resume, overwrite, on_progress)
     check_place(folder)

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 BATCH = 1000  # documents handed to Java at a time
 
 
-class Variant(StrEnum):
+class LuceneVariant(StrEnum):
     """The sparse baselines of RepBERT's section 4.2; they differ in the text that Lucene indexes for a passage."""
 
     BM25 = 'bm25'
@@ -40,7 +40,7 @@ DEEPCT_SQRT_BM25 = (18.0, 0.7)
 def build_lucene_index(
     corpus: Corpus,
     output: StrPath,
-    variant: str = Variant.BM25,
+    variant: str = LuceneVariant.BM25,
     predictions: StrPath | Sequence[StrPath] | None = None,
     weights: StrPath | Sequence[StrPath] | None = None,
     topk: int | None = None,
@@ -83,7 +83,7 @@ def build_lucene_index(
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
         manifest: dict[str, object] = {'variant': kind.value, 'corpus': corpus.name, 'passages': count}
-        if kind is Variant.DEEPCT:
+        if kind is LuceneVariant.DEEPCT:
             k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
             manifest |= {'sqrt': sqrt, 'k1': k1, 'b': b}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
@@ -91,12 +91,12 @@ def build_lucene_index(
     return count
 
 
-def _checked(variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool) -> Variant:
+def _checked(variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool) -> LuceneVariant:
     try:
-        kind = Variant(variant)
+        kind = LuceneVariant(variant)
     except ValueError as error:
-        raise InputError(f"variant '{variant}' is unknown: expected one of {', '.join(Variant)}") from error
-    expanding, weighting = kind in (Variant.DOC2QUERY, Variant.DOCTTTTTQUERY), kind is Variant.DEEPCT
+        raise InputError(f"variant '{variant}' is unknown: expected one of {', '.join(LuceneVariant)}") from error
+    expanding, weighting = kind in (LuceneVariant.DOC2QUERY, LuceneVariant.DOCTTTTTQUERY), kind is LuceneVariant.DEEPCT
     for name, given, fits, what in (
         ('predictions', predictions is not None, expanding, 'predicted queries'),
         ('weights', weights is not None, weighting, 'term weights'),
@@ -138,11 +138,11 @@ def _additions(
     return repeat('')
 
 
-def documents(kind: Variant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:
+def documents(kind: LuceneVariant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:
     """Anserini's JSON documents; a passage without terms is left out, with a warning."""
-    for passage, added in zip(corpus, additions, strict=kind is not Variant.BM25):
+    for passage, added in zip(corpus, additions, strict=kind is not LuceneVariant.BM25):
         expanded = f'{passage.text} {added}' if added else passage.text
-        contents = added if kind is Variant.DEEPCT else expanded
+        contents = added if kind is LuceneVariant.DEEPCT else expanded
         if not contents.strip():
             logger.warning("passage '%s' has no terms and is left out: no query could find it", passage.docid)
             continue

@@ -77,8 +77,6 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
     ----------
     model_name : catalog name or checkpoint folder
     revision : ignored: a checkpoint is identified by the checksum of its weights
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'; None: 'cpu'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'
     """
 
     def __init__(
@@ -123,7 +121,7 @@ class _Search(ABC):
         """Index a corpus into a new folder, and open it."""
 
     def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
-        """Index a task's corpus, which replaces an earlier one. Raises InputError for a docid with white space."""
+        """Index a task's corpus, which replaces an earlier one."""
         texts = _texts(corpus, task_metadata, PromptType.document, num_proc)
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
@@ -190,11 +188,7 @@ class SparseSearch(_Search):
 
 class HybridSearch(_Search):
     """mteb's `SearchProtocol`: a dense and a sparse search, fused.
-
-    Parameters
-    ----------
-    dense, sparse : the searches to fuse, in this order
-    method, settings : as of `search.HybridSearcher`
+    `method` and `settings` are those of `search.HybridSearcher`.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.encode.output import clear_parts
-from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
+from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import BundleSettings, EpicSettings, Manifest, setting_difference
 from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
@@ -55,7 +55,7 @@ class EncodeParts:
         encoding = self._encoding()
 
         def encode(number: int) -> int:
-            folder = Part(number, self.parts).folder(self.output)
+            folder = EncodingPart(number, self.parts).folder(self.output)
             part = corpus.part(number, self.parts, encoding.settings.shard_size)
             return build_bundle(part, folder, encoding, resume=True).count
 
@@ -105,7 +105,7 @@ def encode_parts(
     PyseriniRepbertError
         that a worker raised, with its machine named
     """
-    part_folder(work.output, Part(0, work.parts), overwrite)
+    part_folder(work.output, EncodingPart(0, work.parts), overwrite)
     if overwrite:
         clear_parts(Path(work.output))
     jobs = [Job(f'part {number}/{work.parts}', work, number) for number in range(work.parts)]

@@ -20,7 +20,7 @@ _AHEAD = 2  # jobs taken for each worker, so that none is idle
 _TICK = 1.0  # seconds to wait for answers before looking at the cluster again
 
 
-class Work(Protocol):
+class WorkerTask(Protocol):
     """A task that a worker opens once and runs for many arguments: a small frozen value, sent to the worker."""
 
     def opened(self, threads: int) -> Callable[[Any], Any]:
@@ -32,12 +32,12 @@ class Job:
     """One argument for a work, with a name for messages: 'shard 7'."""
 
     name: str
-    work: Work
+    work: WorkerTask
     argument: Any
 
 
 @dataclass(frozen=True)
-class Answer:
+class JobResult:
     """The outcome of a worker's last job: a value, the error that it raised, or the reason why the worker was lost."""
 
     worker: str
@@ -58,7 +58,7 @@ class Fleet(Protocol):
     def ask(self, worker: str, job: Job) -> None:
         """Give an idle worker a job."""
 
-    def answers(self, seconds: float) -> list[Answer]:
+    def answers(self, seconds: float) -> list[JobResult]:
         """The answers that have arrived, waiting at most `seconds`."""
 
     def alive(self, worker: str) -> bool:
@@ -82,11 +82,11 @@ class Crew:
 
     def __init__(self, fleet: Fleet, versions: Mapping[str, str], patience: float = PATIENCE) -> None:
         self.fleet, self.versions, self.patience = fleet, versions, patience
-        self.idle: dict[str, Work | None] = {}  # with the work that each has open
+        self.idle: dict[str, WorkerTask | None] = {}  # with the work that each has open
         self.busy: dict[str, int] = {}
         self.starting = self.failed_starts = 0
         self.numbers = itertools.count()  # unique over all runs: late answers of a failed one stay distinct
-        self.unread: deque[Answer] = deque()  # after an error, the next run reads the rest
+        self.unread: deque[JobResult] = deque()  # after an error, the next run reads the rest
         self._begin()
 
     def _begin(self) -> None:
@@ -173,7 +173,7 @@ class Crew:
             self.busy[worker] = number
             self.fleet.ask(worker, self.jobs[number])
 
-    def _take(self, answer: Answer) -> int | None:
+    def _take(self, answer: JobResult) -> int | None:
         """Process an answer; returns the number of its job if that is done, else None."""
         worker, number = answer.worker, self.busy.pop(answer.worker, None)
         if number is None:
@@ -193,7 +193,7 @@ class Crew:
             return number
         return None
 
-    def _started(self, answer: Answer) -> None:
+    def _started(self, answer: JobResult) -> None:
         self.starting -= 1
         if answer.error is not None:
             raise self._placed(answer.error, answer.worker) from answer.error

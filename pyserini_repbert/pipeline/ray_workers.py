@@ -14,7 +14,7 @@ from typing import Any
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import ClusterError, needs
 from pyserini_repbert.pipeline.ray_addresses import check_answers, known_address
-from pyserini_repbert.pipeline.ray_jobs import Answer, Job, Work
+from pyserini_repbert.pipeline.ray_jobs import Job, JobResult, WorkerTask
 
 CORES = 8  # CPUs of a worker, on machines that have as many
 _PACKAGES = ('torch', 'transformers')
@@ -51,14 +51,14 @@ class Host:
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
-        self._work: Work | None = None
+        self._work: WorkerTask | None = None
         self._answer: Callable[[Any], Any] | None = None
 
     def versions(self) -> dict[str, str]:
         """The versions of this worker's packages."""
         return versions()
 
-    def do(self, work: Work, argument: Any) -> Any:
+    def do(self, work: WorkerTask, argument: Any) -> Any:
         """The result for an argument."""
         if self._answer is None or work != self._work:
             self._work = self._answer = None  # free the old work before opening another
@@ -131,7 +131,7 @@ class RayFleet:
         """Give an idle worker a job."""
         self._pending[self._actors[worker].handle.do.remote(job.work, job.argument)] = worker
 
-    def answers(self, seconds: float) -> list[Answer]:
+    def answers(self, seconds: float) -> list[JobResult]:
         """The answers that have arrived, waiting at most `seconds`."""
         import ray
 
@@ -142,19 +142,19 @@ class RayFleet:
         ready, _ = ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
         return [self._answer(reference) for reference in ready]
 
-    def _answer(self, reference: Any) -> Answer:
+    def _answer(self, reference: Any) -> JobResult:
         import ray
 
         worker = self._pending.pop(reference)
         try:
-            return Answer(worker, ray.get(reference))
+            return JobResult(worker, ray.get(reference))
         except ray.exceptions.RayTaskError as error:
-            return Answer(worker, error=error.cause if isinstance(error.cause, BaseException) else error)
+            return JobResult(worker, error=error.cause if isinstance(error.cause, BaseException) else error)
         except ray.exceptions.RayError as error:
             with contextlib.suppress(Exception):  # it may be alive and only out of reach
                 ray.kill(self._actors[worker].handle)
             del self._actors[worker]
-            return Answer(worker, lost=f'{self.place(worker)}: {_first_line(error)}')
+            return JobResult(worker, lost=f'{self.place(worker)}: {_first_line(error)}')
 
     def alive(self, worker: str) -> bool:
         """Whether a worker's machine is part of the cluster."""

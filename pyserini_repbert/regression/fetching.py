@@ -11,11 +11,11 @@ from pyserini_repbert.checksums import digest
 from pyserini_repbert.download import downloads_folder, fetch
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, exhausted
 from pyserini_repbert.files import atomic_file, cache_folder
-from pyserini_repbert.regression.resources import RECORD, Missing, entry_of
+from pyserini_repbert.regression.resources import RECORD, NeededResource, entry_of
 from pyserini_repbert.regression.unpacking import unpack
 
 
-def fetched(missing: Missing, on_progress: Callable[[int], object]) -> str:
+def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> str:
     """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not.
 
     `on_progress` is called with the number of bytes that arrive.
@@ -33,7 +33,7 @@ def fetched(missing: Missing, on_progress: Callable[[int], object]) -> str:
     return ''
 
 
-def _fetch_file(missing: Missing, on_progress: Callable[[int], object]) -> None:
+def _fetch_file(missing: NeededResource, on_progress: Callable[[int], object]) -> None:
     resource, target = missing.resource, missing.target
     assert target is not None  # a resource with an address has a path
     folder, names = target.parent, [target.name]
@@ -69,7 +69,7 @@ def _record(target: Path, source: str) -> None:
         stream.write(f'{sha256}  {target.name}\n')
 
 
-def _fetch_entry(missing: Missing, on_progress: Callable[[int], object]) -> None:
+def _fetch_entry(missing: NeededResource, on_progress: Callable[[int], object]) -> None:
     entry = entry_of(missing.resource)
     if entry.kind == 'collections':
         from pyserini_repbert.names.corpora import collection_file

@@ -73,7 +73,7 @@ Grid = dict[str, Annotated[dict[str, dict[str, str]], BeforeValidator(_labels)]]
 Only = Literal['', 'equal', 'different']
 
 
-class Entry(BaseModel):
+class LayoutEntry(BaseModel):
     """A mapping whose keys all have to be fields of the class. A `name` with a default is its key in the file."""
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -119,7 +119,7 @@ class Origin(StrEnum):
     GET = 'get'
 
 
-class Resource(Entry):
+class Resource(LayoutEntry):
     """Something that conditions need and no command makes; docs/formats/regressions.md says what its fields mean."""
 
     name: str = ''
@@ -164,7 +164,7 @@ class Resource(Entry):
         return '\n'.join(self.address) if self.address else str(getattr(self, self.origin))
 
 
-class Build(Entry):
+class Build(LayoutEntry):
     """A file or folder that commands make, shared by conditions."""
 
     name: str = ''
@@ -175,7 +175,7 @@ class Build(Entry):
     only: Only = ''
 
 
-class Source(Entry):
+class ScoreSource(LayoutEntry):
     """Where scores come from: `cells` is a path in the list of published figures, `commit` one of this project."""
 
     text: str
@@ -191,14 +191,14 @@ class Source(Entry):
         return self
 
 
-class Tolerance(Entry):
+class Tolerance(LayoutEntry):
     """By how much scores may differ from the expected ones, and why."""
 
     value: Annotated[float, BeforeValidator(lambda given: decimal(checked_number(given)))]
     reason: str
 
 
-class ScoreEntry(Entry):
+class ScoreEntry(LayoutEntry):
     """An expected or a recorded score: a `value`, or `values` for the cells of a grid, nested by the axes `by`."""
 
     measure: str
@@ -214,7 +214,7 @@ class ScoreEntry(Entry):
     cell: str = ''
 
 
-class ConditionEntry(Entry):
+class ConditionEntry(LayoutEntry):
     """A condition, or several by a grid."""
 
     name: str
@@ -230,12 +230,12 @@ class ConditionEntry(Entry):
     recorded: list[ScoreEntry] = []
 
 
-class SharedFile(Entry):
+class SharedFile(LayoutEntry):
     """What several regressions name."""
 
     resources: dict[str, Resource] = {}
     builds: dict[str, Build] = {}
-    sources: dict[str, Source] = {}
+    sources: dict[str, ScoreSource] = {}
     tolerances: dict[str, Tolerance] = {}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pyserini_repbert.regression import resources
 from pyserini_repbert.regression.layout import Origin
-from pyserini_repbert.regression.resources import Missing
+from pyserini_repbert.regression.resources import NeededResource
 from pyserini_repbert.regression.schema import Condition
 from pyserini_repbert.regression.workspace import Workspace
 
@@ -14,14 +14,14 @@ Pair = tuple[Condition, Workspace]
 _FUSION = 'pyserini_repbert.fusion'  # the only command, besides the evaluation, on published runs
 
 
-def missing_of(condition: Condition, workspace: Workspace) -> list[Missing]:
+def missing_of(condition: Condition, workspace: Workspace) -> list[NeededResource]:
     """The resources that a condition lacks."""
     needed = (workspace.regression.resources[name] for name in workspace.needed(condition.needs))
     absent = (resources.missing(resource, workspace.places) for resource in needed)
     return [one for one in absent if one is not None]
 
 
-def is_out_of_reach(absent: Iterable[Missing]) -> bool:
+def is_out_of_reach(absent: Iterable[NeededResource]) -> bool:
     """Whether a resource was never published, so that the condition cannot be run, whatever is fetched."""
     return any(one.resource.origin is Origin.UNPUBLISHED for one in absent)
 
@@ -37,7 +37,7 @@ def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
     )
 
 
-def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tuple[Pair, list[Missing]]]:
+def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tuple[Pair, list[NeededResource]]]:
     """Conditions whose needs can be had, each with what it lacks beyond those before it.
 
     The next one is always the one that needs the least then: the fewest downloads of unknown size, then the fewest
@@ -51,7 +51,7 @@ def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tupl
     left = [(pair, absent) for pair, absent in left if not is_out_of_reach(absent)]
     taken: set[str] = set()
     spent = 0
-    chosen: list[tuple[Pair, list[Missing]]] = []
+    chosen: list[tuple[Pair, list[NeededResource]]] = []
     while left:
         costs = [_cost(absent, taken) for _, absent in left]
         best = min(range(len(left)), key=costs.__getitem__)
@@ -65,7 +65,7 @@ def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tupl
     return chosen
 
 
-def _cost(absent: Sequence[Missing], taken: set[str]) -> tuple[int, int, int]:
+def _cost(absent: Sequence[NeededResource], taken: set[str]) -> tuple[int, int, int]:
     """(downloads of unknown size, resources brought by hand, bytes to download) of what is not yet taken."""
     new = [one for one in absent if one.key not in taken]
     sizes = [one.n_bytes for one in new if one.is_fetched]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import has_surrogates
-from pyserini_repbert.data.yaml_files import Place, YamlFile, read_nodes
+from pyserini_repbert.data.yaml_files import KeyPath, YamlFile, read_nodes
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.regression.layout import (
@@ -48,7 +48,7 @@ def read_regression(path: StrPath) -> Regression:
     root, top = _read_layout(path, RegressionFile)
     if top.name != Path(path).name.removesuffix('.yaml'):
         raise root.error(f"'{top.name}' is not the name of the file: one and the same was expected", 'name')
-    parts: list[tuple[Place, SharedFile]] = [(root, top)]
+    parts: list[tuple[KeyPath, SharedFile]] = [(root, top)]
     if top.shared:
         parts.insert(0, _read_layout(Path(path).parent / top.shared, SharedFile))
     declared = SharedFile(resources={}, sources={}, tolerances={})
@@ -79,14 +79,14 @@ def read_regression(path: StrPath) -> Regression:
     return Regression(str(path), top.name, top.title, declared.resources, builds, list(conditions.values()))
 
 
-def _read_layout(path: StrPath, kind: type[_File]) -> tuple[Place, _File]:
+def _read_layout(path: StrPath, kind: type[_File]) -> tuple[KeyPath, _File]:
     """A file's root and its content. Raises InputError with file and line where it is not laid out as `kind`."""
     node = read_nodes(path, 'regression file')
     if node is None:
         raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
     file = YamlFile(str(path), None, node)
     try:
-        return Place(file), kind.model_validate(_plain(file, node))
+        return KeyPath(file), kind.model_validate(_plain(file, node))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = [key for key in first['loc'] if key != '[key]']
@@ -110,7 +110,7 @@ def _plain(file: YamlFile, node: Any) -> Any:
     return None if node.tag.endswith(':null') else node.value.replace('\n', ' ')
 
 
-def _cells(entry: _Repeated, place: Place) -> Iterator[tuple[Axes, _Repeated]]:
+def _cells(entry: _Repeated, place: KeyPath) -> Iterator[tuple[Axes, _Repeated]]:
     """The axes and the entry of each cell of its grid.
 
     `only: equal` leaves the cells whose last two axes have the same label, `only: different` the others.
@@ -129,12 +129,12 @@ def _cells(entry: _Repeated, place: Place) -> Iterator[tuple[Axes, _Repeated]]:
         yield axes, entry.at(axes)
 
 
-def _check_places(text: str, known: Collection[str], place: Place, *keys: str | int) -> None:
+def _check_places(text: str, known: Collection[str], place: KeyPath, *keys: str | int) -> None:
     if wrong := unknown_place(text, known):
         raise place.error(wrong, *keys)
 
 
-def _needs(entry: Build | ConditionEntry, texts: Iterable[str], known: Collection[str], place: Place) -> list[str]:
+def _needs(entry: Build | ConditionEntry, texts: Iterable[str], known: Collection[str], place: KeyPath) -> list[str]:
     """The names under `needs`, and in braces in texts and commands, without folders; commands are checked."""
     for number, command in enumerate(entry.commands):
         here = place.below('commands', number)
@@ -153,14 +153,14 @@ def _needs(entry: Build | ConditionEntry, texts: Iterable[str], known: Collectio
     return [name for name in dict.fromkeys(named) if name not in FOLDERS]
 
 
-def _build(name: str, entry: Build, others: set[str], place: Place) -> Build:
+def _build(name: str, entry: Build, others: set[str], place: KeyPath) -> Build:
     _check_places(entry.path, FOLDERS, place, 'path')
     needs = _needs(entry, [entry.path], others | {name}, place)
     return entry.model_copy(update={'name': name, 'needs': [need for need in needs if need != name]})
 
 
 def _condition(
-    entry: ConditionEntry, axes: Axes, declared: SharedFile, known: Collection[str], place: Place
+    entry: ConditionEntry, axes: Axes, declared: SharedFile, known: Collection[str], place: KeyPath
 ) -> Condition:
     files = {'run': entry.run, 'qrels': entry.qrels, 'table': entry.table}
     for name, text in files.items():
@@ -180,7 +180,12 @@ def _condition(
 
 
 def _scores(
-    entries: Sequence[ScoreEntry], axes: Axes, declared: SharedFile, from_table: bool, is_recorded: bool, place: Place
+    entries: Sequence[ScoreEntry],
+    axes: Axes,
+    declared: SharedFile,
+    from_table: bool,
+    is_recorded: bool,
+    place: KeyPath,
 ) -> list[Expected]:
     """The scores of entries, in a grid those of a cell; entries whose value is `null` have none."""
     scores = []
@@ -210,7 +215,7 @@ def _scores(
     return scores
 
 
-def _cell(entry: ScoreEntry, axes: Axes, place: Place) -> tuple[Any, list[str]]:
+def _cell(entry: ScoreEntry, axes: Axes, place: KeyPath) -> tuple[Any, list[str]]:
     """The value of a cell in `values`, nested by the labels of the axes `by` (default: of all), and the keys to it."""
     value: Any = entry.values
     keys = ['values']
@@ -228,7 +233,7 @@ def _cell(entry: ScoreEntry, axes: Axes, place: Place) -> tuple[Any, list[str]]:
     return value, keys
 
 
-def _named(known: Mapping[str, _Declared], name: str, what: str, place: Place) -> _Declared:
+def _named(known: Mapping[str, _Declared], name: str, what: str, place: KeyPath) -> _Declared:
     if name not in known:
         raise place.error(f"{what} '{name}' is not declared in this file{did_you_mean(name, known)}", what)
     return known[name]

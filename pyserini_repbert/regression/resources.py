@@ -27,7 +27,7 @@ _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class NeededResource:
     """A resource that is not here."""
 
     resource: Resource
@@ -103,7 +103,7 @@ def target(resource: Resource, places: Mapping[str, str]) -> Path:
     return Path(filled(path, places))
 
 
-def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
+def missing(resource: Resource, places: Mapping[str, str]) -> NeededResource | None:
     """What is missing of a resource, and how to get it; None if the resource is here."""
     if resource.catalog:
         return _missing_entry(resource, entry_of(resource))
@@ -111,7 +111,7 @@ def missing(resource: Resource, places: Mapping[str, str]) -> Missing | None:
     if resource.path and Path(path).exists():
         return None
     place = target(resource, places) if resource.path else None
-    return Missing(resource, resource.size, _how(resource, path, places), resource.licence, place)
+    return NeededResource(resource, resource.size, _how(resource, path, places), resource.licence, place)
 
 
 def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
@@ -175,7 +175,7 @@ def _with_bases(entry: catalog.Entry) -> list[catalog.Entry]:
     return [entry, *(_with_bases(base) if base else [])]
 
 
-def _missing_entry(resource: Resource, entry: catalog.Entry) -> Missing | None:
+def _missing_entry(resource: Resource, entry: catalog.Entry) -> NeededResource | None:
     from pyserini_repbert.download import downloads_folder
 
     if (base := catalog.base(entry)) is not None and (missing_base := _missing_entry(resource, base)) is not None:
@@ -188,17 +188,17 @@ def _missing_entry(resource: Resource, entry: catalog.Entry) -> Missing | None:
         try:
             catalog.package_folder(entry)
         except PyseriniRepbertError as error:
-            return Missing(resource, values['package']['size'], str(error), licence)
+            return NeededResource(resource, values['package']['size'], str(error), licence)
     elif 'download' in values:
         source = values['download']
         path = downloads_folder() / source['file']
         if not path.exists():
-            return Missing(resource, source['size'], curl(str(path), source['address']), licence)
+            return NeededResource(resource, source['size'], curl(str(path), source['address']), licence)
     elif 'hub' in values:
         from huggingface_hub import try_to_load_from_cache
 
         hub = values['hub']
         if not isinstance(try_to_load_from_cache(hub['repository'], 'config.json', revision=hub.get('revision')), str):
             revision = f' --revision {hub["revision"]}' if 'revision' in hub else ''
-            return Missing(resource, hub['size'], f'hf download {hub["repository"]}{revision}', licence)
+            return NeededResource(resource, hub['size'], f'hf download {hub["repository"]}{revision}', licence)
     return None

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.environment import condition_fingerprint
 from pyserini_repbert.regression.needs import missing_of
-from pyserini_repbert.regression.resources import Missing
+from pyserini_repbert.regression.resources import NeededResource
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workspace import Workspace, remember, remembered
 
@@ -56,7 +56,7 @@ class Outcome:
     status: Status
     scores: Sequence[Score]  # the expected ones, then the recorded ones
     commands: Sequence[str]  # as a user would type them
-    missing: Sequence[Missing] = ()  # for want of which it was not run
+    missing: Sequence[NeededResource] = ()  # for want of which it was not run
     why: str = ''  # a score is missing, or it was left out
     seconds: float = 0.0  # that it took, now or when its remembered result was made
     remembered: bool = False  # the scores are an earlier run's
@@ -95,7 +95,7 @@ def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = 
     commands = commands_of(condition, workspace)
     recorded_scores = [Score(figure, Status.RECORDED) for figure in condition.recorded]
 
-    def without_scores(status: Status, why: str = '', missing: Sequence[Missing] = ()) -> Outcome:
+    def without_scores(status: Status, why: str = '', missing: Sequence[NeededResource] = ()) -> Outcome:
         scores = [Score(expected, status) for expected in condition.expected]
         return Outcome(condition, status, [*scores, *recorded_scores], commands, missing, why)
 

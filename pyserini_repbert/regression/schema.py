@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyserini_repbert.regression.layout import Build, Resource, Source, Tolerance
+from pyserini_repbert.regression.layout import Build, Resource, ScoreSource, Tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Expected:
 
     measure: str  # in ir_measures' form, or the name of a recorded figure
     text: str  # the value as published, with all its digits
-    source: Source
+    source: ScoreSource
     tolerance: Tolerance | None  # None for a recorded figure
     cell: str = ''  # its path in the list of published figures, '' for this project's own
     place: str = ''  # row and column of the source, for readers

@@ -53,7 +53,7 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     return Response(body, status, headers, 'application/json')
 
 
-class Pipeline(Sent):
+class PipelineForm(Sent):
     """Systems, their fusion, and rerankers."""
 
     system: list[Text] = Field([], max_length=8)
@@ -138,7 +138,7 @@ class BatchQuery(Sent):
     qid: Text | None = None
 
 
-class BatchRequest(Pipeline):
+class BatchRequest(PipelineForm):
     """Queries that are answered together."""
 
     queries: list[BatchQuery] = Field(min_length=1)
@@ -165,8 +165,8 @@ class CompareRequest(Sent):
 
     query: Text
     hits: int = Field(10, ge=1)
-    a: Pipeline = Field(default_factory=lambda: Pipeline.model_validate({}))
-    b: Pipeline = Field(default_factory=lambda: Pipeline.model_validate({}))
+    a: PipelineForm = Field(default_factory=lambda: PipelineForm.model_validate({}))
+    b: PipelineForm = Field(default_factory=lambda: PipelineForm.model_validate({}))
     display: bool = False
 
 

@@ -105,12 +105,12 @@ def adapt(
     on_progress(1)
 
     columns = {
-        place: Columns.of([ranking, *judged[place].sparse], judged[place].grades) for place, ranking in alone.items()
+        place: Alignment.of([ranking, *judged[place].sparse], judged[place].grades) for place, ranking in alone.items()
     }
     held_out = np.zeros(len(judged))
     for fold, members in enumerate(folds):
         inner = [
-            Columns.of([both[min(fold, other), max(fold, other)][place], *judged[place].sparse], judged[place].grades)
+            Alignment.of([both[min(fold, other), max(fold, other)][place], *judged[place].sparse], judged[place].grades)
             for other in range(FOLDS)
             if other != fold
             for place in folds[other]
@@ -216,7 +216,7 @@ def learn_query_map(passages: _Passages, places: Sequence[int]) -> NDArray[np.fl
     return result
 
 
-class Columns(NamedTuple):
+class Alignment(NamedTuple):
     """The rankings of one topic side by side, over all their passages in the order of docids.
 
     `scores` float64 (n rankings, m), min-max normalised, 0 where a ranking lacks the passage; `gains` float64 (m,);
@@ -228,7 +228,7 @@ class Columns(NamedTuple):
     ideal: float
 
     @classmethod
-    def of(cls, rankings: Sequence[Ranking], grades: Mapping[str, int]) -> Columns:
+    def of(cls, rankings: Sequence[Ranking], grades: Mapping[str, int]) -> Alignment:
         """The columns of some rankings, and the grades of the topic's relevant passages."""
         docids = sorted({docid for ranking in rankings for docid in ranking.docids})
         places = {docid: place for place, docid in enumerate(docids)}
@@ -249,7 +249,7 @@ def _discounted(gains: NDArray[np.float64]) -> float:
     return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())
 
 
-def learn_weights(topics: Sequence[Columns]) -> tuple[float, ...]:
+def learn_weights(topics: Sequence[Alignment]) -> tuple[float, ...]:
     """Weights that sum to 1, one for each ranking: each is added to those before it with the best weight.
 
     The best weight has the greatest mean nDCG@10 after averaging over its neighbours, for one topic alone can
@@ -280,7 +280,7 @@ def _untuned(dense: RepBertSearcher, sparse: Sequence[Ranker], topics: Sequence[
         runs.append(fuse(runs, FusionMethod.INTERLEAVE))
     return {
         name: np.array(
-            [Columns.of([run[str(place)]], topic.grades).values([1.0])[0] for place, topic in enumerate(topics)]
+            [Alignment.of([run[str(place)]], topic.grades).values([1.0])[0] for place, topic in enumerate(topics)]
         )
         for name, run in zip(names, runs, strict=True)
     }

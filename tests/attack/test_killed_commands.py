@@ -16,7 +16,7 @@ import indexes
 import kill_at
 import pytest
 
-from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
+from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.encode.sharding import build_bundle
 
 SCRIPT = Path(__file__).with_name('kill_commands.py')
@@ -71,7 +71,7 @@ def parts(folder: Path, rename: bool = True) -> None:
     if not all((folder / f'part-{index}-of-2/manifest.json').exists() for index in (0, 1)):
         for index in (0, 1):
             passages = indexes.PASSAGES[index::2]
-            build_bundle(passages, part_folder(folder, Part(index, 2)), indexes.ENCODING, resume=True)
+            build_bundle(passages, part_folder(folder, EncodingPart(index, 2)), indexes.ENCODING, resume=True)
     finish_parts(folder, type(indexes.DENSE))
 
 

@@ -11,7 +11,7 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.data.values import decimal, integer
-from pyserini_repbert.encode.parts import Part
+from pyserini_repbert.encode.parts import EncodingPart
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import weighted_texts
@@ -163,7 +163,7 @@ def test_what_is_no_whole_number(written, text):
     with pytest.raises(ValueError, match='is not a whole number'):
         integer(text)
     with pytest.raises(InputError, match='expected i/n'):
-        Part.parse(f'{text}/3')
+        EncodingPart.parse(f'{text}/3')
     with pytest.raises(InputError, match='K at least 1'):
         parse_stage(f'monobert-large@{text}')
     if text.strip() == text != '':
@@ -179,7 +179,7 @@ def test_whole_numbers():
         integer('4', 0, 3)
     with pytest.raises(ValueError, match=r"^'9999999999' is not a whole number from 1 to 2147483647$"):
         integer('9999999999', 1)
-    assert (Part.parse('2/3'), parse_stage('m@5').k) == (Part(2, 3), 5)
+    assert (EncodingPart.parse('2/3'), parse_stage('m@5').k) == (EncodingPart(2, 3), 5)
 
 
 @pytest.mark.parametrize('text', ['nan', 'inf', '1e400', '1_0', '٣', '', '.', 'e5', '0x1p3', '1 '])

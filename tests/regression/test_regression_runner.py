@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.regression.layout import Source, Tolerance
+from pyserini_repbert.regression.layout import ScoreSource, Tolerance
 from pyserini_repbert.regression.runner import Outcome, Status, judge, run_condition
 from pyserini_repbert.regression.schema import Expected
 from pyserini_repbert.regression.workspace import Workspace
@@ -23,7 +23,10 @@ def run(workspace: Workspace, number: int = 0, heavy_too: bool = False) -> Outco
 
 def expected(text: str, tolerance: float = 0.0) -> Expected:
     return Expected(
-        'AP', text, Source(text='this project', commit='1'), Tolerance(value=str(tolerance), reason='for the test')
+        'AP',
+        text,
+        ScoreSource(text='this project', commit='1'),
+        Tolerance(value=str(tolerance), reason='for the test'),
     )
 
 

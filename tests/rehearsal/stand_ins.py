@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.regression.layout import Origin
-from pyserini_repbert.regression.resources import Missing
+from pyserini_repbert.regression.resources import NeededResource
 from rehearsal import corpora, weights
 from rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
 
@@ -59,7 +59,7 @@ class Worlds:
         self.car = numbered(list(headings), paragraphs, texts=headings)
 
 
-def stand_ins(needs: Iterable[Missing], real: Path, folder: Path, data: Path) -> Site:
+def stand_ins(needs: Iterable[NeededResource], real: Path, folder: Path, data: Path) -> Site:
     """The stand-ins for all `needs` but those that were never published; a KeyError for a need without one."""
     site, worlds = Site(folder, data), Worlds(real)
     for need in {need.key: need for need in needs}.values():

@@ -18,7 +18,7 @@ from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search import RepBertSearcher
-from pyserini_repbert.train.adapting import Columns, adapt, learn_weights
+from pyserini_repbert.train.adapting import Alignment, adapt, learn_weights
 
 
 class Fixed(Ranker):
@@ -53,7 +53,7 @@ def turned(searcher, n_topics):
 def test_columns_by_hand():
     """b .5 + .5 * 0, a 1 + 0, c 0 + .5 * 1; gains 3 / log2(2) and 1 / log2(3)."""
     rankings = [Ranking(['a', 'b', 'x'], [5.0, 4.0, 3.0]), Ranking(['c', 'b'], [2.0, 1.0])]
-    columns = Columns.of(rankings, {'b': 1, 'c': 3})
+    columns = Alignment.of(rankings, {'b': 1, 'c': 3})
     assert columns.scores.tolist() == [[1.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
     ideal = 3 + 1 / math.log2(3)
     first, second = columns.values([1.0, 0.0], [0.4, 0.6])  # a b c x; c a b x
@@ -63,9 +63,9 @@ def test_columns_by_hand():
 
 def test_weights_follow_the_ranking_that_is_right():
     right, wrong = Ranking(['good', 'bad'], [2.0, 1.0]), Ranking(['bad', 'good'], [9.0, 1.0])
-    dense, sparse = learn_weights([Columns.of([right, wrong], {'good': 1})] * 3)
+    dense, sparse = learn_weights([Alignment.of([right, wrong], {'good': 1})] * 3)
     assert dense > 0.5 > sparse
-    weights = learn_weights([Columns.of([wrong, wrong, right], {'good': 1})] * 3)
+    weights = learn_weights([Alignment.of([wrong, wrong, right], {'good': 1})] * 3)
     assert weights[2] > 0.5 and sum(weights) == pytest.approx(1)
 
 

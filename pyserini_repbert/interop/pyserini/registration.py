@@ -31,11 +31,6 @@ def register() -> None:
 
     Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front: a folder
     'ance/repbert' is RepBERT's.
-
-    Raises
-    ------
-    MissingDependencyError, JavaError, MismatchError
-        when Pyserini cannot be imported or has no encoder tables
     """
     _put_first(KEYWORD)
     _register_indexes()
@@ -81,27 +76,13 @@ def indexes_folder() -> Path:
 def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
     """Give an exported index a name in Pyserini, for `FaissSearcher.from_prebuilt_index(name, encoder)`.
 
-    The files are linked into Pyserini's index cache, or copied where they cannot be linked.
+    The files are linked into Pyserini's index cache, or copied where they cannot be linked. Returns the folder there.
 
     Parameters
     ----------
     folder : an index in Pyserini's FAISS layout (`index` and `docid`)
     name : the new name ('demo.repbert')
     texts : name of the prebuilt Lucene index that holds the passages, if there is one
-
-    Returns
-    -------
-    Path
-        the folder in Pyserini's cache
-
-    Raises
-    ------
-    InputError
-        when `folder` is not such an index, or `name` cannot be a file name
-    MismatchError
-        when Pyserini has another index of that name
-    MissingDependencyError, JavaError
-        when Pyserini cannot be imported
     """
     source = Path(folder)
     missing = [file for file in FAISS_FILES if not (source / file).is_file()]

@@ -18,7 +18,7 @@ from pyserini_repbert.serve.forms import (
     CompareResponse,
     ExplainResponse,
     Fusion,
-    Pipeline,
+    PipelineForm,
     SearchResponse,
     gives,
     json_response,
@@ -79,7 +79,7 @@ def add_searching(router: APIRouter, service: Service, progress: Progress) -> No
 
         return await answered(request, service, work, bool(rerank or explain), progress)
 
-    def ask_of(body: BatchRequest | CompareRequest, query: str, pipeline: Pipeline, deep: bool) -> Ask:
+    def ask_of(body: BatchRequest | CompareRequest, query: str, pipeline: PipelineForm, deep: bool) -> Ask:
         hits = body.hits if 'hits' in body.model_fields_set else min(body.hits, limits.hits)
         settings = pipeline.model_dump(include={'fusion', 'alpha', 'rrf_k'}) | {'stages': pipeline.rerank}
         return Ask(query, hits, pipeline.system, PipelineSpec.of(settings), deep)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyserini_repbert.pipeline import ray_jobs as jobs, ray_workers as ray_fleet
-from pyserini_repbert.pipeline.ray_jobs import Answer, Job
+from pyserini_repbert.pipeline.ray_jobs import Job, JobResult
 from pyserini_repbert.pipeline.ray_workers import Host
 from tests.pipeline.conftest import world
 
@@ -27,7 +27,7 @@ class LocalFleet:
         self.size, self.loses, self.versions = size, loses, versions or ray_fleet.versions()
         self.hosts: dict[str, Host] = {}
         self.asked: list[tuple[str, str]] = []
-        self.coming: list[Answer] = []
+        self.coming: list[JobResult] = []
         self.gone: set[str] = set()
         self.made = 0
 
@@ -39,7 +39,7 @@ class LocalFleet:
         while len(self.hosts) < min(self.size, most):
             name, self.made, started = f'w{self.made}', self.made + 1, started + 1
             self.hosts[name] = Host(1)
-            self.coming.append(Answer(name, self.versions))
+            self.coming.append(JobResult(name, self.versions))
         return started
 
     def ask(self, worker: str, job: Job) -> None:
@@ -47,14 +47,14 @@ class LocalFleet:
         if len(self.asked) - 1 in self.loses:
             del self.hosts[worker]
             self.gone.add(worker)
-            self.coming.append(Answer(worker, lost=f'{worker} died'))
+            self.coming.append(JobResult(worker, lost=f'{worker} died'))
             return
         try:
-            self.coming.append(Answer(worker, self.hosts[worker].do(job.work, job.argument)))
+            self.coming.append(JobResult(worker, self.hosts[worker].do(job.work, job.argument)))
         except Exception as error:
-            self.coming.append(Answer(worker, error=error))
+            self.coming.append(JobResult(worker, error=error))
 
-    def answers(self, seconds: float) -> list[Answer]:
+    def answers(self, seconds: float) -> list[JobResult]:
         found, self.coming = self.coming, []
         return found
 
