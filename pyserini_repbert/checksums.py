@@ -40,11 +40,11 @@ def remembered_digest(path: Path, algorithm: str = 'sha256') -> str:
         known = note.read_text(encoding='ascii')
         if re.fullmatch(r'[0-9a-f]{32,128}', known):
             return known
-    found = digest(path, algorithm)
+    checksum = digest(path, algorithm)
     if time.time_ns() - status.st_ctime_ns > _TICK:
         with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
-            stream.write(found)
-    return found
+            stream.write(checksum)
+    return checksum
 
 
 def write_checksums(folder: StrPath) -> None:
@@ -106,9 +106,9 @@ def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = Tru
         raise DamagedFileError(f'{path} is missing, but {source} names it: restore the file, or make it again')
     if remembered and remembered_digest(path) == sha256:
         return
-    found = digest(path)
-    if found != sha256:
+    sha256_here = digest(path)
+    if sha256_here != sha256:
         raise DamagedFileError(
-            f'{path} is damaged: its sha256 is {found[:12]}…, {source} says {sha256[:12]}…: '
+            f'{path} is damaged: its sha256 is {sha256_here[:12]}…, {source} says {sha256[:12]}…: '
             'restore the file, or make it again'
         )

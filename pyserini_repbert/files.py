@@ -40,23 +40,23 @@ def cache_folder() -> Path:
 
 def existing_file(path: StrPath, what: str) -> Path:
     """`path` if it exists and is no folder, else InputError, in which `what` names it ('run file')."""
-    found = Path(path)
-    if not found.exists():
-        raise InputError(f'{what} {found} does not exist: check the path')
-    if found.is_dir():
-        raise InputError(f'{what} {found} is a folder, a file was expected')
-    return found
+    file = Path(path)
+    if not file.exists():
+        raise InputError(f'{what} {file} does not exist: check the path')
+    if file.is_dir():
+        raise InputError(f'{what} {file} is a folder, a file was expected')
+    return file
 
 
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when its name ends in .gz. Damaged gzip data raise InputError."""
-    found = Path(path)
+    file = Path(path)
     try:
-        with cast(IO[bytes], gzip.open(found, 'rb') if found.suffix == '.gz' else open(found, 'rb')) as stream:
+        with cast(IO[bytes], gzip.open(file, 'rb') if file.suffix == '.gz' else open(file, 'rb')) as stream:
             yield stream
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f'{found} is not a whole gzip file ({error}): fetch it again') from error
+        raise InputError(f'{file} is not a whole gzip file ({error}): fetch it again') from error
 
 
 def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
@@ -65,13 +65,13 @@ def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
     Raises InputError with file and line for bytes that are not UTF-8, and for a CR inside a line, which other readers
     take for a line's end. Blank lines are included, a byte order mark is not.
     """
-    found = existing_file(path, what)
-    with open_binary(found) as stream:
+    file = existing_file(path, what)
+    with open_binary(file) as stream:
         for number, raw in numbered_bytes(stream):
             try:
                 yield number, decoded_line(raw)
             except ValueError as error:
-                raise InputError.at(found, number, str(error)) from error
+                raise InputError.at(file, number, str(error)) from error
 
 
 def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:

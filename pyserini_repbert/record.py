@@ -157,7 +157,7 @@ def checksum(place: StrPath) -> str | None:
     if descriptor(path) is not None:
         return None
     if path.is_dir():
-        path = next((found for name in _SUMMARIES for found in sorted(path.glob(name))), path)
+        path = next((file for name in _SUMMARIES for file in sorted(path.glob(name))), path)
     return remembered_digest(path) if path.is_file() else None
 
 

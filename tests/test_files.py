@@ -3,7 +3,6 @@ import os
 
 import pytest
 
-from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file, atomic_folder, existing_file, human_size, numbered_lines, open_binary
 
@@ -106,12 +105,6 @@ def test_atomic_folder(tmp_path):
         (temporary / 'file').write_text('x')
         raise KeyError
     assert [path.name for path in tmp_path.iterdir()] == ['a']
-
-
-def test_digest(tmp_path):
-    (tmp_path / 'x').write_bytes(b'abc')
-    assert digest(tmp_path / 'x', 'md5') == '900150983cd24fb0d6963f7d28e17f72'
-    assert digest(tmp_path / 'x').startswith('ba7816bf')
 
 
 @pytest.mark.parametrize(

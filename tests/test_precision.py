@@ -259,22 +259,6 @@ class TestAdvice:
         assert run(name, *work[name]) == 0
         assert capsys.readouterr().err == ''
 
-    def test_is_given_by_encode_and_search(self, files, tiny_checkpoint, tiny_epic, capsys):
-        folder, stage = tiny_checkpoint(), f'{tiny_epic()}@5'
-        words = ('--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'index', '--store-text')
-        assert run('encode', *words) == 0
-        assert capsys.readouterr().err == self.TEXT
-        search = ('--index', files / 'index', '--query', QUERY, '--query', 'cat')
-        assert run('search', *search) == 0
-        assert capsys.readouterr().err == ''
-        assert run('search', *search, '--rerank', stage) == 0
-        assert capsys.readouterr().err == self.TEXT
-
-    def test_is_not_given_for_short_work(self, work, monkeypatch, capsys):
-        monkeypatch.setattr(advice, 'LONG', 10.0)
-        assert run('rerank', *work['rerank']) == 0
-        assert capsys.readouterr().err == ''
-
     def test_is_not_given_for_onnx_runtime(self, monkeypatch, capsys):
         from pyserini_repbert.commands.rerank import Bars, make_parser
 

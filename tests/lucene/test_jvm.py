@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -89,13 +88,6 @@ def test_no_java_says_what_was_found_and_how_to_get_one(places):
         java_home.find_java()
 
 
-@pytest.mark.parametrize(
-    ('version', 'major'), [('25.0.3', 25), ('1.8.0_392', 8), ('21-ea', 21), ('', None), ('unknown', None)]
-)
-def test_major(version, major):
-    assert java_home._major(version) == major
-
-
 def test_options_follow_the_runtime_and_the_heap_variable(places, monkeypatch):
     monkeypatch.delenv(jvm.HEAP_VARIABLE, raising=False)
     full = java_home.Java(fake_java(places / 'a', '25', f'java.base {java_home.VECTOR_MODULE}'), '25', 25, 'test')
@@ -162,38 +154,6 @@ def test_what_the_thread_cannot_do_is_told_to_whoever_needs_java(monkeypatch, no
     monkeypatch.setattr(jvm, 'jvm_runs', lambda: False)
     with jvm.started_ahead(), pytest.raises(JavaError, match='there is no Java'):
         jvm.start_jvm()
-
-
-def test_the_thread_ends_before_its_command_does(monkeypatch, nothing_ahead):
-    """It turns stderr round while Java starts, which nobody else may be doing then."""
-    done = []
-    monkeypatch.setattr(jvm, 'quiet_java', lambda: time.sleep(0.05))
-    monkeypatch.setattr(jvm, 'java_class', done.append)
-    monkeypatch.setattr(jvm, '_detach', lambda: done.append('detached'))
-    with pytest.raises(JavaError, match='of the command'), jvm.started_ahead():
-        raise JavaError('of the command')
-    assert done == ['io.anserini.search.SimpleSearcher', 'detached']
-
-
-@pytest.mark.jvm
-@pytest.mark.parametrize(
-    ('name', 'value', 'most'),
-    [
-        ('JAVA_TOOL_OPTIONS', '', 16),
-        ('JAVA_TOOL_OPTIONS', '-XX:+UseParallelGC -Xms64m', 64),
-        (jvm.HEAP_VARIABLE, '12m', 12),
-    ],
-)
-def test_for_few_queries_the_heap_begins_small_unless_the_user_chose(name, value, most):
-    code = """
-from pyserini_repbert.lucene import jvm
-with jvm.started_ahead(few_queries=True):
-    pass
-print(jvm.java_class('java.lang.Runtime').getRuntime().totalMemory() >> 20)
-"""
-    environment = {**os.environ, name: value}
-    done = subprocess.run([sys.executable, '-c', code], env=environment, check=True, capture_output=True, text=True)
-    assert most - 4 <= int(done.stdout) <= most
 
 
 @pytest.mark.jvm

@@ -3,7 +3,6 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -87,15 +86,6 @@ def test_threads_share_a_searcher_and_leave_nothing_behind(folder):
 
 
 @pytest.mark.jvm
-def test_settings_change_the_scores(folder):
-    def scores(**settings):
-        return [hit.score for hit in LuceneSparseSearcher(folder, SparseSettings(**settings)).search('cats bark')]
-
-    assert len({tuple(scores()), tuple(scores(k1=2.0)), tuple(scores(model='ql')), tuple(scores(sdm=True))}) == 4
-    assert scores(b=0.0, k1=0.0)[1] == pytest.approx(scores(b=0.0, k1=0.0)[2], abs=1e-5)
-
-
-@pytest.mark.jvm
 @pytest.mark.parametrize(
     ('queries', 'qids', 'k', 'message'),
     [
@@ -107,18 +97,6 @@ def test_settings_change_the_scores(folder):
 def test_requests_that_make_no_sense(folder, queries, qids, k, message):
     with pytest.raises(InputError, match=message):
         LuceneSparseSearcher(folder).batch_search(queries, qids, k)
-
-
-@pytest.mark.jvm
-@pytest.mark.jvm
-def test_a_closed_searcher_says_so(folder):
-    searcher = LuceneSparseSearcher(folder)
-    searcher.close()
-    searcher.close()
-    asked = [lambda: searcher.search('wolf'), lambda: searcher.texts(['d1']), lambda: searcher.raws(['d1'])]
-    for ask in [*asked, lambda: list(searcher.passages())]:
-        with pytest.raises(InputError, match='was closed: open it again'):
-            ask()
 
 
 @pytest.mark.jvm
@@ -249,11 +227,6 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
     folder = tmp_path / 'indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
     folder.mkdir(parents=True)
     assert prebuilt.prebuilt_index('cacm') == folder
-
-
-def test_hits_are_put_in_our_order():
-    hits = [SimpleNamespace(docid=docid, score=score) for docid, score in [('b', 1.0), ('c', 2.0), ('a', 1.0)]]
-    assert lucene_searcher._ranking(hits).docids == ('c', 'a', 'b')
 
 
 @pytest.mark.jvm

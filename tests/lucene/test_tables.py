@@ -60,15 +60,6 @@ def test_a_table_is_fetched_once_and_then_there_without_a_network(network):
     assert json.loads(kept.read_text()) == TABLE
 
 
-def test_the_tables_of_topics_are_tables_too_but_topics_are_not(network):
-    names = f'{HOST}/eval/{COMMIT}/topics.json'
-    network.answers |= {names: b'{}', f'{HOST}/eval/{COMMIT}/topics/topics.cacm.json': b'not a table'}
-    assert opened(names) == {}
-    assert (tables.tables_folder() / 'eval' / COMMIT / 'topics.json').is_file()
-    assert urllib.request.urlopen(f'{HOST}/eval/{COMMIT}/topics/topics.cacm.json').read() == b'not a table'
-    assert len(list(tables.tables_folder().rglob('*.json'))) == 1
-
-
 def test_a_table_that_cannot_be_had_is_one_line_with_the_way_to_it(network, monkeypatch):
     network.answers = {}
     with pytest.raises(MissingResourceError) as caught:

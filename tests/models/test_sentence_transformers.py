@@ -160,24 +160,6 @@ def test_a_folder_without_a_bert(tmp_path):
     np.testing.assert_allclose(query_encoder(tmp_path).encode('cat dog'), [4.5, 5.5, 6.5])
 
 
-def test_a_shorter_length(bi_encoder):
-    folder = bi_encoder(similarity='dot')
-    theirs, passages = _theirs(folder), document_encoder(folder, max_length=5)
-    theirs.max_seq_length = 5
-    np.testing.assert_allclose(passages.encode(TEXTS), theirs.encode_document(TEXTS), atol=1e-5)
-    theirs.max_seq_length = 4
-    np.testing.assert_allclose(passages.encode(TEXTS, max_length=4), theirs.encode_document(TEXTS), atol=1e-5)
-    with pytest.raises(InputError, match='expected 1 to 36'):
-        document_encoder(folder, max_length=37)
-
-
-def test_another_setting_is_another_encoder(bi_encoder):
-    folder = bi_encoder(similarity='dot')
-    before = query_encoder(folder).weights_sha256
-    (folder / '1_Pooling/config.json').write_text('{"embedding_dimension": 16, "pooling_mode": "cls"}')
-    assert query_encoder(folder).weights_sha256 != before
-
-
 @pytest.mark.parametrize(
     ('file', 'values', 'message'),
     [
@@ -263,16 +245,6 @@ def test_a_plain_classifier_is_read_as_they_read_it(plain):
     pairs, ranking = _pairs()
     expected = _logits(folder, pairs)
     np.testing.assert_allclose(open_reranker(folder).score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5)
-
-
-def test_a_prompt_and_a_length(cross_encoder):
-    folder = cross_encoder(prompts={'ask': 'big '}, default_prompt_name='ask', max_length=14)
-    pairs, ranking = _pairs()
-    expected = _logits(folder, pairs)
-    reranker = SentenceCrossEncoderReranker(folder)
-    np.testing.assert_allclose(reranker.score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5)
-    with pytest.raises(InputError, match='reads 14 tokens'):
-        SentenceCrossEncoderReranker(folder, max_length=15)
 
 
 def test_cross_encoders_of_other_kinds_are_refused(plain, bi_encoder):
