@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyserini_repbert.interop.pyserini.registration import register as register
+    from pyserini_repbert.interop.pyserini import register as register
     from pyserini_repbert.ranking import Candidate as Candidate, Query as Query, Ranking as Ranking
 
 __version__ = '0.3.0'
@@ -33,7 +33,7 @@ def lazily(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], An
 
 
 _MODULES = {
-    'register': 'pyserini_repbert.interop.pyserini.registration',
+    'register': 'pyserini_repbert.interop.pyserini',
     'Candidate': 'pyserini_repbert.ranking',
     'Query': 'pyserini_repbert.ranking',
     'Ranking': 'pyserini_repbert.ranking',

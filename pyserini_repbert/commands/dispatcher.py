@@ -84,7 +84,7 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
-    from pyserini_repbert.interop.pyserini import registration, server
+    from pyserini_repbert.interop import pyserini
     from pyserini_repbert.lucene import compat, jvm, tables
 
     if module not in compat.runnable_modules():
@@ -94,11 +94,11 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
     arguments = _with_topics_file(arguments)
     if module.startswith(_NEED_PLUGIN):
-        registration.register()
+        pyserini.register()
         for encoder in _values(arguments, '--encoder'):
-            registration.claim(encoder)
+            pyserini.claim(encoder)
     if module.startswith('pyserini.server'):
-        server.register_with_server()
+        pyserini.register_with_server()
     before = sys.argv
     sys.argv = [module, *arguments]
     try:

@@ -59,7 +59,7 @@ def _export(options: argparse.Namespace) -> None:
     recording.write(options, options.to_faiss, ('index',))
     print(f'{options.to_faiss}: {size}')
     if options.install:
-        from pyserini_repbert.interop.pyserini.registration import install_index
+        from pyserini_repbert.interop.pyserini import install_index
 
         print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
 

@@ -73,10 +73,7 @@ class _TaskCorpus(Corpus):
 class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
     """mteb's `EncoderProtocol`: queries with token type 0, all other texts with type 1; similarity is inner product.
 
-    Parameters
-    ----------
-    model_name : catalog name or checkpoint folder
-    revision : ignored: a checkpoint is identified by the checksum of its weights
+    `revision` is ignored: a checkpoint is identified by the checksum of its weights.
     """
 
     def __init__(
@@ -187,9 +184,7 @@ class SparseSearch(_Search):
 
 
 class HybridSearch(_Search):
-    """mteb's `SearchProtocol`: a dense and a sparse search, fused.
-    `method` and `settings` are those of `search.HybridSearcher`.
-    """
+    """mteb's `SearchProtocol`: a dense and a sparse search, fused as by `search.HybridSearcher`."""
 
     def __init__(
         self, dense: DenseSearch, sparse: SparseSearch, method: str = FusionMethod.INTERLEAVE, **settings: Any

@@ -6,7 +6,7 @@ import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.interop.pyserini import registration as plugin
+from pyserini_repbert.interop import pyserini as plugin
 
 
 class Ance:

@@ -29,9 +29,7 @@ DENSE, EPIC = 'dense_index', 'epic_index'
 class DenseArtifact(pt.Artifact):  # type: ignore[misc]
     """A dense bundle."""
 
-    ARTIFACT_TYPE = DENSE
-    ARTIFACT_FORMAT = FORMAT
-    ARTIFACT_PACKAGE_HINT = PACKAGE
+    ARTIFACT_TYPE, ARTIFACT_FORMAT, ARTIFACT_PACKAGE_HINT = DENSE, FORMAT, PACKAGE
 
     def retriever(self, encoder: str | Path | None = None, num_results: int = HITS, **settings: Any) -> Any:
         """A `RepBertRetriever` of the bundle; default encoder: the one that it was built with."""
@@ -45,9 +43,7 @@ class DenseArtifact(pt.Artifact):  # type: ignore[misc]
 class EpicArtifact(pt.Artifact):  # type: ignore[misc]
     """An EPIC bundle."""
 
-    ARTIFACT_TYPE = EPIC
-    ARTIFACT_FORMAT = FORMAT
-    ARTIFACT_PACKAGE_HINT = PACKAGE
+    ARTIFACT_TYPE, ARTIFACT_FORMAT, ARTIFACT_PACKAGE_HINT = EPIC, FORMAT, PACKAGE
 
     def reranker(self, model: str | Path, **settings: Any) -> Any:
         """A `Rerank` that reads the passages' vectors from the bundle."""
@@ -137,7 +133,7 @@ class RepBertIndexer(Indexer):
 
 
 class EpicIndexer(Indexer):
-    """Documents to an EPIC bundle, for `Epic`; `settings` are those of `encode.epic_corpus.encode_epic_corpus`."""
+    """Documents to an EPIC bundle, for `Rerank`; `settings` are those of `encode.epic_corpus.encode_epic_corpus`."""
 
     def _encode(self, corpus: Corpus) -> None:
         encoder = EpicEncoder(self.encoder, self.device, self.precision)

@@ -15,29 +15,13 @@ with needs('python-terrier', 'pyserini_repbert.interop.pyterrier', 'pyterrier'):
     import pandas as pd
     import pyterrier as pt
 
-__all__ = [
-    'Candidates',
-    'candidates_of',
-    'check_queries',
-    'hits_frame',
-    'pd',
-    'pt',
-    'rank_columns',
-    'ranked_frame',
-    'ranked_rows',
-]
+__all__ = ['pd', 'pt']  # others import them here
 
 _OF_HITS = ['docno', 'docid', 'score', 'rank']  # columns of an earlier retrieval, which a new one replaces
 
 
 class Candidates(NamedTuple):
-    """A query's candidates.
-
-    Attributes
-    ----------
-    rows : each candidate's row in the frame, from 0
-    ranking : in the order of the stage before; a text is None where the frame has none
-    """
+    """A query's candidates in the order of the stage before, and each one's row in the frame, from 0."""
 
     query: str
     rows: list[int]
@@ -46,20 +30,17 @@ class Candidates(NamedTuple):
 
 def candidates_of(inp: Any) -> list[Candidates]:
     """The candidates of each query of a result frame, queries in the order of their first rows."""
-    found = []
+    candidates = []
     for (_, query), rows in ranked_rows(inp, ['qid', 'query']):
         texts = rows['text'].tolist() if 'text' in rows else []
         known = [text if isinstance(text, str) else None for text in texts]
         scores = rows['score'].tolist() if 'score' in rows else [0.0] * len(rows)
-        found.append(Candidates(str(query), rows.index.tolist(), Ranking(map(str, rows['docno']), scores, known)))
-    return found
+        candidates.append(Candidates(str(query), rows.index.tolist(), Ranking(map(str, rows['docno']), scores, known)))
+    return candidates
 
 
 def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """(key, rows) of each group of a result frame; rows are sorted by 'rank' if there is one, indexed by row number.
-
-    Raises what `check_queries` raises.
-    """
+    """(key, rows) of each group of a result frame; rows are sorted by 'rank' if there is one, indexed by row number."""
     check_queries(inp, [column for column in ('qid', 'query') if column in inp])
     for key, rows in inp.reset_index(drop=True).groupby(list(by), sort=False):
         yield key, rows.sort_values('rank', kind='stable') if 'rank' in rows else rows
@@ -93,11 +74,7 @@ def ranked_frame(inp: Any, rows: Sequence[int], rankings: Sequence[Ranking], col
 def rank_columns(names: Sequence[str], inputs: Sequence[Sequence[Ranking]], fused: Sequence[Ranking]) -> dict[str, Any]:
     """The ranks of fused hits in each input: columns 'rank_NAME', Int64, from 0 as PyTerrier counts, NA where absent.
 
-    Parameters
-    ----------
-    names : of the inputs
-    inputs : for each query its ranking in each input
-    fused : for each query its fused ranking
+    `inputs` has for each query its ranking in each input, `fused` its fused ranking.
     """
     ranks = [
         own

@@ -1,4 +1,4 @@
-"""RepBERT in Pyserini's own tables, so that Pyserini's commands and searchers know it by name.
+"""RepBERT in Pyserini's own tables and its server, so that Pyserini's commands and searchers know it by name.
 
 Two names look alike here: an *encoder name* is what a user gives to `--encoder` (a catalog name or a folder); a
 *keyword* is what Pyserini looks for inside that name, lower-cased, in the order of its table, to choose a class.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,14 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath, atomic_folder
-from pyserini_repbert.lucene.compat import add_index, encoder_maps, import_pyserini, prebuilt_tables
+from pyserini_repbert.lucene.compat import (
+    add_index,
+    encoder_maps,
+    import_pyserini,
+    prebuilt_tables,
+    server_factories,
+    server_table,
+)
 from pyserini_repbert.names.rankers import system_of
 
 logger = logging.getLogger(__name__)
@@ -37,7 +45,7 @@ def register() -> None:
 
 
 def claim(encoder: str) -> None:
-    """Make Pyserini choose a class by what `encoder` is, not by its name; call this after `register`.
+    """Make Pyserini choose a class by what `encoder` is, not by its name, once `register` was called.
 
     A folder whose config.json names the system 'repbert', or an encoder of our catalog, gets RepBERT's classes even if
     its name lacks the keyword. For any other folder the keyword is taken out of Pyserini's tables, so that it gets
@@ -143,3 +151,35 @@ def _entry(marker: Path, name: str, md5: str, values: dict[str, Any]) -> dict[st
         'downloaded': True,
         'texts': values.get('texts'),
     }
+
+
+def register_with_server() -> None:
+    """Let the server open dense indexes with RepBERT. Further calls change nothing, nor does any with Pyserini 1.6.
+
+    The server gives a searcher the name of an encoder, which is not looked up in Pyserini's tables: FaissSearcher gets
+    the encoder itself instead. The server of 1.6 opens only prebuilt indexes, with its own encoders.
+    """
+    factories = server_factories()
+    if factories is None:
+        return
+    local, prebuilt, arguments_of = factories['faiss']
+    if not isinstance(arguments_of, _WithRepBert):
+        factories['faiss'] = (local, prebuilt, _WithRepBert(arguments_of))
+
+
+class _WithRepBert:
+    """Gives the arguments of a searcher for an index of the server, RepBERT's encoder in place of its name."""
+
+    def __init__(self, arguments_of: Callable[[Any], dict[str, Any]]) -> None:
+        self.arguments_of = arguments_of
+
+    def __call__(self, index: Any) -> dict[str, Any]:
+        arguments = self.arguments_of(index)
+        if not isinstance(index.encoder, str) or not is_ours(index.encoder):
+            return arguments
+        if index.path:  # the server of 2.4 looks in its table for the passages of every dense index
+            entry = {'filename': index.name, 'urls': [Path(index.path).as_uri()], 'md5': '', 'texts': index.base_index}
+            add_index(server_table('faiss'), index.name, entry)
+        from pyserini_repbert.encode import RepBertQueryEncoder
+
+        return arguments | {'query_encoder': RepBertQueryEncoder(index.encoder)}

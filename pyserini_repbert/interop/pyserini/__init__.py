@@ -1,1 +1,0 @@
-"""This package inside Pyserini: encoders and indexes in Pyserini's tables, and searchers for Pyserini's server."""
