@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import types
 from urllib.error import URLError
 
 import pytest
@@ -63,19 +62,6 @@ def test_unknown_names_are_one_line_with_suggestions(capsys):
     )
     assert main(['pyserini.serach.faiss']) == 2
     assert 'did you mean pyserini.search.faiss' in capsys.readouterr().err
-
-
-def test_own_command_gets_the_rest_of_the_arguments(monkeypatch):
-    given = []
-    fake = types.SimpleNamespace(main=lambda arguments: given.append(arguments) or 1)
-    monkeypatch.setitem(sys.modules, 'pyserini_repbert.commands.doctor', fake)
-    assert main(['doctor', '--json']) == 1
-    assert given == [['--json']]
-
-
-def test_values_of_a_flag():
-    assert dispatcher._values(['--encoder', 'a', '--x', '--encoder=b'], '--encoder') == ['a', 'b']
-    assert dispatcher._values(['--encoder'], '--encoder') == []
 
 
 def test_catalog_topics_become_their_file(tmp_path, monkeypatch):

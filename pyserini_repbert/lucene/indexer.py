@@ -1,12 +1,14 @@
-"""Writing Lucene indexes with Anserini's `SimpleIndexer`, the class that Pyserini's `LuceneIndexer` wraps."""
+"""Lucene indexes written with Anserini's `SimpleIndexer`, and the passages that an index stores, as a corpus."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
 
 logger = logging.getLogger(__name__)
@@ -108,3 +110,25 @@ class LuceneWriter:
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
         if error is None and not any(self._folder.glob('segments_*')):  # Anserini only logs a failure to close
             raise JavaError('Lucene could not finish the index: check the free disk space')
+
+
+def is_lucene_index(folder: StrPath) -> bool:
+    """Whether a folder is a Lucene index."""
+    return Path(folder).is_dir() and any(Path(folder).glob('segments_*'))
+
+
+class LuceneCorpus(Corpus):
+    """The passages whose text a Lucene index stores, in Lucene's order. Reading it starts a JVM."""
+
+    def count_hint(self) -> int:
+        """The number of documents in the index."""
+        from pyserini_repbert.lucene.searcher import stored_count
+
+        return stored_count(self.name)
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        from pyserini_repbert.lucene.searcher import stored_passages
+
+        for number, (docid, text) in enumerate(stored_passages(self.name)):
+            place = f'{self.name}:{number}'
+            yield place, BadPassage(f"passage '{docid}' has no stored text") if text is None else Passage(docid, text)

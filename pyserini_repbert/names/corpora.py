@@ -11,7 +11,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Corpus, CorpusFormat, OnError, corpus_of_files
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file, cache_folder
-from pyserini_repbert.lucene.lucene_corpus import LuceneCorpus, is_lucene_index
+from pyserini_repbert.lucene.indexer import LuceneCorpus, is_lucene_index
 
 LUCENE = 'lucene'
 

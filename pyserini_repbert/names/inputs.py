@@ -8,7 +8,7 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind, read_manifest
 from pyserini_repbert.index.records import EpicSettings, Settings
-from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
+from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.names.corpora import collection_file
 from pyserini_repbert.names.indexes import NamedIndex, locate
 from pyserini_repbert.record import Input, Record, checksum, read_record

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.files import cache_folder
-from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
+from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 from pyserini_repbert.names.corpora import open_corpus
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
-from pyserini_repbert.lucene.lucene_corpus import is_lucene_index
+from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.opening import open_pipeline

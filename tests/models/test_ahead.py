@@ -24,20 +24,6 @@ def test_items_come_in_order_and_one_is_made_ahead():
     assert list(iterator) == list(range(1, 20))
 
 
-def test_they_are_made_in_another_thread_that_ends_with_the_iterator():
-    threads = []
-
-    def items():
-        while True:
-            threads.append(threading.current_thread())
-            yield 1
-
-    found = ahead(items())
-    next(found)
-    found.close()
-    assert threads[0] is not threading.current_thread() and not threads[0].is_alive()
-
-
 def test_an_error_comes_where_its_item_would():
     def items():
         yield 1
