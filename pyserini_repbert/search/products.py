@@ -23,8 +23,8 @@ from pyserini_repbert.index.ann import faiss_threads
 
 BLOCK_ROWS = 16384
 SAMPLE_ROWS = 2048  # from which thresholds are estimated
-_FEW = 16384  # pairs that one thread scores before others have woken
-_CONVERTED = 4096  # pairs whose float16 rows are converted to float32 together
+_FEW = 16384  # pairs that one thread scores in about the time that others take to wake
+_CONVERTED = 16384  # pairs whose float16 rows are converted to float32 together
 _TINY = 2.0**-125  # more than any product or summand that a processor may take for zero
 _OVERFLOWS = 2.0**120  # sums below it are finite however they are rounded
 _WEIGHTS = 4  # columns of a rounded vector beside its values
@@ -69,7 +69,7 @@ def scores(
     for first in range(0, len(rows), _CONVERTED):
         part = slice(first, first + _CONVERTED)
         used, places = np.unique(rows[part], return_inverse=True)
-        products[part] = scores(queries, vectors[used].astype(np.float32), places, owners[part])
+        products[part] = scores(queries, torch.from_numpy(vectors[used]).float().numpy(), places, owners[part])
     return products
 
 
