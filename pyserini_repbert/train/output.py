@@ -116,10 +116,10 @@ def is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> b
             raise InputError(
                 f'{target} is there already: give another output, or overwrite it', parameters=('output', 'overwrite')
             )
-    if overwrite:
+    if overwrite or not is_first():  # the first process answers for the state, which it may have begun to write
         return False
     if not work.exists():
-        if resume and is_first():
+        if resume:
             raise InputError(f'{work} is not there: there is nothing to resume', parameters=('resume',))
         return False
     before = _recipe_in(work)
