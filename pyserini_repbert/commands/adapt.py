@@ -31,6 +31,10 @@ def main(arguments: list[str]) -> None:
     )
     add_spec_flags(parser, PipelineSpec, 'index', required=True)
     add_spec_flags(parser, PipelineSpec, 'encoder', 'sparse')
+    parser.add_argument(
+        '--rerank', metavar='NAME@K', help="also learn a reranker's share of the score; it reads the best K"
+    )
+    add_spec_flags(parser, PipelineSpec, 'corpus')
     parser.add_argument('--topics', required=True, help="a file, a catalog name, or one of Pyserini's names")
     parser.add_argument(
         '--qrels', required=True, help='judgments, likewise: at least 20 topics with a relevant passage'
@@ -47,18 +51,23 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted import write_adapted
     from pyserini_repbert.pipeline.opening import open_pipeline
+    from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.spec import Machine
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
 
     forbid_downloads(options.offline)
-    spec = PipelineSpec.of({name: getattr(options, name) for name in ('index', 'encoder', 'sparse', 'max_length')})
+    given = {name: getattr(options, name) for name in ('index', 'encoder', 'sparse', 'max_length', 'corpus')}
+    spec = PipelineSpec.of(given | {'stages': [options.rerank] if options.rerank else []})
     topics, qrels = load_topics(options.topics), load_qrels(options.qrels)
     opened = open_pipeline(spec, Machine(devices=(options.device,)))
-    dense, *sparse = opened.pipeline.leaves()
+    pipeline = opened.pipeline
+    assert pipeline.first is not None
+    dense, *sparse = pipeline.first.leaves()
     assert isinstance(dense, RepBertSearcher)
+    reranker = pipeline.rerankers and Pipeline([pipeline.rerankers], pipeline.source)
     with command.progress(FOLDS * (FOLDS + 1) // 2 + 1, 'adapt', 'map', options.quiet) as bar:
-        learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update)
+        learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
     estimate = _estimate(learnt)
     print(_report(learnt, estimate, [dense.name, *spec.sparse]))
     if not options.keep and not (estimate['gain'] > 0 and estimate['p'] < _CONVINCING):
@@ -74,6 +83,7 @@ def main(arguments: list[str]) -> None:
         weights=learnt.weights,
         depth=DEPTH,
         estimate=estimate,
+        stages=tuple(f'{stage}{"," if stage.options else ":"}weight={learnt.rerank_weight:g}' for stage in spec.stages),
     )
     recording.write(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
@@ -100,15 +110,16 @@ def _standard_error(values: NDArray[np.float64]) -> float:
 
 
 def _report(learnt: Adaptation, estimate: dict[str, float | int], names: list[str]) -> str:
-    width = max(map(len, [*learnt.untuned, 'with the query map']))
+    rows = learnt.untuned | learnt.steps
+    width = max(map(len, rows))
     lines = [f'nDCG@10 on {estimate["topics"]} topics, each by what the others taught:']
-    lines += [f'  {name:<{width}}  {values.mean():.4f}' for name, values in learnt.untuned.items()]
-    lines.append(f'  {"with the query map":<{width}}  {learnt.map_alone.mean():.4f}')
+    lines += [f'  {name:<{width}}  {values.mean():.4f}' for name, values in rows.items()]
     if len(names) > 1:
-        lines.append(f'  {"adapted":<{width}}  {estimate["adapted"]:.4f}')
         lines.append(
             'weights: ' + ', '.join(f'{name} {own:g}' for name, own in zip(names, learnt.weights, strict=True))
         )
+    if learnt.rerank_weight is not None:
+        lines.append(f"the reranker's share: {learnt.rerank_weight:g}")
     gain = f'{estimate["gain"]:+.4f} +- {estimate["standard_error"]:.4f}'
     lines.append(f'gain: {gain} over the best untuned, p {estimate["p"]:.2g}')
     return '\n'.join(lines)

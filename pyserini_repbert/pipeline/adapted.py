@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
-from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.dense import RepBertSearcher
 
@@ -33,6 +33,7 @@ class Adapted:
     query_map : SHA-256 of the file
     weights : of the dense ranking and of each sparse one, of min-max normalised scores
     depth : hits of each ranking that are fused
+    stages : the reranker with its share of the score, if one was given
     estimate : what `adapt` printed: means of nDCG@10 on topics held out, and their differences
     """
 
@@ -44,6 +45,7 @@ class Adapted:
     weights: tuple[float, ...]
     depth: int
     estimate: dict[str, Any]
+    stages: tuple[str, ...] = ()
     format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
     version: Literal[1] = 1
 
@@ -92,7 +94,8 @@ def with_adapted(spec: PipelineSpec) -> PipelineSpec:
         raise MismatchError(
             f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: give those'
         )
-    own = {'index': learnt.index, 'encoder': learnt.encoder, 'sparse': learnt.sparse}
+    own: dict[str, Any] = {'index': learnt.index, 'encoder': learnt.encoder, 'sparse': learnt.sparse}
+    own['stages'] = tuple(map(parse_stage, learnt.stages))
     return spec.model_copy(update=decided | {name: getattr(spec, name) or value for name, value in own.items()})
 
 

@@ -138,9 +138,9 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
     """The rerankers of a spec on one device: what each worker opens."""
     settings = {'precision': spec.precision, 'backend': spec.backend, 'token_budget': machine.batch_tokens}
     rerankers = [
-        open_reranker(stage.name, device, dict(stage.options), **settings).with_settings(
-            reads=stage.k, drop_rest=spec.drop_rest
-        )
+        open_reranker(
+            stage.name, device, {name: value for name, value in stage.options if name != 'weight'}, **settings
+        ).with_settings(reads=stage.k, drop_rest=spec.drop_rest, weight=dict(stage.options).get('weight'))
         for stage in spec.stages
     ]
     if not spec.save_scores:

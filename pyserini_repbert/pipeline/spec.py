@@ -10,15 +10,24 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pyserini_repbert.data.values import integer
+from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.names.sparse import takes_index
 
 _FORM = (
     "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N, "
-    'index=FOLDER, missing=encode|refuse, prune=N'
+    'index=FOLDER, missing=encode|refuse, prune=N, weight=W'
 )
+
+
+def _share(text: str) -> float:
+    value = decimal(text)
+    if not 0 <= value <= 1:
+        raise ValueError(f'{text} is not between 0 and 1')
+    return value
+
+
 _OPTIONS: dict[str, Callable[[str], Any]] = {
     'sample': integer,
     'seed': integer,
@@ -28,6 +37,7 @@ _OPTIONS: dict[str, Callable[[str], Any]] = {
     'index': str,
     'missing': str,
     'prune': integer,
+    'weight': _share,
 }
 _PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # options whose parameter has another name
 
@@ -41,7 +51,7 @@ class StageSpec:
     name : catalog name, checkpoint folder, or MODULE:CLASS
     k : number of best candidates that it reranks
     options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers, index,
-        missing, prune
+        missing, prune; and `Reranker.weight`
     """
 
     name: str
@@ -88,7 +98,7 @@ def parse_stage(text: str) -> StageSpec:
         try:
             parsed = _OPTIONS.get(key, str)(value)
         except ValueError as error:
-            raise InputError(f"stage '{text}': '{setting}' is not a whole number: expected {_FORM}") from error
+            raise InputError(f"stage '{text}': '{setting}': {error}: expected {_FORM}") from error
         new = {'method': 'sample', 'samples': parsed} if key == 'sample' else {_PARAMETERS.get(key, key): parsed}
         if twice := sorted(new.keys() & options.keys()):
             raise InputError(f"stage '{text}' has more than one {twice[0]}: give one")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.fusion.methods import Normalization, scaled
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import StageCost, Trace
 
@@ -57,6 +58,8 @@ class Reranker(Ranker):
     Attributes
     ----------
     drop_rest : drop the candidates that it does not read
+    weight : its share, 0 to 1, of a score to which the run that it reads gives the rest, both min-max normalised; None:
+        its own scores
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
     work : what it and its copies have done so far; None if it does not count
@@ -64,6 +67,7 @@ class Reranker(Ranker):
 
     reads: int = ALL
     drop_rest = False
+    weight: float | None = None
     needs_text = True
     precision: str | None = None
     work: Work | None = None
@@ -92,7 +96,8 @@ class Reranker(Ranker):
         """All that scores depend on. Subclasses add their settings."""
         weights = {'weights_sha256': self.weights_sha256} if hasattr(self, 'weights_sha256') else {}
         depth = {} if self.reads == ALL else {'k': self.reads, 'drop_rest': self.drop_rest}
-        return {'reranker': type(self).__name__, 'name': self.name, **weights, **depth}
+        share = {} if self.weight is None else {'weight': self.weight}
+        return {'reranker': type(self).__name__, 'name': self.name, **weights, **depth, **share}
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         """The query-document pairs to come for runs of these lengths."""
@@ -117,10 +122,17 @@ class Reranker(Ranker):
 
         Raises DamagedFileError for scores that are not finite.
         """
-        return {
-            qid: rescored(ranking[: len(own)], own).above(NO_HITS if self.drop_rest else ranking[len(own) :])
-            for (qid, ranking), own in zip(run.items(), scores, strict=True)
-        }
+        reranked = {}
+        for (qid, ranking), own in zip(run.items(), scores, strict=True):
+            head, rest = ranking[: len(own)], NO_HITS if self.drop_rest else ranking[len(own) :]
+            reranked[qid] = rescored(head, own if self.weight is None else self._shared(head, own)).above(rest)
+        return reranked
+
+    def _shared(self, ranking: Ranking, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        weight = self.weight or 0.0
+        before = scaled(ranking.scores, Normalization.MINMAX)
+        shared: NDArray[np.floating] = (1 - weight) * before + weight * scaled(scores.tolist(), Normalization.MINMAX)
+        return shared
 
     @contextmanager
     def counted(self, lists: Sequence[Sequence[Candidate]], trace: Trace) -> Iterator[Self]:

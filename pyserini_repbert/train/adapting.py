@@ -1,8 +1,5 @@
 """Adapting a first stage to judgments without a new index: a map of query vectors, and the weights of a fusion.
 
-The map is q' = q (I + A), A symmetric. It is learnt by contrast: for each topic the mean over its relevant passages of
--log softmax of their inner products among those of other passages, plus `RIDGE` |A|^2. Scores are divided by the
-standard deviation of a query's scores over random passages, so the settings hold whatever the vectors' length.
 The weights maximise nDCG@10 on topics that the map did not learn from.
 """
 
@@ -11,39 +8,25 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization, fuse, scaled
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Run
 from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.train.query_map import Contrast, Topic, learn_query_map
 
 LEAST_TOPICS = 20
 DEPTH = 1000  # hits of each ranking that are fused
-RIDGE = 0.26
-TEMPERATURE = 0.5  # in standard deviations of a query's scores
-STEPS = 40  # of LBFGS, from A = 0
-HARD, RANDOM = 100, 1000  # passages that a topic's relevant ones are told from: its best others, and random ones
 FOLDS = 5
 CUT = 10  # of nDCG
 _WEIGHTS = np.linspace(0, 1, 21)
 _SMOOTHED = 5  # neighbouring weights whose means are averaged before the best is chosen
-
-
-class Topic(NamedTuple):
-    """A judged topic: its vector, float32 (d,); the grades of its relevant passages by docid; the sparse rankings."""
-
-    query: Query
-    vector: NDArray[np.float32]
-    grades: Mapping[str, int]
-    sparse: tuple[Ranking, ...]
 
 
 class Adaptation(NamedTuple):
@@ -53,17 +36,23 @@ class Adaptation(NamedTuple):
     ----------
     query_map : A, float32 (d, d)
     weights : one for each ranking, dense first, of their min-max normalised scores; they sum to 1
-    held_out : nDCG@10 of each topic, learnt from the topics of the other folds; in the order of `qids`
-    map_alone : likewise of the dense ranking with its map, not fused
-    untuned : nDCG@10 of each topic by each ranking alone and by their interleaving, by name
+    rerank_weight : the reranker's share of the score; None without one
+    steps : nDCG@10 of each topic with the query map, then also fused, then also reranked, each learnt from the other
+        folds' topics; by name, in the order of `qids`
+    untuned : likewise by each ranking alone, by their interleaving, and with the reranker's own scores
     """
 
     query_map: NDArray[np.float32]
     weights: tuple[float, ...]
+    rerank_weight: float | None
     qids: tuple[str, ...]
-    held_out: NDArray[np.float64]
-    map_alone: NDArray[np.float64]
+    steps: dict[str, NDArray[np.float64]]
     untuned: dict[str, NDArray[np.float64]]
+
+    @property
+    def held_out(self) -> NDArray[np.float64]:
+        """nDCG@10 of each topic with all that was learnt from the other folds."""
+        return list(self.steps.values())[-1]
 
 
 def adapt(
@@ -73,11 +62,13 @@ def adapt(
     qrels: Qrels,
     seed: int = 0,
     on_progress: Callable[[int], object] = int,
+    reranker: Ranker | None = None,
 ) -> Adaptation:
-    """Learn a query map, and the weights of a fusion with the sparse rankings, from judged topics.
+    """Learn a query map, the weights of a fusion with the sparse rankings, and a reranker's, from judged topics.
 
     Parameters
     ----------
+    reranker : takes a run, and finds its passages
     topics : those without a relevant passage in the index are left out
     seed : of the folds and of the random passages
     on_progress : called with 1 after each of `FOLDS` * (`FOLDS` + 1) / 2 + 1 maps
@@ -87,44 +78,67 @@ def adapt(
     if not isinstance(dense.index, DenseBundle):
         raise InputError(f'index {dense.index_dir} is no dense bundle, whose vectors are read: encode the corpus')
     judged = _judged(dense, dense.index, sparse, topics, qrels)
-    passages = _Passages(dense, dense.index, judged, seed)
+    contrast = Contrast(dense, dense.index, judged, seed)
     order = random.Random(seed).sample(range(len(judged)), len(judged))
     folds = [sorted(order[number::FOLDS]) for number in range(FOLDS)]
 
     def searched(out: Sequence[int], asked: Sequence[int]) -> dict[int, Ranking]:
         """The dense rankings of the topics `asked`, with the map learnt from all that are not in the folds `out`."""
         held = {place for fold in out for place in folds[fold]}
-        mapped = learn_query_map(passages, [place for place in range(len(judged)) if place not in held])
+        mapped = learn_query_map(contrast, [place for place in range(len(judged)) if place not in held])
         on_progress(1)
         vectors = np.stack([judged[place].vector for place in asked])
         return dict(zip(asked, dense.of_vectors(vectors + vectors @ mapped, DEPTH), strict=True))
 
     alone = {place: ranking for fold in range(FOLDS) for place, ranking in searched([fold], folds[fold]).items()}
     both = {pair: searched(pair, folds[pair[0]] + folds[pair[1]]) for pair in combinations(range(FOLDS), 2)}
-    final = learn_query_map(passages, range(len(judged)))
+    final = learn_query_map(contrast, range(len(judged)))
     on_progress(1)
 
-    columns = {
-        place: Alignment.of([ranking, *judged[place].sparse], judged[place].grades) for place, ranking in alone.items()
-    }
-    held_out = np.zeros(len(judged))
-    for fold, members in enumerate(folds):
-        inner = [
-            Alignment.of([both[min(fold, other), max(fold, other)][place], *judged[place].sparse], judged[place].grades)
-            for other in range(FOLDS)
-            if other != fold
-            for place in folds[other]
-        ]
-        weights = learn_weights(inner)
-        held_out[members] = [columns[place].values(weights)[0] for place in members]
-    return Adaptation(
-        final,
-        learn_weights(list(columns.values())),
-        tuple(topic.query.qid for topic in judged),
-        held_out,
-        np.array([columns[place].values(_only_first(len(sparse)))[0] for place in range(len(judged))]),
-        _untuned(dense, sparse, judged),
-    )
+    def columns(place: int, dense_ranking: Ranking) -> Alignment:
+        return Alignment.of([dense_ranking, *judged[place].sparse], judged[place].grades)
+
+    outer = [columns(place, alone[place]) for place in range(len(judged))]
+    steps = {'with the query map': np.array([own.values(_only_first(len(sparse)))[0] for own in outer])}
+    if sparse:
+        fused = np.zeros(len(judged))
+        for fold, members in enumerate(folds):
+            inner = [
+                columns(place, both[min(fold, other), max(fold, other)][place])
+                for other in range(FOLDS)
+                if other != fold
+                for place in folds[other]
+            ]
+            weights = learn_weights(inner)
+            fused[members] = [outer[place].values(weights)[0] for place in members]
+        steps['and fused'] = fused
+    weights = learn_weights(outer)
+    untuned, first_run = _untuned(dense, sparse, judged)
+    share = None
+    if reranker is not None:
+        name = list(untuned)[-1]
+        untuned[f'{name}, {reranker.label}'] = np.array(
+            [own.values([0.0, 1.0])[0] for own in _both_orders(reranker, judged, first_run)]
+        )
+        rankings = [{topic.query.qid: alone[place] for place, topic in enumerate(judged)}]
+        rankings += [{topic.query.qid: topic.sparse[number] for topic in judged} for number in range(len(sparse))]
+        fused_run = fuse(rankings, FusionMethod.INTERPOLATION, DEPTH, weights, normalize=Normalization.MINMAX)
+        pairs = _both_orders(reranker, judged, fused_run)
+        values = np.zeros(len(judged))
+        for members in folds:
+            held = set(members)
+            own = learn_weights([pair for place, pair in enumerate(pairs) if place not in held])
+            values[members] = [pairs[place].values(own)[0] for place in members]
+        steps['and reranked'] = values
+        share = learn_weights(pairs)[1]
+    return Adaptation(final, weights, share, tuple(topic.query.qid for topic in judged), steps, untuned)
+
+
+def _both_orders(reranker: Ranker, topics: Sequence[Topic], run: Run) -> list[Alignment]:
+    """Of each topic, the candidates that the reranker reads, with their scores before and after it."""
+    heads = {qid: ranking[: reranker.reads] for qid, ranking in run.items()}
+    reranked = reranker.rank([topic.query for topic in topics], heads, None)
+    return [Alignment.of([heads[topic.query.qid], reranked[topic.query.qid]], topic.grades) for topic in topics]
 
 
 def _judged(
@@ -148,72 +162,6 @@ def _judged(
         Topic(topic, vector, grades, tuple(run[topic.qid] for run in runs))
         for (topic, grades), vector in zip(kept, vectors, strict=True)
     ]
-
-
-class _Passages:
-    """The vectors that the map is learnt from.
-
-    Attributes
-    ----------
-    queries : float32 (n topics, d)
-    scale : what inner products are multiplied by
-    random, is_relevant : float32 (m, d), random passages; bool (n topics, m)
-    hard : float32 (n topics, `HARD`, d): each topic's best passages that are not relevant
-    relevant, topic_of : float32 (r, d), the relevant passages of all topics; int64 (r,), the topic of each
-    """
-
-    def __init__(self, dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Topic], seed: int) -> None:
-        vectors = np.stack([topic.vector for topic in topics])
-        rows = [index.rows(list(topic.grades)) for topic in topics]
-        rows = [own[own >= 0] for own in rows]
-        chosen = np.sort(np.random.default_rng(seed).choice(len(index), min(RANDOM, len(index)), replace=False))
-        best = dense.of_vectors(vectors, HARD + max(map(len, rows)))
-        others = [
-            [docid for docid in own.docids if docid not in topic.grades]
-            for own, topic in zip(best, topics, strict=True)
-        ]
-        n_hard = min(HARD, *map(len, others))
-        hard = [index.vectors(index.rows(docids[:n_hard])) for docids in others]
-        self.queries = torch.from_numpy(vectors)
-        self.random = torch.from_numpy(index.vectors(chosen))
-        self.is_relevant = torch.from_numpy(np.stack([np.isin(chosen, own) for own in rows]))
-        self.hard = torch.from_numpy(np.stack(hard))
-        self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))
-        self.topic_of = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(own) for own in rows]))
-        self.scale = 1 / (TEMPERATURE * float((self.queries @ self.random.T).std(dim=1).mean()))
-
-
-def learn_query_map(passages: _Passages, places: Sequence[int]) -> NDArray[np.float32]:
-    """The map A, float32 (d, d), symmetric, learnt from the topics at these places."""
-    chosen = torch.tensor(list(places))
-    queries, hard, is_relevant = passages.queries[chosen], passages.hard[chosen], passages.is_relevant[chosen]
-    new_place = torch.full((len(passages.queries),), -1)
-    new_place[chosen] = torch.arange(len(chosen))
-    owners = new_place[passages.topic_of]
-    relevant, owners = passages.relevant[owners >= 0], owners[owners >= 0]
-    share = 1 / (torch.bincount(owners)[owners] * len(chosen))
-    half = torch.zeros(queries.shape[1], queries.shape[1], requires_grad=True)
-    optimizer = torch.optim.LBFGS([half], max_iter=STEPS, line_search_fn='strong_wolfe')
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        change = (half + half.T) / 2
-        mapped = (queries + queries @ change) * passages.scale
-        at_random = (mapped @ passages.random.T).masked_fill(is_relevant, -torch.inf)
-        others = torch.cat([at_random, torch.einsum('td,thd->th', mapped, hard)], dim=1).logsumexp(dim=1)[owners]
-        scores = (mapped[owners] * relevant).sum(dim=1)
-        total = (share * (torch.logaddexp(others, scores) - scores)).sum() + RIDGE * change.square().sum()
-        total.backward()  # type: ignore[no-untyped-call]
-        return total
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # hundreds of small products: threads would wait for each other longer than they compute
-    try:
-        optimizer.step(loss)  # type: ignore[no-untyped-call]
-    finally:
-        torch.set_num_threads(threads)
-    result: NDArray[np.float32] = ((half + half.T) / 2).detach().numpy()
-    return result
 
 
 class Alignment(NamedTuple):
@@ -269,18 +217,19 @@ def _only_first(n_others: int) -> list[float]:
     return [1.0] + [0.0] * n_others
 
 
-def _untuned(dense: RepBertSearcher, sparse: Sequence[Ranker], topics: Sequence[Topic]) -> dict[str, Any]:
-    """nDCG@10 of each topic by each ranking alone, and by interleaving them."""
+def _untuned(
+    dense: RepBertSearcher, sparse: Sequence[Ranker], topics: Sequence[Topic]
+) -> tuple[dict[str, NDArray[np.float64]], Run]:
+    """nDCG@10 of each topic by each ranking alone, and by interleaving them, whose run follows."""
+    qids = [topic.query.qid for topic in topics]
     of_dense = dense.of_vectors(np.stack([topic.vector for topic in topics]), DEPTH)
-    names = [dense.name, *(ranker.name for ranker in sparse)]
-    runs = [{str(place): own for place, own in enumerate(of_dense)}]
-    runs += [{str(place): topic.sparse[number] for place, topic in enumerate(topics)} for number in range(len(sparse))]
+    runs = {dense.name: dict(zip(qids, of_dense, strict=True))}
+    for number, ranker in enumerate(sparse):
+        runs[ranker.name] = {topic.query.qid: topic.sparse[number] for topic in topics}
     if sparse:
-        names.append(FusionMethod.INTERLEAVE)
-        runs.append(fuse(runs, FusionMethod.INTERLEAVE))
-    return {
-        name: np.array(
-            [Alignment.of([run[str(place)]], topic.grades).values([1.0])[0] for place, topic in enumerate(topics)]
-        )
-        for name, run in zip(names, runs, strict=True)
+        runs[str(FusionMethod.INTERLEAVE)] = fuse(list(runs.values()), FusionMethod.INTERLEAVE)
+    values = {
+        name: np.array([Alignment.of([run[topic.query.qid]], topic.grades).values([1.0])[0] for topic in topics])
+        for name, run in runs.items()
     }
+    return values, list(runs.values())[-1]

@@ -1,0 +1,100 @@
+"""A map of query vectors, learnt from judgments: q' = q (I + A), A symmetric.
+
+For each topic: the mean over its relevant passages of -log softmax of their inner products among those of other
+passages, plus `RIDGE` |A|^2. Scores are divided by the standard deviation of a query's scores over random passages, so
+the settings hold whatever the vectors' length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.search.dense import RepBertSearcher
+
+RIDGE = 0.26
+TEMPERATURE = 0.5  # in standard deviations of a query's scores
+STEPS = 40  # of LBFGS, from A = 0
+HARD, RANDOM = 100, 1000  # passages that a topic's relevant ones are told from: its best others, and random ones
+
+
+class Topic(NamedTuple):
+    """A judged topic: its vector, float32 (d,); the grades of its relevant passages by docid; the sparse rankings."""
+
+    query: Query
+    vector: NDArray[np.float32]
+    grades: Mapping[str, int]
+    sparse: tuple[Ranking, ...]
+
+
+class Contrast:
+    """The vectors that the map is learnt from.
+
+    Attributes
+    ----------
+    queries : float32 (n topics, d)
+    scale : what inner products are multiplied by
+    random, is_relevant : float32 (m, d), random passages; bool (n topics, m)
+    hard : float32 (n topics, `HARD`, d): each topic's best passages that are not relevant
+    relevant, topic_of : float32 (r, d), the relevant passages of all topics; int64 (r,), the topic of each
+    """
+
+    def __init__(self, dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Topic], seed: int) -> None:
+        vectors = np.stack([topic.vector for topic in topics])
+        rows = [index.rows(list(topic.grades)) for topic in topics]
+        rows = [own[own >= 0] for own in rows]
+        chosen = np.sort(np.random.default_rng(seed).choice(len(index), min(RANDOM, len(index)), replace=False))
+        best = dense.of_vectors(vectors, HARD + max(map(len, rows)))
+        others = [
+            [docid for docid in own.docids if docid not in topic.grades]
+            for own, topic in zip(best, topics, strict=True)
+        ]
+        n_hard = min(HARD, *map(len, others))
+        hard = [index.vectors(index.rows(docids[:n_hard])) for docids in others]
+        self.queries = torch.from_numpy(vectors)
+        self.random = torch.from_numpy(index.vectors(chosen))
+        self.is_relevant = torch.from_numpy(np.stack([np.isin(chosen, own) for own in rows]))
+        self.hard = torch.from_numpy(np.stack(hard))
+        self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))
+        self.topic_of = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(own) for own in rows]))
+        self.scale = 1 / (TEMPERATURE * float((self.queries @ self.random.T).std(dim=1).mean()))
+
+
+def learn_query_map(contrast: Contrast, places: Sequence[int]) -> NDArray[np.float32]:
+    """The map A, float32 (d, d), symmetric, learnt from the topics at these places."""
+    chosen = torch.tensor(list(places))
+    queries, hard, is_relevant = contrast.queries[chosen], contrast.hard[chosen], contrast.is_relevant[chosen]
+    new_place = torch.full((len(contrast.queries),), -1)
+    new_place[chosen] = torch.arange(len(chosen))
+    owners = new_place[contrast.topic_of]
+    relevant, owners = contrast.relevant[owners >= 0], owners[owners >= 0]
+    share = 1 / (torch.bincount(owners)[owners] * len(chosen))
+    half = torch.zeros(queries.shape[1], queries.shape[1], requires_grad=True)
+    optimizer = torch.optim.LBFGS([half], max_iter=STEPS, line_search_fn='strong_wolfe')
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        change = (half + half.T) / 2
+        mapped = (queries + queries @ change) * contrast.scale
+        at_random = (mapped @ contrast.random.T).masked_fill(is_relevant, -torch.inf)
+        others = torch.cat([at_random, torch.einsum('td,thd->th', mapped, hard)], dim=1).logsumexp(dim=1)[owners]
+        scores = (mapped[owners] * relevant).sum(dim=1)
+        total = (share * (torch.logaddexp(others, scores) - scores)).sum() + RIDGE * change.square().sum()
+        total.backward()  # type: ignore[no-untyped-call]
+        return total
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # hundreds of small products: threads would wait for each other longer than they compute
+    try:
+        optimizer.step(loss)  # type: ignore[no-untyped-call]
+    finally:
+        torch.set_num_threads(threads)
+    result: NDArray[np.float32] = ((half + half.T) / 2).detach().numpy()
+    return result
