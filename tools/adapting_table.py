@@ -17,7 +17,7 @@ from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.train.adapting import DEPTH, Columns, adapt
+from pyserini_repbert.train.adapting import DEPTH, Alignment, adapt
 
 HALVES = 12
 
@@ -47,7 +47,7 @@ def row(name: str, dense: str, lucene: str, topics_name: str, qrels_name: str) -
             weights: Sequence[float], ranker: RepBertSearcher, asked: Sequence[Query] = others
         ) -> NDArray[np.float64]:
             ranked = ranker.rank(asked, None, DEPTH)
-            columns = [Columns.of([ranked[topic.qid], run[topic.qid]], grades[topic.qid]) for topic in asked]
+            columns = [Alignment.of([ranked[topic.qid], run[topic.qid]], grades[topic.qid]) for topic in asked]
             return np.array([own.values(weights)[0] for own in columns])
 
         mapped = searcher.with_settings(query_map=learnt.query_map)
