@@ -128,8 +128,7 @@ def _rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
     on_ray = machine.ray is not None and not spec.searches
     if not on_ray and len(machine.devices) == 1:
         return open_chain(spec, machine, machine.devices[0])
-    from pyserini_repbert.pipeline.ray_reranking import RayPlaces
-    from pyserini_repbert.pipeline.spreading import DevicePlaces, Spread
+    from pyserini_repbert.pipeline.spreading import DevicePlaces, RayPlaces, Spread
 
     return Spread(spec, machine, RayPlaces(machine.ray) if on_ray else DevicePlaces())
 

@@ -11,8 +11,7 @@ from pyserini_repbert.encode.output import clear_parts
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import BundleSettings, EpicSettings, Manifest, setting_difference
-from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
-from pyserini_repbert.pipeline.ray_workers import versions
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class EncodeParts:
 
 
 def encode_parts(
-    fleet: Fleet, work: EncodeParts, overwrite: bool = False, on_progress: Callable[[int], object] | None = None
+    crew: Crew, work: EncodeParts, overwrite: bool = False, on_progress: Callable[[int], object] | None = None
 ) -> Manifest[Any]:
     """Encode all parts of an index and put them together; a part that is whole is verified and left as it is.
 
@@ -114,5 +113,5 @@ def encode_parts(
         if on_progress is not None:
             on_progress(count)
 
-    Crew(fleet, versions()).run(jobs, done)
+    crew.run(jobs, done)
     return finish_parts(work.output, type(work.settings), overwrite)

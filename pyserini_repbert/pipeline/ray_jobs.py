@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,33 +47,10 @@ class JobResult:
     lost: str | None = None
 
 
-class Fleet(Protocol):
-    """Workers on the machines of a cluster. The first answer of a started worker is its packages' versions."""
+class Crew(ABC):
+    """Workers on the machines of a cluster, and the jobs given to them; between jobs, a worker keeps its work open.
 
-    def room(self) -> int:
-        """How many workers there is room for now."""
-
-    def start(self, most: int) -> int:
-        """Start workers where there is room, until there are `most`; returns how many were started."""
-
-    def ask(self, worker: str, job: Job) -> None:
-        """Give an idle worker a job."""
-
-    def answers(self, seconds: float) -> list[JobResult]:
-        """The answers that have arrived, waiting at most `seconds`."""
-
-    def alive(self, worker: str) -> bool:
-        """Whether a worker's machine is part of the cluster."""
-
-    def place(self, worker: str) -> str:
-        """The machine of a worker, lost or not."""
-
-    def needs(self) -> str:
-        """What a worker needs of a machine, '4 CPUs' say."""
-
-
-class Crew:
-    """Distributes jobs over the workers of a fleet; between calls of `run`, workers keep their work open.
+    The first answer of a started worker is its packages' versions.
 
     Parameters
     ----------
@@ -80,14 +58,42 @@ class Crew:
     patience : seconds without any worker before an error, or a warning while workers are starting
     """
 
-    def __init__(self, fleet: Fleet, versions: Mapping[str, str], patience: float = PATIENCE) -> None:
-        self.fleet, self.versions, self.patience = fleet, versions, patience
+    def __init__(self, versions: Mapping[str, str], patience: float = PATIENCE) -> None:
+        self.versions, self.patience = versions, patience
         self.idle: dict[str, WorkerTask | None] = {}  # with the work that each has open
         self.busy: dict[str, int] = {}
         self.starting = self.failed_starts = 0
         self.numbers = itertools.count()  # unique over all runs: late answers of a failed one stay distinct
         self.unread: deque[JobResult] = deque()  # after an error, the next run reads the rest
         self._begin()
+
+    @abstractmethod
+    def room(self) -> int:
+        """How many workers there is room for now."""
+
+    @abstractmethod
+    def start(self, most: int) -> int:
+        """Start workers where there is room, until there are `most`; returns how many were started."""
+
+    @abstractmethod
+    def ask(self, worker: str, job: Job) -> None:
+        """Give an idle worker a job."""
+
+    @abstractmethod
+    def answers(self, seconds: float) -> list[JobResult]:
+        """The answers that have arrived, waiting at most `seconds`."""
+
+    @abstractmethod
+    def alive(self, worker: str) -> bool:
+        """Whether a worker's machine is part of the cluster."""
+
+    @abstractmethod
+    def place(self, worker: str) -> str:
+        """The machine of a worker, lost or not."""
+
+    @abstractmethod
+    def needs(self) -> str:
+        """What a worker needs of a machine, '4 CPUs' say."""
 
     def _begin(self) -> None:
         self.jobs: dict[int, Job] = {}  # not done yet
@@ -102,10 +108,7 @@ class Crew:
         ----------
         on_done : called with a job's place, from 0, and its result, in the order in which jobs are done
 
-        Raises
-        ------
-        PyseriniRepbertError
-            as `stream`
+        Errors are those of `stream`.
         """
         done: dict[int, Any] = {}
         for place, value in self.stream(jobs):
@@ -130,20 +133,20 @@ class Crew:
         source, places = enumerate(jobs), {}
         alone_since = time.monotonic()
         while True:
-            for place, job in itertools.islice(source, max(0, _AHEAD * max(1, self.fleet.room()) - len(self.jobs))):
+            for place, job in itertools.islice(source, max(0, _AHEAD * max(1, self.room()) - len(self.jobs))):
                 number = next(self.numbers)
                 self.jobs[number], places[number] = job, place
                 self.waiting.append(number)
             if not self.jobs:
                 return
-            self.starting += self.fleet.start(len(self.jobs))
+            self.starting += self.start(len(self.jobs))
             if self.idle or self.busy:
                 alone_since = time.monotonic()
             elif time.monotonic() - alone_since > self.patience:
                 self._alone()
                 alone_since = time.monotonic()
             self._give()
-            self.unread.extend(self.fleet.answers(_TICK))
+            self.unread.extend(self.answers(_TICK))
             while self.unread:
                 answer = self.unread.popleft()
                 if (finished := self._take(answer)) is not None:
@@ -153,15 +156,15 @@ class Crew:
         if not self.starting:
             raise ClusterError(
                 f'no machine of the cluster has had room for a worker for {self.patience:.0f} s: '
-                f'one needs {self.fleet.needs()}'
+                f'one needs {self.needs()}'
             )
-        logger.warning('waiting for the first of %d workers, %s each', self.starting, self.fleet.needs())
+        logger.warning('waiting for the first of %d workers, %s each', self.starting, self.needs())
 
     def _give(self) -> None:
         """Give jobs to idle workers; a worker gets a job of the work that it has open, if there is one."""
         for worker, opened in list(self.idle.items()):
             now = time.monotonic()
-            if not self.fleet.alive(worker):  # giving it a job would cost the job a try
+            if not self.alive(worker):  # giving it a job would cost the job a try
                 del self.idle[worker]
                 continue
             ready = [number for number in self.waiting if self.not_before.get(number, 0.0) <= now]
@@ -171,7 +174,7 @@ class Crew:
             self.waiting.remove(number)
             del self.idle[worker]
             self.busy[worker] = number
-            self.fleet.ask(worker, self.jobs[number])
+            self.ask(worker, self.jobs[number])
 
     def _take(self, answer: JobResult) -> int | None:
         """Process an answer; returns the number of its job if that is done, else None."""
@@ -201,7 +204,7 @@ class Crew:
             self._compare(answer.value, answer.worker)
             self.failed_starts = 0
             self.idle[answer.worker] = None
-        elif self.fleet.alive(answer.worker):
+        elif self.alive(answer.worker):
             self.failed_starts += 1
             if self.failed_starts >= TRIES:
                 raise ClusterError(f'{TRIES} workers one after the other did not start: {answer.lost}')
@@ -219,12 +222,12 @@ class Crew:
         for package, version in self.versions.items():
             if found.get(package) != version:
                 raise MismatchError(
-                    f'{self.fleet.place(worker)} has {package} {found.get(package, "not at all")}, this machine '
+                    f'{self.place(worker)} has {package} {found.get(package, "not at all")}, this machine '
                     f'{version}: install the same version on every machine'
                 )
 
     def _placed(self, error: BaseException, worker: str) -> PyseriniRepbertError:
-        where = f' (on {self.fleet.place(worker)})'
+        where = f' (on {self.place(worker)})'
         if isinstance(error, PyseriniRepbertError):
             return type(error)(f'{error}{where}', parameters=error.parameters)
         return ClusterError(f'{type(error).__name__}: {error}{where}')

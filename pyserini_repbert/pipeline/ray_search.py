@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.index.dense import DenseBundle, DenseShard
 from pyserini_repbert.index.records import Settings, ShardRecord
-from pyserini_repbert.pipeline.ray_jobs import Crew, Fleet, Job
-from pyserini_repbert.pipeline.ray_workers import versions
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.search.exact import TopRows, merged
 
 _Question = tuple[NDArray[np.float32], int]
@@ -30,13 +29,13 @@ class ShardSearch:
     device : where vectors are multiplied
     """
 
-    def __init__(self, fleet: Fleet, bundle: DenseBundle, device: str = 'cpu') -> None:
-        self._crew = Crew(fleet, versions())
+    def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
+        self._crew = crew
         records = bundle.manifest.shards
         self._starts: list[int] = []
         self._works: list[SearchShards] = []
         start = 0
-        for group in groups([record.count for record in records], fleet.room()):
+        for group in groups([record.count for record in records], crew.room()):
             own = tuple(records[number] for number in group)
             self._works.append(SearchShards(str(bundle.folder.absolute()), bundle.settings, own, device))
             self._starts.append(start)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import ClusterError, needs
-from pyserini_repbert.pipeline.ray_addresses import check_answers, known_address
-from pyserini_repbert.pipeline.ray_jobs import Job, JobResult, WorkerTask
+from pyserini_repbert.errors import ClusterError, InputError, needs
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job, JobResult, WorkerTask
 
 CORES = 8  # CPUs of a worker, on machines that have as many
 _PACKAGES = ('torch', 'transformers')
+_SECONDS = 5.0  # for a connection, and for an answer on it
+# RFC 9113, section 3.4: the preface of an HTTP/2 (and so gRPC) client, with an empty SETTINGS frame
+_PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+_SETTINGS = b'\x04'
 _LOOPBACK = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # 0: Ray leaves 127.0.0.1 as it is
 
 
@@ -66,14 +70,13 @@ class Host:
         return self._answer(argument)
 
 
-@dataclass(frozen=True)
-class _Actor:
+class _Actor(NamedTuple):
     handle: Any
     node: str
 
 
-class RayFleet:
-    """The workers of this process in a Ray cluster that it is connected to; `connected` makes one.
+class RayCrew(Crew):
+    """Workers that are actors of the Ray cluster that this process is connected to; `connected` makes one.
 
     Parameters
     ----------
@@ -82,6 +85,7 @@ class RayFleet:
     """
 
     def __init__(self, threads: int | None, gpu: bool) -> None:
+        super().__init__(versions())
         self._threads, self._gpu = threads, gpu
         self._actors: dict[str, _Actor] = {}
         self._places: dict[str, tuple[str, str]] = {}  # node, name
@@ -90,14 +94,12 @@ class RayFleet:
         self._made = 0
 
     def room(self) -> int:
-        """How many workers there is room for now, in an otherwise idle cluster."""
         import ray
 
         alive = [node['Resources'] for node in ray.nodes() if node['Alive']]
         return sum(group_of(resources, self._threads, self._gpu)[0] for resources in alive)
 
     def start(self, most: int) -> int:
-        """Start workers where there is room, on all machines in turn, until there are `most`; returns how many."""
         import ray
 
         nodes = [node for node in ray.nodes() if node['Alive']]
@@ -128,11 +130,9 @@ class RayFleet:
         self._pending[handle.versions.remote()] = name
 
     def ask(self, worker: str, job: Job) -> None:
-        """Give an idle worker a job."""
         self._pending[self._actors[worker].handle.do.remote(job.work, job.argument)] = worker
 
     def answers(self, seconds: float) -> list[JobResult]:
-        """The answers that have arrived, waiting at most `seconds`."""
         import ray
 
         if not self._pending:
@@ -157,15 +157,12 @@ class RayFleet:
             return JobResult(worker, lost=f'{self.place(worker)}: {_first_line(error)}')
 
     def alive(self, worker: str) -> bool:
-        """Whether a worker's machine is part of the cluster."""
         return self._places[worker][0] in self._alive
 
     def place(self, worker: str) -> str:
-        """The machine of a worker, lost or not."""
         return self._places[worker][1]
 
     def needs(self) -> str:
-        """What a worker needs of a machine."""
         cores = f'{self._threads or 1} CPUs' if (self._threads or 1) > 1 else '1 CPU'
         return f'{cores} and a GPU' if self._gpu else cores
 
@@ -180,7 +177,7 @@ class RayFleet:
 
 
 @contextlib.contextmanager
-def connected(address: str, threads: int | None = None, gpu: bool = False) -> Iterator[RayFleet]:
+def connected(address: str, threads: int | None = None, gpu: bool = False) -> Iterator[RayCrew]:
     """Workers in the cluster at an address, until the end of the context.
 
     Parameters
@@ -212,13 +209,47 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
                 f'no Ray cluster at {address} that this machine is part of ({_first_line(error)}): '
                 f'run `ray start` here, or give HOST:PORT of its head'
             ) from error
-    fleet = RayFleet(threads, gpu)
+    crew = RayCrew(threads, gpu)
     try:
-        yield fleet
+        yield crew
     finally:
-        fleet.close()
+        crew.close()
         if ours:
             ray.shutdown()
+
+
+def known_address(address: str) -> str:
+    """`address`, or for 'auto' the HOST:PORT of this machine's cluster; '' if it knows of none."""
+    if address != 'auto':
+        return address
+    stored = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')  # of `ray start`
+    return os.environ.get('RAY_ADDRESS') or (stored.read_text().strip() if stored.is_file() else '')
+
+
+def check_answers(address: str) -> None:
+    """Connect within seconds; Ray itself waits more than a minute for a wrong address.
+
+    Raises InputError for an address that is not HOST:PORT, ClusterError where nothing answers.
+    """
+    host, colon, port = address.rpartition(':')
+    if not (colon and host and '/' not in host and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
+        raise InputError(f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say")
+    try:
+        connection = socket.create_connection((host.strip('[]'), int(port)), _SECONDS)
+    except OSError as error:
+        raise ClusterError(
+            f'nothing answers at Ray address {address} ({error.strerror or error}): start a cluster there with '
+            '`ray start --head`, or give the address of its head'
+        ) from error
+    frame = b''
+    with connection, contextlib.suppress(OSError):  # a timeout is one, too
+        connection.sendall(_PREFACE)
+        frame = connection.recv(9)  # the header of a frame: its length in three bytes, its type, flags, stream
+    if os.environ.get('RAY_USE_TLS', '0') in ('', '0') and frame[3:4] != _SETTINGS:
+        raise ClusterError(
+            f'what answers at Ray address {address} is not the head of a Ray cluster: give the HOST:PORT that '
+            '`ray start --head` printed'
+        )
 
 
 def _first_line(error: BaseException) -> str:

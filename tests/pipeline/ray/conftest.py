@@ -1,4 +1,4 @@
-"""A fleet whose workers are objects of this process, which are lost when a test says so."""
+"""A crew whose workers are objects of this process, which are lost when a test says so."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from pyserini_repbert.pipeline import ray_jobs as jobs, ray_workers as ray_fleet
-from pyserini_repbert.pipeline.ray_jobs import Job, JobResult
+from pyserini_repbert.pipeline import ray_jobs as jobs, ray_workers
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job, JobResult
 from pyserini_repbert.pipeline.ray_workers import Host
 from tests.pipeline.conftest import world
 
 __all__ = ['world']
 
 
-class LocalFleet:
+class LocalCrew(Crew):
     """Room for `size` workers; question number n of all (from 0) loses its worker for n in `loses`.
 
     Attributes
@@ -23,8 +23,11 @@ class LocalFleet:
     asked : (worker, name of the job), in order
     """
 
-    def __init__(self, size: int = 2, loses: Collection[int] = (), versions: dict[str, str] | None = None) -> None:
-        self.size, self.loses, self.versions = size, loses, versions or ray_fleet.versions()
+    def __init__(
+        self, size: int = 2, loses: Collection[int] = (), found: dict[str, str] | None = None, **settings: Any
+    ) -> None:
+        super().__init__(settings.pop('versions', None) or ray_workers.versions(), **settings)
+        self.size, self.loses, self.found = size, loses, found or self.versions
         self.hosts: dict[str, Host] = {}
         self.asked: list[tuple[str, str]] = []
         self.coming: list[JobResult] = []
@@ -39,7 +42,7 @@ class LocalFleet:
         while len(self.hosts) < min(self.size, most):
             name, self.made, started = f'w{self.made}', self.made + 1, started + 1
             self.hosts[name] = Host(1)
-            self.coming.append(JobResult(name, self.versions))
+            self.coming.append(JobResult(name, self.found))
         return started
 
     def ask(self, worker: str, job: Job) -> None:
@@ -55,8 +58,8 @@ class LocalFleet:
             self.coming.append(JobResult(worker, error=error))
 
     def answers(self, seconds: float) -> list[JobResult]:
-        found, self.coming = self.coming, []
-        return found
+        arrived, self.coming = self.coming, []
+        return arrived
 
     def alive(self, worker: str) -> bool:
         return worker not in self.gone
@@ -69,9 +72,9 @@ class LocalFleet:
 
 
 @pytest.fixture
-def fleet(monkeypatch) -> type[LocalFleet]:
+def fleet(monkeypatch) -> type[LocalCrew]:
     monkeypatch.setattr(jobs, '_TICK', 0.01)
-    return LocalFleet
+    return LocalCrew
 
 
 @pytest.fixture
@@ -79,7 +82,7 @@ def connect(monkeypatch):
     """connect(fleet) lets commands meet a fleet behind --ray; returns what they asked for."""
     import contextlib
 
-    def to(fleet: LocalFleet) -> list[Any]:
+    def to(fleet: LocalCrew) -> list[Any]:
         asked = []
 
         @contextlib.contextmanager
@@ -87,7 +90,7 @@ def connect(monkeypatch):
             asked.append((address, threads, gpu))
             yield fleet
 
-        monkeypatch.setattr(ray_fleet, 'connected', connected)
+        monkeypatch.setattr(ray_workers, 'connected', connected)
         return asked
 
     return to

@@ -11,7 +11,7 @@ from folders import tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
-from pyserini_repbert.pipeline import ray_addresses as addresses
+from pyserini_repbert.pipeline import ray_workers
 from pyserini_repbert.pipeline.ray_workers import connected, group_of
 
 
@@ -117,7 +117,7 @@ def test_an_address_that_does_not_answer():
     'answer', [None, b'', b'HTTP/1.1 400 Bad Request\r\n\r\n', b'+PONG\r\n'], ids=['silent', 'ends', 'http', 'redis']
 )
 def test_an_open_port_that_is_no_cluster(answer, monkeypatch):
-    monkeypatch.setattr(addresses, '_SECONDS', 0.3)
+    monkeypatch.setattr(ray_workers, '_SECONDS', 0.3)
 
     def serve(listening):
         with listening.accept()[0] as connection:
@@ -136,14 +136,6 @@ def test_an_open_port_that_is_no_cluster(answer, monkeypatch):
             pass
         done.set()
         thread.join()
-
-
-def test_a_grpc_greeting_is_one(monkeypatch):
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.sendall(bytes((0, 0, 6, 4, 0, 0, 0, 0, 0)) + bytes(6))
-        assert addresses._greets(ours)
-        assert theirs.recv(100).startswith(b'PRI * HTTP/2.0')
 
 
 def test_a_cluster_that_is_gone(monkeypatch, tmp_path):

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 import pytest
 
 from pyserini_repbert.errors import BusyError, ClusterError, InputError, MismatchError
-from pyserini_repbert.pipeline.ray_jobs import Crew, Job
+from pyserini_repbert.pipeline.ray_jobs import Job
 
 VERSIONS = {'torch': '2'}
-
-
-def run_jobs(fleet, jobs, versions, on_done=None, **settings):
-    return Crew(fleet, versions, **settings).run(jobs, on_done)
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,8 @@ def jobs(count, work=None):
 
 @pytest.mark.parametrize('loses', [(), (0,), (1, 2, 3, 4), (4, 5, 6)])
 def test_what_a_lost_worker_had_is_done_again(fleet, loses):
-    workers, done = fleet(2, loses, VERSIONS), []
-    assert run_jobs(workers, jobs(6), VERSIONS, lambda number, value: done.append((number, value))) == [
+    workers, done = fleet(2, loses, versions=VERSIONS), []
+    assert workers.run(jobs(6), lambda number, value: done.append((number, value))) == [
         0, 2, 4, 6, 8, 10,
     ]  # fmt: skip
     assert sorted(done) == [(number, number * 2) for number in range(6)]
@@ -51,20 +47,20 @@ def test_what_a_lost_worker_had_is_done_again(fleet, loses):
 
 def test_a_job_that_loses_every_worker_ends_it(fleet):
     with pytest.raises(ClusterError, match='job 0 was tried 5 times, and failed with its machine each time: w4 died'):
-        run_jobs(fleet(1, range(9), VERSIONS), jobs(1), VERSIONS)
+        fleet(1, range(9), versions=VERSIONS).run(jobs(1))
 
 
 def test_a_worker_that_is_lost_while_idle_is_given_nothing(fleet):
-    workers = fleet(2, (), VERSIONS)
+    workers = fleet(2, (), versions=VERSIONS)
     workers.gone.add('w0')
-    assert run_jobs(workers, jobs(3), VERSIONS) == [0, 2, 4]
+    assert workers.run(jobs(3)) == [0, 2, 4]
     assert {worker for worker, _ in workers.asked} == {'w1'}
 
 
 def test_a_worker_gets_what_it_has_open(fleet):
     two = [Job(f'{name}{number}', Double(name), number) for number in range(3) for name in 'ab']
-    workers = fleet(2, (), VERSIONS)
-    crew = Crew(workers, VERSIONS)
+    workers = fleet(2, (), versions=VERSIONS)
+    crew = workers
     for _ in range(2):
         assert crew.run(two) == [0, 0, 2, 2, 4, 4]
     assert {(worker, name[0]) for worker, name in workers.asked} == {('w0', 'a'), ('w1', 'b')}
@@ -84,31 +80,31 @@ def test_what_is_held_by_another_is_tried_again_later(fleet, monkeypatch):
 
     now = [0.0]
     monkeypatch.setattr('time.monotonic', lambda: now.__setitem__(0, now[0] + 0.5) or now[0])
-    workers = fleet(1, (), VERSIONS)
-    assert run_jobs(workers, [Job('job', Held(), 7)], VERSIONS) == [7]
+    workers = fleet(1, (), versions=VERSIONS)
+    assert workers.run([Job('job', Held(), 7)]) == [7]
     assert len(workers.asked) == 3 and now[0] > 1 + 2  # 2 ** 0 and 2 ** 1 seconds
 
 
 def test_errors_of_a_worker_end_it_with_the_place(fleet):
     with pytest.raises(InputError, match=r'^the third line \(on machine of w0\)$'):
-        run_jobs(fleet(1, (), VERSIONS), jobs(1, Failing(InputError)), VERSIONS)
+        fleet(1, (), versions=VERSIONS).run(jobs(1, Failing(InputError)))
     with pytest.raises(ClusterError, match=r'^RuntimeError: the third line \(on machine of w0\)$'):
-        run_jobs(fleet(1, (), VERSIONS), jobs(1, Failing(RuntimeError)), VERSIONS)
+        fleet(1, (), versions=VERSIONS).run(jobs(1, Failing(RuntimeError)))
 
 
 @pytest.mark.parametrize(('found', 'said'), [({'torch': '1'}, 'torch 1'), ({}, 'torch not at all')])
 def test_machines_with_other_versions_are_refused(fleet, found, said):
-    workers = fleet(1, (), VERSIONS)
-    workers.versions = found
+    workers = fleet(1, (), versions=VERSIONS)
+    workers.found = found
     with pytest.raises(MismatchError, match=f'machine of w0 has {said}, this machine 2: install the same'):
-        run_jobs(workers, jobs(1), VERSIONS)
+        workers.run(jobs(1))
     assert workers.asked == []
 
 
 def test_a_cluster_without_room(fleet):
     with pytest.raises(ClusterError, match='no machine of the cluster has had room .* one needs 1 CPU'):
-        run_jobs(fleet(0, (), VERSIONS), jobs(1), VERSIONS, patience=0)
-    assert run_jobs(fleet(0, (), VERSIONS), [], VERSIONS) == []
+        fleet(0, (), versions=VERSIONS, patience=0).run(jobs(1))
+    assert fleet(0, (), versions=VERSIONS).run([]) == []
 
 
 def test_jobs_are_taken_a_few_ahead(fleet):
@@ -119,13 +115,13 @@ def test_jobs_are_taken_a_few_ahead(fleet):
             taken.append(job.argument)
             yield job
 
-    stream = Crew(fleet(2, (), VERSIONS), VERSIONS).stream(source())
+    stream = fleet(2, (), versions=VERSIONS).stream(source())
     assert next(stream) == (0, 0) and len(taken) == 4
     assert sorted(stream) == [(number, number * 2) for number in range(1, 20)]
 
 
 def test_what_comes_late_from_a_run_that_failed_is_not_taken_for_another(fleet):
-    crew = Crew(fleet(2, (), VERSIONS), VERSIONS)
+    crew = fleet(2, (), versions=VERSIONS)
     with pytest.raises(InputError):
         crew.run([Job('bad', Failing(InputError), 1), *jobs(3)])  # job 0 is under way on the other worker
     assert crew.run([Job('new', Double(), number) for number in (50, 60)]) == [100, 120]

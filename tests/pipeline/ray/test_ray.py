@@ -28,7 +28,7 @@ from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.pipeline import Machine
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.pipeline.ray_search import ShardSearch
-from pyserini_repbert.pipeline.ray_workers import connected, versions
+from pyserini_repbert.pipeline.ray_workers import connected
 from pyserini_repbert.search import exact
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
@@ -108,7 +108,7 @@ def test_a_job_of_a_lost_node_is_done_again(cluster, lose, caplog):
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
     removed = lose(lambda: True)
     with connected(cluster.address, 1) as fleet:
-        assert Crew(fleet, versions()).run([Job(f'job {number}', Slow(), number) for number in (3, 4)]) == [6, 8]
+        assert fleet.run([Job(f'job {number}', Slow(), number) for number in (3, 4)]) == [6, 8]
     assert removed and 'is done again: machine 127.0.0.1' in caplog.text
 
 
@@ -173,8 +173,8 @@ DRIVER = """
 import os, sys, time
 from dataclasses import dataclass
 import ray
-from pyserini_repbert.pipeline.ray_jobs import Crew, Job
-from pyserini_repbert.pipeline.ray_workers import connected, versions
+from pyserini_repbert.pipeline.ray_jobs import Job
+from pyserini_repbert.pipeline.ray_workers import connected
 
 @dataclass(frozen=True)
 class Endless:
@@ -186,7 +186,7 @@ class Endless:
         return tell
 
 with connected(sys.argv[1], 1) as fleet:
-    Crew(fleet, versions()).run([Job('endless', Endless(), sys.argv[2])])
+    fleet.run([Job('endless', Endless(), sys.argv[2])])
 """
 
 
@@ -202,7 +202,8 @@ def test_workers_end_with_a_command_that_is_killed(cluster, tmp_path):
 
 def test_a_machine_with_another_version_is_refused(cluster):
     with connected(cluster.address, 1) as fleet, pytest.raises(MismatchError, match=r'machine 127.0.0.1 .* has torch'):
-        Crew(fleet, versions() | {'torch': '1.0'}).run([Job('one', Slow(), 1)])
+        fleet.versions |= {'torch': '1.0'}
+        fleet.run([Job('one', Slow(), 1)])
 
 
 def test_a_service_searches_on_the_cluster(cluster, tiny_checkpoint, corpus_file, tmp_path):
