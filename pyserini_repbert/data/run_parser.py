@@ -1,4 +1,4 @@
-"""Run files in blocks of whole lines: a regular block is split at once, any other line by line.
+"""Run files in blocks of whole lines: Arrow's CSV reader parses a regular block, any other is read line by line.
 
 A regular block has exactly one space or tab between values and no blank lines; nearly all run files consist of them.
 Both ways give the same columns; only reading line by line accepts other spacing and names malformed lines.
@@ -24,17 +24,17 @@ MSMARCO_COLUMNS = 3
 TREC_COLUMNS = 6
 _LONGEST_RANK = 15  # digits that float64 always holds
 _GREATEST_RANK = 2**53  # up to here, float64 holds every whole number
-_SPACES = b' \t\n\r\x0b\x0c'  # where bytes.split() splits
-_NO_SPACE = bytes(code for code in range(256) if code not in _SPACES)
-_TAB_AS_SPACE = bytes.maketrans(b'\t', b' ')
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Columns(NamedTuple):
-    """Lines of a run file; keys are float64, the rank (MS MARCO) or the score (TREC)."""
+    """Lines of a run file; keys are float64, the rank (MS MARCO) or the score (TREC).
 
-    qids: list[bytes]
+    `queries` has the qid and the number of consecutive lines of one query.
+    """
+
+    queries: list[tuple[str, int]]
     docids: list[str]
     keys: Array
 
@@ -58,11 +58,11 @@ def stretches(path: StrPath) -> Iterator[Stretch]:
     for first, block in line_blocks(path):
         columns = columns or count_columns(path, first, block)
         if columns:
-            qids, docids, keys = parse_block(path, first, block, columns)
+            queries, docids, keys = parse_block(path, first, block, columns)
             stop = 0
-            for qid, lines in itertools.groupby(qids):
-                start, stop = stop, stop + len(list(lines))
-                yield Stretch(columns, qid.decode(), docids[start:stop], keys[start:stop])
+            for qid, lines in queries:
+                start, stop = stop, stop + lines
+                yield Stretch(columns, qid, docids[start:stop], keys[start:stop])
     if not columns:
         _warn_of_no_lines(str(path))
 
@@ -72,7 +72,7 @@ def _warn_of_no_lines(path: str) -> None:
     logger.warning('run file %s is empty: it counts as a run without hits', path)
 
 
-def line_blocks(path: StrPath, size: int = 1 << 18) -> Iterator[tuple[int, bytes]]:
+def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
     """(number of the first line, whole lines with '\\n' ends) for each block of about `size` bytes of a run file."""
     first = 1
     with open_binary(existing_file(path, 'run file')) as stream:
@@ -101,30 +101,42 @@ def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Column
 
 def _at_once(block: bytes, columns: int) -> Columns | None:
     """The columns of a regular block; None for another, and for any value that has to be looked at alone."""
-    values = block.split()
-    lines = len(values) // columns
-    if block.translate(_TAB_AS_SPACE, _NO_SPACE) != (b' ' * (columns - 1) + b'\n') * lines:
+    from pyarrow import ArrowInvalid, compute, csv, float64, py_buffer, string
+
+    block = block.replace(b'\t', b' ')
+    characters = np.frombuffer(block, np.uint8)
+    separates = (characters == ord(' ')) | (characters == ord('\n'))
+    # what only reading line by line understands, or refuses: other white space, control characters, empty values
+    if not np.array_equal(characters <= ord(' '), separates) or separates[0] or (separates[1:] & separates[:-1]).any():
         return None
-    doc, rank = (1, 2) if columns == MSMARCO_COLUMNS else (2, 3)
-    ranks = numbers = values[rank::columns]
-    if not b''.join(ranks).isdigit() or max(map(len, ranks)) > _LONGEST_RANK:
-        return None
-    if columns == TREC_COLUMNS:
-        numbers = values[4::columns]
-        if b'_' in b''.join(numbers):  # Python reads 1_000 as a number, evaluators do not
-            return None
+    kinds = {'qid': string(), 'docid': string(), 'rank': string(), 'score': float64()}
+    names = ['qid', 'docid', 'rank'] if columns == MSMARCO_COLUMNS else ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
     try:
-        text = block if block.isascii() else block.decode('utf-8')
-        keys = np.fromiter(map(float, numbers), dtype=np.float64, count=lines)
-    except ValueError:
+        if not block.isascii() and '\ufeff' in block.decode('utf-8'):
+            return None
+        table = csv.read_csv(
+            py_buffer(block),
+            csv.ReadOptions(use_threads=False, column_names=names, block_size=len(block) + 1),
+            csv.ParseOptions(delimiter=' ', quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types=kinds, include_columns=[name for name in names if name in kinds]),
+        ).combine_chunks()
+    except (ArrowInvalid, UnicodeDecodeError):
         return None
-    if not np.isfinite(keys).all() or b'\0' in block or (isinstance(text, str) and '\ufeff' in text):
+    ranks = table['rank']
+    if not compute.all(compute.ascii_is_decimal(ranks)).as_py():
         return None
-    return Columns(values[::columns], b' '.join(values[doc::columns]).decode().split(' '), keys)
+    if compute.max(compute.binary_length(ranks)).as_py() > _LONGEST_RANK:
+        return None
+    keys = (table['score'] if columns == TREC_COLUMNS else ranks.cast(float64())).to_numpy()
+    if not np.isfinite(keys).all():
+        return None
+    runs = compute.run_end_encode(table['qid'].combine_chunks())
+    lengths = np.diff(runs.run_ends.to_numpy(), prepend=0).tolist()
+    return Columns(list(zip(runs.values.to_pylist(), lengths, strict=True)), table['docid'].to_pylist(), keys)
 
 
 def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Columns:
-    qids: list[bytes] = []
+    qids: list[str] = []
     docids: list[str] = []
     keys: list[float] = []
     doc, rank = (1, 2) if columns == MSMARCO_COLUMNS else (2, 3)
@@ -146,10 +158,11 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
                 key = decimal(values[4])
         except ValueError as error:
             _refuse(path, number, raw, columns, f' ({error})')
-        qids.append(values[0].encode())
+        qids.append(values[0])
         docids.append(values[doc])
         keys.append(key)
-    return Columns(qids, docids, np.array(keys, dtype=np.float64))
+    queries = [(qid, len(list(lines))) for qid, lines in itertools.groupby(qids)]
+    return Columns(queries, docids, np.array(keys, dtype=np.float64))
 
 
 def _refuse(path: StrPath, number: int, line: bytes, columns: int, why: str = '') -> NoReturn:

@@ -170,6 +170,8 @@ GOOD = {3: 'q\tdoc{}\t{}\n', 6: 'q Q0 doc{} {} 0.{:03d} t\n'}
         (6, 'q Q0 d 1 inf t'),
         (6, 'q Q0 d 1 -inf t'),
         (6, 'q Q0 d 1 1e999 t'),
+        (6, 'q Q0 d 0x1 1.0 t'),
+        (6, 'q Q0 d 1 0x1 t'),
     ],
 )
 @pytest.mark.parametrize('place', [1, 2, 700])
