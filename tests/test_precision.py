@@ -14,7 +14,7 @@ import pytest
 import torch
 from folders import tree
 
-from pyserini_repbert.commands import advice, command
+from pyserini_repbert.commands import command, terminal
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
@@ -216,7 +216,7 @@ def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
     monkeypatch.setattr(NamedIndex, 'check', lambda *_: None)
     monkeypatch.setattr(NamedIndex, 'check_corpus', lambda *_: None)
     monkeypatch.setattr(named_index, 'locate', lambda index, encoder: found)
-    monkeypatch.setattr(advice, 'LONG', 0.0)
+    monkeypatch.setattr(terminal, 'LONG', 0.0)
     native_bfloat16(True)
     for flags in ([], ['--bf16']):
         assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', *flags) == 0
@@ -233,7 +233,7 @@ class TestAdvice:
 
     @pytest.fixture(autouse=True)
     def _at_once(self, monkeypatch: pytest.MonkeyPatch, native_bfloat16: Force) -> None:
-        monkeypatch.setattr(advice, 'LONG', 0.0)
+        monkeypatch.setattr(terminal, 'LONG', 0.0)
         native_bfloat16(True)
 
     @pytest.fixture
@@ -260,9 +260,10 @@ class TestAdvice:
         assert capsys.readouterr().err == ''
 
     def test_is_not_given_for_onnx_runtime(self, monkeypatch, capsys):
-        from pyserini_repbert.commands.rerank import Bars, make_parser
+        from pyserini_repbert.commands.rerank import make_parser
+        from pyserini_repbert.commands.terminal import Bars
 
-        monkeypatch.setattr(advice, 'LONG', 0.0)
+        monkeypatch.setattr(terminal, 'LONG', 0.0)
         for backend, text in (('torch', self.TEXT), ('onnx', '')):
             with Bars(make_parser().parse_args(['--output', 'o', '--backend', backend])) as bars:
                 bars.begins('rerank', 1, 'inputs')

@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands import command, recording
-from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.spec_flags import add_spec_flags
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.output_files import record_output
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,28 +22,26 @@ _CONVINCING = 0.05  # the p below which a gain is kept
 
 def main(arguments: list[str]) -> None:
     """Learn, estimate the gain on topics held out, and write what was learnt where there is one."""
-    from pyserini_repbert.pipeline.spec import PipelineSpec
-
     parser = command.parser(
         'adapt',
         'Learn from your judgments a map of query vectors and the weights of a fusion: in seconds, the index stays. '
         'The gain is estimated by cross-validation, and --output written if it is no noise. Then: search --adapted.',
     )
-    add_spec_flags(parser, PipelineSpec, 'index', required=True)
-    add_spec_flags(parser, PipelineSpec, 'encoder', 'sparse')
+    add_flags(parser, 'index', required=True)
+    add_flags(parser, 'encoder', 'sparse')
     parser.add_argument(
         '--rerank', metavar='NAME@K', help="also learn a reranker's share of the score; it reads the best K"
     )
-    add_spec_flags(parser, PipelineSpec, 'corpus')
-    parser.add_argument('--topics', required=True, help="a file, a catalog name, or one of Pyserini's names")
+    add_flags(parser, 'corpus')
+    add_flags(parser, 'topics', required=True)
     parser.add_argument(
         '--qrels', required=True, help='judgments, likewise: at least 20 topics with a relevant passage'
     )
     parser.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
     parser.add_argument('--keep', action='store_true', help='write it whatever the gain')
     parser.add_argument('--seed', type=command.whole_number, default=0, help='of folds and random passages')
-    add_spec_flags(parser, PipelineSpec, 'max_length')
-    add_model_arguments(parser)
+    add_flags(parser, 'max_length')
+    add_flags(parser, 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)
     if Path(options.output).exists():
         raise InputError(f'{options.output} exists: remove it or choose another output')
@@ -52,7 +50,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.pipeline.adapted import write_adapted
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.pipeline import Pipeline
-    from pyserini_repbert.pipeline.spec import Machine
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
 
@@ -85,7 +83,7 @@ def main(arguments: list[str]) -> None:
         estimate=estimate,
         stages=tuple(f'{stage}{"," if stage.options else ":"}weight={learnt.rerank_weight:g}' for stage in spec.stages),
     )
-    recording.write(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
+    record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
 
 

@@ -130,13 +130,6 @@ class Parser(argparse.ArgumentParser):
         return f'; did you mean {", ".join(hints)}?' if hints else ''
 
 
-def add_corpus_form(parser: argparse.ArgumentParser) -> None:
-    """Add --corpus-format and --fields."""
-    forms = 'auto, jsonl, tsv, trec, trec-disks, clueweb, cedr, html, ir_datasets or lucene'
-    parser.add_argument('--corpus-format', default='auto', help=forms)
-    parser.add_argument('--fields', nargs='+', default=[], help='JSON lines: the text fields, joined by a space')
-
-
 def parser(module: str, description: str) -> Parser:
     """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
     made = Parser(
@@ -155,23 +148,6 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
         if isinstance(action.default, (list, tuple)):
             return f'{action.help} (default: {" ".join(map(str, action.default))})'
         return super()._get_help_string(action)
-
-
-def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add --precision, --fp16, --bf16 and --fp32, which exclude each other; `precision` gives the choice."""
-    precision = parser.add_mutually_exclusive_group()
-    precision.add_argument(
-        '--precision',
-        choices=('float32', 'bfloat16', 'float16', 'auto'),
-        help='what models run in, float32 by default; auto: bfloat16 where this machine computes in it natively',
-    )
-    for flag, name in (('--fp16', 'float16'), ('--bf16', 'bfloat16'), ('--fp32', 'float32')):
-        precision.add_argument(flag, action='store_const', const=name, dest='precision', help=f'--precision {name}')
-
-
-def precision(options: argparse.Namespace) -> str:
-    """The precision that the flags of `add_precision_arguments` ask for; 'float32' by default, on every machine."""
-    return options.precision or 'float32'
 
 
 def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
@@ -207,11 +183,6 @@ def threads(text: str) -> int:
     if value > MAX_THREADS:
         raise ValueError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
     return value
-
-
-def add_threads(parser: argparse._ActionsContainer) -> None:
-    """Add --threads, for `use_threads`."""
-    parser.add_argument('--threads', type=threads, help='CPU threads at most; by default as OMP_NUM_THREADS says')
 
 
 def use_threads(number: int | None) -> None:

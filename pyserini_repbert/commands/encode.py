@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command, recording
-from pyserini_repbert.commands.advice import model_update
-from pyserini_repbert.commands.output_files import check_outside
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import add_flags, precision
+from pyserini_repbert.commands.output_files import check_outside, record_output
+from pyserini_repbert.commands.terminal import model_update
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.corpus import Corpus
@@ -19,26 +20,10 @@ if TYPE_CHECKING:
     from pyserini_repbert.index.records import Manifest
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of a command that runs an encoder: device, precision, offline."""
-    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
-    command.add_precision_arguments(parser)
-    parser.add_argument('--offline', action='store_true', help='never download')
-
-
-def add_begun_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --resume and --overwrite, for a command that writes a bundle."""
-    begun = parser.add_mutually_exclusive_group()
-    begun.add_argument('--resume', action='store_true', help='go on with a run that was stopped')
-    begun.add_argument(
-        '--overwrite', action='store_true', help='replace an index that is there, once the new one is whole'
-    )
-
-
 def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_text: str) -> None:
     """Add the flags of a command that encodes a corpus; `encoder` and `store_text` are the help of these two flags."""
     parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
-    command.add_corpus_form(parser)
+    add_flags(parser, 'corpus_format', 'fields')
     parser.add_argument('--encoder', help=encoder)
     parser.add_argument('--output', required=True, help='the index folder')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
@@ -48,13 +33,10 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     parser.add_argument('--shard-num', type=command.positive_int, metavar='N', help="Pyserini's name for N")
     together = parser.add_mutually_exclusive_group()
     together.add_argument('--finish', action='store_true', help='verify the parts in --output and put them together')
-    together.add_argument('--ray', metavar='ADDRESS', help="encode the parts on a Ray cluster: HOST:PORT, or 'auto'")
+    add_flags(together, 'ray')
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    command.add_threads(parser)
-    parser.add_argument('--on-error', default='refuse', choices=('refuse', 'skip'), help='what to do with bad lines')
-    add_begun_arguments(parser)
-    add_model_arguments(parser)
+    add_flags(parser, 'threads', 'on_error', 'begun', 'device', 'precision', 'offline')
 
 
 def check_flags(options: argparse.Namespace) -> None:
@@ -83,7 +65,7 @@ def encode(
     settings: type[Any],
     opened: Callable[..., Any],
     encoding_of: Callable[..., Encoding[Any]],
-    told: Callable[[Manifest[Any]], str],
+    described: Callable[[Manifest[Any]], str],
 ) -> None:
     """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or put parts together.
 
@@ -92,7 +74,7 @@ def encode(
     settings : the class of the bundle's settings
     opened : opens the encoder: `document_encoder` or `EpicEncoder`
     encoding_of : makes an encoding of the encoder: `dense_encoding` or `epic_encoding` with the command's settings
-    told : describes a finished bundle to the user
+    described : describes a finished bundle to the user
     """
     command.use_threads(options.threads)
     command.keep_memory_flat()
@@ -109,13 +91,11 @@ def encode(
         manifest = finish_parts(options.output, settings, options.overwrite)
         if recorded and recorded[0] is not None:
             write_record(options.output, replace(recorded[0], output=str(checksum(options.output))))
-        print(f'{options.output}: {told(manifest)}')
+        print(f'{options.output}: {described(manifest)}')
         return
     part = EncodingPart.parse(options.shard or '0/1')
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
-    encoder = opened(
-        options.encoder, options.device, precision=command.precision(options), max_length=options.max_length
-    )
+    encoder = opened(options.encoder, options.device, precision=precision(options), max_length=options.max_length)
     encoding = partial(
         encoding_of,
         encoder,
@@ -142,11 +122,11 @@ def encode(
             )
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     if part.of > 1:
-        recording.write(options, str(output), ('corpus',), used_models([encoder]))
+        record_output(options, str(output), ('corpus',), used_models([encoder]))
         print(f'{options.output}: part {options.shard} is done, {manifest.count} passages{skipped}')
         return
-    recording.write(options, options.output, ('corpus',), used_models([encoder]))
-    print(f'{options.output}: {told(manifest)}{skipped}')
+    record_output(options, options.output, ('corpus',), used_models([encoder]))
+    print(f'{options.output}: {described(manifest)}{skipped}')
 
 
 def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]) -> Manifest[Any]:
@@ -198,9 +178,9 @@ def main(arguments: list[str]) -> int | None:
     from pyserini_repbert.encode.encoders import document_encoder
     from pyserini_repbert.index.records import Settings
 
-    def told(manifest: Manifest[Any]) -> str:
+    def described(manifest: Manifest[Any]) -> str:
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
         return f'{manifest.count} passages x {stored} in {command.counted(len(manifest.shards), "shard")}'
 
-    encode(options, Settings, document_encoder, partial(dense_encoding, dtype=options.vector_dtype), told)
+    encode(options, Settings, document_encoder, partial(dense_encoding, dtype=options.vector_dtype), described)
     return 0

@@ -2,27 +2,197 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-SUBCOMMANDS = {  # the first word -> the module and the function of its command
-    'measures': ('evaluate_measures', 'main'),
-    'fusion-table': ('evaluate_depths', 'fusion_table_main'),
-    'consistency': ('evaluate_depths', 'consistency_main'),
-    'recall-depth': ('evaluate_depths', 'recall_depth_main'),
-    'tune-cutoff': ('evaluate_depths', 'tune_cutoff_main'),
-    'epic-values': ('evaluate_epic', 'values_main'),
-    'epic-pruning': ('evaluate_epic', 'pruning_main'),
-    'rerank-depth': ('evaluate_depths', 'rerank_depth_main'),
-    'tradeoff': ('evaluate_tradeoff', 'main'),
-    'ties': ('evaluate_ties', 'main'),
-    'split-folds': ('evaluate_folds', 'split_main'),
-    'join-folds': ('evaluate_folds', 'join_main'),
+from pyserini_repbert.commands.command import parser
+from pyserini_repbert.commands.flags import add_flags, named_paths, read_named
+from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
+from pyserini_repbert.evaluate.significance import Comparison, compare
+from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.files import atomic_file, atomic_folder
+from pyserini_repbert.names.topics import load_qrels, load_topics
+
+_ANALYSES = {  # the first word -> the module and the function of its command
+    'fusion-table': ('evaluate_studies', 'fusion_table'),
+    'consistency': ('evaluate_studies', 'consistency'),
+    'recall-depth': ('evaluate_studies', 'recall_depth'),
+    'rerank-depth': ('evaluate_studies', 'rerank_depth'),
+    'tune-cutoff': ('evaluate_studies', 'tune_cutoff'),
+    'tradeoff': ('evaluate_costs', 'tradeoff'),
+    'epic-values': ('evaluate_costs', 'epic_values'),
+    'epic-pruning': ('evaluate_costs', 'epic_pruning'),
+    'ties': ('evaluate', 'ties'),
+    'split-folds': ('evaluate', 'split_folds'),
+    'join-folds': ('evaluate', 'join_folds'),
 }
+_FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
 
 
-def main(arguments: list[str]) -> int | None:
-    """Run the subcommand that the first argument names, or `measures`."""
-    word = arguments[0] if arguments and arguments[0] in SUBCOMMANDS else ''
-    module, function = SUBCOMMANDS[word or 'measures']
-    command = getattr(importlib.import_module(f'pyserini_repbert.commands.{module}'), function)
-    return command(arguments[1:] if word else arguments)  # type: ignore[no-any-return]
+def main(arguments: list[str]) -> None:
+    """Run the analysis that the first argument names, or evaluate run files and print a table or JSON."""
+    if arguments and arguments[0] in _ANALYSES:
+        module, function = _ANALYSES[arguments[0]]
+        getattr(importlib.import_module(f'pyserini_repbert.commands.{module}'), function)(arguments[1:])
+        return
+    flags = parser(
+        'evaluate',
+        'Evaluate run files with ir_measures. With a word in front, an analysis instead: '
+        f'{", ".join(_ANALYSES)} (each has its own --help).',
+    )
+    add_flags(flags, 'qrels')
+    flags.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
+    add_flags(flags, 'measures')
+    flags.add_argument('--judged-only', action='store_true', help='without documents that nobody judged for the topic')
+    flags.add_argument('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
+    flags.add_argument('--compare', action='store_true', help='paired t-tests of the other runs against the first')
+    flags.add_argument('--json', action='store_true', help='print JSON instead of tables')
+    options = parsed(flags, arguments[1:] if arguments[:1] == ['measures'] else arguments)
+    if not options.runs:
+        raise InputError('no run files were given: name them before --measures, which takes all words behind it')
+    if options.compare and len(options.runs) < 2:
+        raise InputError('--compare was given one run: give the baseline first, then the runs to compare with it')
+    if options.per_query == '-' and options.json:
+        raise InputError('--per-query - and --json both print: write the values per query to a file')
+    measures = parse_measures(options.measures)
+    paths = named_paths(options.runs)
+    qrels = load_qrels(options.qrels)
+    evaluations: dict[str, Evaluation] = {}
+    for name, run in read_named(paths, options.quiet):
+        judged = len(run.keys() & qrels.keys())
+        if 2 * judged < len(run):
+            print(f'warning: {judged} of the {len(run)} topics of {name} are judged', file=sys.stderr)
+        evaluations[name] = evaluate(judged_only(run, qrels) if options.judged_only else run, qrels, measures)
+    baseline, *others = evaluations
+    tests = [
+        (name, test) for name in others if options.compare for test in compare(evaluations[baseline], evaluations[name])
+    ]
+    if options.per_query:
+        with contextlib.nullcontext(sys.stdout) if options.per_query == '-' else atomic_file(options.per_query) as out:
+            out.write('run\tqid\tmeasure\tvalue\n')
+            for name, evaluation in evaluations.items():
+                for measure, values in evaluation.values.items():
+                    out.writelines(f'{name}\t{qid}\t{measure}\t{value:.6f}\n' for qid, value in values.items())
+    if options.json:
+        runs = [
+            {'run': name, 'path': paths[name], 'topics_without_hits': len(one.without_hits), 'measures': one.means}
+            for name, one in evaluations.items()
+        ]
+        comparisons = [{'run': name, **test._asdict()} for name, test in tests]
+        compared = {'baseline': baseline, 'comparisons': comparisons} if tests else {}
+        print(json.dumps({'judged_topics': len(qrels), 'runs': runs, **compared}, ensure_ascii=False, indent=2))
+    elif options.per_query != '-':
+        _print_tables(evaluations, tests, len(qrels))
+
+
+def _print_tables(
+    evaluations: Mapping[str, Evaluation], tests: Sequence[tuple[str, Comparison]], n_judged: int
+) -> None:
+    baseline = next(iter(evaluations))
+    rows = [[name, *(f'{value:.4f}' for value in one.means.values())] for name, one in evaluations.items()]
+    print(markdown(['run', *evaluations[baseline].means], rows))
+    notes = [
+        f'{name} has no hits for {len(one.without_hits)} of them, which count 0.'
+        for name, one in evaluations.items()
+        if one.without_hits
+    ]
+    print(f'\nOver {n_judged} judged topics.', *notes)
+    if tests:
+        rows = [
+            [name, test.measure, f'{test.difference:+.4f}', f'{test.t:.3f}', f'{test.p:.4g}']
+            + [str(count) for count in (test.wins, test.ties, test.losses)]
+            for name, test in tests
+        ]
+        print(f'\nAgainst {baseline} (paired t-test, two-sided, p not corrected for several comparisons):\n')
+        print(markdown(['run', 'measure', 'difference', 't', 'p', 'better', 'equal', 'worse'], rows))
+
+
+def ties(arguments: Sequence[str]) -> None:
+    """Print a row for each run and measure: its interval over all ways to break ties."""
+    flags = parser(
+        'evaluate ties', 'Measures of runs with ties broken for the worst, as the run has them, for the best.'
+    )
+    add_flags(flags, 'qrels')
+    flags.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
+    add_flags(flags, 'measures')
+    flags.add_argument(
+        '--written-here',
+        action='store_true',
+        help='the runs were written by this package, which writes a tie as scores one step apart: count it as a tie; '
+        'without the flag, this holds for runs beside which a record lies',
+    )
+    options = flags.parse_args(arguments)
+    from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
+    from pyserini_repbert.record import read_record
+
+    measures = parse_measures(options.measures)
+    qrels = load_qrels(options.qrels)
+    paths = named_paths(options.runs)
+    rows = []
+    for name, run in read_named(paths, options.quiet):
+        run = ties_as_scored(run) if options.written_here or read_record(paths[name]) else run
+        share = f'{tied_share(run):.1%}'
+        for measure, interval in tie_intervals(run, qrels, measures).items():
+            rows.append([name, share, measure, *(f'{value:.4f}' for value in interval)])
+    print(markdown(['run', 'tied hits', 'measure', 'lowest', 'as given', 'highest'], rows))
+
+
+def split_folds(arguments: Sequence[str]) -> None:
+    """Write the topics that each fold's model is trained, validated and tested on."""
+    flags = parser(
+        'evaluate split-folds',
+        'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv: it tests, the one before validates, the rest train.',
+    )
+    flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
+    add_flags(flags, 'topics', required=True)
+    flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
+    flags.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
+    options = flags.parse_args(arguments)
+    from pyserini_repbert.data.runs import read_run, write_run
+    from pyserini_repbert.evaluate import folds
+
+    if Path(options.output).exists():
+        raise InputError(f'{options.output} exists: remove it or choose another output')
+    queries = {query.qid: query for query in load_topics(options.topics)}
+    qids_of_folds = folds.read_folds(options.folds)
+    folds.check_cover(qids_of_folds, list(queries))
+    run = read_run(options.run) if options.run else None
+    with atomic_folder(options.output) as folder:
+        for number, split in enumerate(folds.split_folds(qids_of_folds), 1):
+            for name, qids in split._asdict().items():
+                with atomic_file(folder / f'fold-{number}' / f'{name}.tsv') as stream:
+                    stream.writelines(f'{qid}\t{" ".join(queries[qid].text.split())}\n' for qid in qids)
+                if run is not None:
+                    rankings = {qid: run[qid] for qid in qids if qid in run}
+                    write_run(folder / f'fold-{number}' / f'{name}.run', rankings)
+            print(f'fold {number}: {", ".join(f"{len(qids)} {name}" for name, qids in split._asdict().items())}')
+
+
+def join_folds(arguments: Sequence[str]) -> None:
+    """Join the runs of the folds' models into one run of all topics."""
+    flags = parser('evaluate join-folds', "Join the folds' test runs into one, checking that each keeps to its fold.")
+    flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
+    add_flags(flags, 'runs', help="each fold's test run, in their order")
+    add_flags(flags, 'topics', help='check that the folds cover these topics')
+    flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
+    add_flags(flags, 'output_format', 'tag')
+    options = parsed(flags, arguments)
+    from pyserini_repbert.data.runs import read_run, write_run
+    from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
+
+    tag = run_tag(options)
+    folds = read_folds(options.folds)
+    if options.topics:
+        check_cover(folds, [query.qid for query in load_topics(options.topics)])
+    joined = join_runs([read_run(path) for path in options.runs], folds)
+    write_run(options.output, joined, options.output_format, tag)
+    record_output(options, options.output, ('runs', 'folds', 'topics'))
+    without = sum(map(len, folds)) - len(joined)
+    note = f'; {without} topics have no hits' if without else ''
+    print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')

@@ -1,46 +1,87 @@
-"""`python -m pyserini_repbert.fusion`: fuse run files."""
+"""`python -m pyserini_repbert.fusion`: fuse run files; `fusion tune` finds out how on judged topics."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import recording
-from pyserini_repbert.commands.command import parser, progress, zero_or_more
-from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_provenance, check_scores, formula
-from pyserini_repbert.commands.output_files import add_run_form, parsed, run_tag
+from pyserini_repbert.commands.command import parser, positive_int, progress, whole_number
+from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, read_named
+from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
+from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Ranking, Run
 
     Combine = Callable[[Sequence[Ranking]], Ranking]
 
+METHODS = ('interleave', 'rrf', 'interpolation')
+
 
 def main(arguments: list[str]) -> None:
     """Fuse run files into one; with --provenance, also write each hit's rank in each run."""
     if arguments[:1] == ['tune']:
-        from pyserini_repbert.commands.fusion_tune import main as tune
-
-        tune(arguments[1:])
+        _tune(arguments[1:])
         return
-    options = parsed(_parser(), arguments)
+    flags = parser(
+        'fusion',
+        'Fuse run files (TREC or MS MARCO format, plain or .gz) query by query. With the word tune in '
+        'front, find out how on judged topics (it has its own --help).',
+    )
+    add_flags(flags, 'runs', help='run files; the first one leads')
+    flags.add_argument(
+        '--method',
+        '--fusion',
+        default='interleave',
+        choices=METHODS,
+        help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
+    )
+    add_flags(flags, *FORMULA, 'depth', 'hits')
+    flags.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
+    add_flags(flags, 'output_format', 'tag')
+    flags.add_argument(
+        '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
+    )
+    options = parsed(flags, arguments)
     from pyserini_repbert.fusion.methods import combiner
 
     options.tag = run_tag(options)
-    check_provenance(options.provenance)
     settings = formula(options.method, options)
     check_scores(options.method, options.runs)
     combine = combiner(len(options.runs), k=options.hits or None, **settings)
     pipes = [path for path in (*options.runs, options.output) if Path(path).exists() and not Path(path).is_file()]
     whole = options.provenance or pipes  # a pipe is read and written once
     n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
-    recording.write(options, options.output, ('runs',))
+    record_output(options, options.output, ('runs',))
     if not options.quiet:
         print(f'{options.output}: {n_queries} queries', file=sys.stderr)
+
+
+def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `fusion.fuse` from the flags, which get what holds, for the record.
+
+    Raises InputError for a flag that the method does not use.
+    """
+    from pyserini_repbert.pipeline.spec import PipelineSpec
+
+    settings = PipelineSpec.of({'fusion': method} | {name: getattr(options, name) for name in FORMULA}).formula
+    options.alpha, options.rrf_k = None if options.weights else settings['alpha'], settings['rrf_k']
+    return settings
+
+
+def check_scores(method: str, paths: Iterable[str]) -> None:
+    """Raises InputError for a run file without scores, or a pipe, if `method` is interpolation."""
+    from pyserini_repbert.data.runs import RunFormat, run_format
+
+    for path in paths if method == 'interpolation' else ():
+        if Path(path).exists() and not Path(path).is_file():
+            raise InputError(f'run file {path} is a pipe, which interpolation would read twice: give a file')
+        if run_format(path) is RunFormat.MSMARCO:
+            raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
 
 
 def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
@@ -76,42 +117,65 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
 def _in_memory(options: argparse.Namespace, combine: Combine) -> int:
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.fusion.methods import fuse_by
+    from pyserini_repbert.fusion.origins import write_provenance
 
-    with progress(len(options.runs) + 2, 'fusion', 'step', options.quiet) as bar:
-        runs: list[Run] = []
+    runs: list[Run] = []
+    with progress(len(options.runs), 'fusion', 'run', options.quiet) as bar:
         for path in options.runs:
             runs.append(read_run(path, options.depth))
             bar.update()
-        fused = fuse_by(combine, runs)
-        bar.update()
-        write_run(options.output, fused, options.output_format, options.tag)
-        if options.provenance:
-            from pyserini_repbert.fusion.origins import write_provenance
-
-            write_provenance(options.provenance, options.runs, runs, fused)
-        bar.update()
+    fused = fuse_by(combine, runs)
+    write_run(options.output, fused, options.output_format, options.tag)
+    if options.provenance:
+        write_provenance(options.provenance, options.runs, runs, fused)
     return len(fused)
 
 
-def _parser() -> argparse.ArgumentParser:
-    made = parser(
-        'fusion',
-        'Fuse run files (TREC or MS MARCO format, plain or .gz) query by query. With the word tune in '
-        'front, find out how on judged topics (it has its own --help).',
+def _tune(arguments: Sequence[str]) -> None:
+    """Choose method, order and constants on the training folds, report on the held-out ones."""
+    flags = parser(
+        'fusion tune',
+        'How to fuse run files on your topics: which of up to four runs, method, order, rrf_k, alpha. Each fold of the '
+        'judged topics is reported under what the other folds choose, with t-tests against the runs alone and untuned '
+        'fusion.',
     )
-    made.add_argument('--runs', nargs='+', required=True, metavar='RUN', help='run files; the first one leads')
-    made.add_argument(
-        '--method',
-        '--fusion',
-        default='interleave',
-        choices=['interleave', 'rrf', 'interpolation'],
-        help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
-    )
-    add_formula_arguments(made)
-    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
-    made.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
-    add_run_form(made)
-    made.add_argument(
-        '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
-    )
-    return made
+    add_flags(flags, 'runs', 'qrels')
+    add_flags(flags, 'measure', default='nDCG@10')
+    flags.add_argument('--folds', type=positive_int, default=5, help='of the judged topics')
+    flags.add_argument('--seed', type=whole_number, default=0, help='by which topics are put into folds')
+    flags.add_argument('--methods', nargs='+', choices=METHODS, default=list(METHODS), help='to try')
+    add_flags(flags, 'hits')
+    flags.add_argument('--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice")
+    options = parsed(flags, arguments)
+    from pyserini_repbert.data.runs import write_run
+    from pyserini_repbert.evaluate.measures import parse_measures
+    from pyserini_repbert.evaluate.studies.fusion import settings, tune_fusion
+    from pyserini_repbert.evaluate.tables import markdown
+    from pyserini_repbert.names.inputs import input_of
+    from pyserini_repbert.names.topics import load_qrels
+
+    (measure,) = parse_measures([options.measure])
+    paths = named_paths(options.runs)
+    if 'interpolation' in options.methods:
+        check_scores('interpolation', paths.values())
+    qrels = load_qrels(options.qrels)
+    runs = dict(read_named(paths, options.quiet))
+    total = len(list(settings(list(runs), options.methods)))
+    hits = options.hits or None
+    with progress(total, 'fusion', 'settings', options.quiet) as bar:
+        tuning = tune_fusion(runs, qrels, measure, options.folds, options.seed, options.methods, hits, bar.update)
+    rows = [
+        [str(number), str(fold.setting), f'{fold.training:.4f}', f'{fold.held_out:.4f}', str(len(fold.topics))]
+        for number, fold in enumerate(tuning.folds, 1)
+    ]
+    print(markdown(['fold', 'chosen on the others', 'train', 'held out', 'topics'], rows))
+    print(f'\nHeld out, {measure.name} {tuning.held_out:.4f} over {len(qrels)} judged topics. Against it:\n')
+    rows = [
+        [name, f'{one.baseline:.4f}', f'{one.difference:+.4f}', f'{one.t:.3f}', f'{one.p:.4g}']
+        for name, one in tuning.against.items()
+    ]
+    print(markdown(['', measure.name, 'tuned fusion gains', 't', 'p'], rows))
+    print(f'\nAll topics choose: {tuning.whole}')
+    if options.output:
+        write_run(options.output, tuning.run)
+        record_output(options, options.output, ('qrels',), inputs=[input_of('runs', path) for path in paths.values()])

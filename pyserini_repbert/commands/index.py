@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import (
-    command,
-    index_ann as ann_command,
-    index_epic as epic_command,
-    index_lucene as lucene_command,
-    recording,
+from pyserini_repbert.commands.command import (
+    Parser,
+    counted,
+    finite_number,
+    parser,
+    positive_int,
+    progress,
+    threads,
+    usage,
+    zero_or_more,
 )
+from pyserini_repbert.commands.encode import add_encoding_arguments, check_flags, encode
+from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.output_files import check_outside, record_output
+
+if TYPE_CHECKING:
+    from pyserini_repbert.index.records import Manifest
+
+WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
+_VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """The command's flags."""
-    parser = command.parser('index', 'Build EPIC and Lucene indexes, check and export indexes.')
-    actions = parser.add_subparsers(dest='action', required=True, metavar='ACTION')
+    made = parser('index', 'Build EPIC and Lucene indexes, check and export indexes.')
+    actions = made.add_subparsers(dest='action', required=True, metavar='ACTION')
     check = actions.add_parser('check', help='read every file of an index and compare it with its checksum')
     export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
     for action in (check, export):
@@ -24,20 +39,58 @@ def make_parser() -> argparse.ArgumentParser:
         action.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
-    ann_command.add_arguments(actions.add_parser('ann', help='an approximate index for a dense bundle'))
-    epic_command.add_arguments(actions.add_parser('epic', help="a corpus to EPIC's sparse vectors"))
-    epic_command.add_prune_arguments(actions.add_parser('epic-prune', help='an EPIC index to a smaller one'))
-    lucene_command.add_arguments(actions.add_parser('lucene', help='build a Lucene index, expanded or not'))
+
+    ann = actions.add_parser('ann', help='an approximate index for a dense bundle')
+    ann.add_argument('--index', required=True, help='a dense bundle or a catalog name')
+    ann.add_argument('--encoder', help='of a catalog index, and of --topics')
+    ann.add_argument('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='pq by default')
+    ann.add_argument('--recall', type=finite_number, default=0.98, help='of exact search, 0.98 by default')
+    ann.add_argument('--hits', type=positive_int, default=1000, help='that recall is measured at, 1000 by default')
+    ann.add_argument('--topics', help='queries to measure on; by default passages with noise')
+    ann.add_argument('--threads', type=threads, default=1, help='of FAISS; an hnsw of several differs each time')
+    add_flags(ann, 'overwrite')
+
+    epic = actions.add_parser('epic', help="a corpus to EPIC's sparse vectors")
+    add_encoding_arguments(
+        epic, 'an EPIC checkpoint: catalog name or folder', 'keep the passages, for explaining scores'
+    )
+    epic.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
+    epic.add_argument('--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored')
+
+    smaller = actions.add_parser('epic-prune', help='an EPIC index to a smaller one')
+    smaller.add_argument('--index', required=True, help='an EPIC index')
+    smaller.add_argument('--output', required=True, help='the index folder to make')
+    smaller.add_argument('--prune', type=zero_or_more, help='weights kept of a passage, 0 for all; default: as before')
+    smaller.add_argument('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
+    smaller.add_argument('--shard-size', type=positive_int, help='passages in a shard; default: as before')
+    add_flags(smaller, 'begun')
+
+    lucene = actions.add_parser('lucene', help='build a Lucene index, expanded or not')
+    lucene.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
+    lucene.add_argument('--output', required=True, help='folder of the new index')
+    lucene.add_argument('--variant', choices=_VARIANTS, default='bm25', help='what Lucene sees of a passage')
+    lucene.add_argument(
+        '--predictions', nargs='+', metavar='FILE', help='predicted queries, in the order of the corpus'
+    )
+    lucene.add_argument('--topk', type=positive_int, help='predicted queries of each passage to append (default all)')
+    lucene.add_argument(
+        '--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or weighted JSON lines"
+    )
+    lucene.add_argument('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
+    lucene.add_argument('--vectors', metavar='INDEX', help='epic-impact: the EPIC index whose weights become impacts')
+    lucene.add_argument('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
+    lucene.add_argument('--threads', type=threads, default=1, help='documents analysed at a time')
+    add_flags(lucene, 'corpus_format', 'fields', 'on_error')
     for action in actions.choices.values():
         action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
-    return parser
+    return made
 
 
-def main(arguments: list[str]) -> int | None:
+def main(arguments: list[str]) -> None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
-    _RUN[options.action](options)
-    return 0
+    actions = {'check': _check, 'export': _export, 'ann': _ann, 'epic': _epic, 'epic-prune': _prune, 'lucene': _lucene}
+    actions[options.action](options)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -53,22 +106,122 @@ def _export(options: argparse.Namespace) -> None:
     from pyserini_repbert.names.indexes import existing_folder
 
     bundle = DenseBundle(existing_folder(options.index, options.encoder))
-    size = f'{len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}'
-    with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
+    with progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
-    recording.write(options, options.to_faiss, ('index',))
-    print(f'{options.to_faiss}: {size}')
+    record_output(options, options.to_faiss, ('index',))
+    print(f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}')
     if options.install:
         from pyserini_repbert.interop.pyserini import install_index
 
         print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
 
 
-_RUN = {
-    'check': _check,
-    'export': _export,
-    'ann': ann_command.run,
-    'epic': epic_command.run,
-    'epic-prune': epic_command.run_prune,
-    'lucene': lucene_command.run,
-}
+def _ann(options: argparse.Namespace) -> None:
+    """Build the approximate index in the bundle's folder; print its settings, the recall that it reaches, its size."""
+    from pyserini_repbert.files import human_size
+    from pyserini_repbert.index.ann import ANN, INDEX
+    from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.names.indexes import existing_folder
+    from pyserini_repbert.names.topics import load_topics
+    from pyserini_repbert.search.ann_building import build_ann
+    from pyserini_repbert.search.dense import RepBertSearcher
+
+    folder = existing_folder(options.index, options.encoder)
+    bundle = DenseBundle(folder)
+    queries = None
+    if options.topics:
+        searcher = RepBertSearcher(folder, options.encoder, verify=False)
+        queries = searcher.encode([topic.text for topic in load_topics(options.topics)])
+    with progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
+        record = build_ann(
+            bundle,
+            options.kind,
+            options.recall,
+            options.hits,
+            queries,
+            options.topics,
+            options.threads,
+            options.overwrite,
+            bar.update,
+        )
+    print(f'{options.index}: {record}, {human_size((folder / ANN / INDEX).stat().st_size)}')
+
+
+def _epic(options: argparse.Namespace) -> None:
+    """Build the bundle, and print how many bytes a passage takes."""
+    check_flags(options)
+    from pyserini_repbert.encode.epic import EpicEncoder
+    from pyserini_repbert.encode.epic_corpus import epic_encoding
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.records import EpicSettings
+
+    def described(manifest: Manifest[Any]) -> str:
+        bundle = EpicBundle(options.output, verify=False)
+        kept = f'{bundle.settings.prune} terms' if bundle.settings.prune else 'all terms'
+        return f'{len(bundle)} passages x {kept}, {bundle.bytes_per_passage():,.0f} bytes a passage'
+
+    encoding_of = partial(epic_encoding, prune=options.prune, weights=WEIGHTS[options.weights])
+    encode(options, EpicSettings, EpicEncoder, encoding_of, described)
+
+
+def _prune(options: argparse.Namespace) -> None:
+    """Write the smaller bundle, and print how many bytes a passage takes."""
+    from pyserini_repbert.encode.epic_corpus import prune_epic_bundle
+    from pyserini_repbert.index.epic import EpicBundle
+
+    before = EpicBundle(options.index)
+    with progress(len(before), 'prune', 'passages', options.quiet) as bar:
+        pruned = prune_epic_bundle(
+            before,
+            options.output,
+            before.settings.prune if options.prune is None else options.prune,
+            WEIGHTS.get(options.weights, before.settings.weights),
+            options.shard_size,
+            bar.update,
+            resume=options.resume,
+            overwrite=options.overwrite,
+        )
+    record_output(options, options.output, ('index',))
+    shards = counted(len(pruned.shards), 'shard')
+    print(f'{options.output}: {len(pruned)} passages in {shards}, {pruned.bytes_per_passage():,.0f} bytes a passage')
+
+
+def _lucene(options: argparse.Namespace) -> None:
+    """Build the index, and print how many passages it holds."""
+    check_outside(options.output, options.corpus)
+    impact = options.variant == 'epic-impact'
+    needed, *more = ('vectors', 'encoder') if impact else ('corpus', 'predictions', 'weights', 'topk', 'sqrt')
+    settings = ('vectors', 'encoder', 'corpus', 'predictions', 'weights', 'topk', 'sqrt')
+    foreign = [name for name in settings if getattr(options, name) and name not in (needed, *more)]
+    if foreign or not getattr(options, needed):
+        other = f'; --{foreign[0]} is for others' if foreign else ''
+        raise usage(f'variant {options.variant} takes --{needed}{other}')
+    with progress(None, 'indexing', 'passages', options.quiet) as bar:
+        if impact:
+            from pyserini_repbert.index.epic import EpicBundle
+            from pyserini_repbert.index.epic_impact import build_impact_index, vocabulary_of
+
+            bundle = EpicBundle(options.vectors)
+            tokens = vocabulary_of(bundle, options.encoder)
+            count = build_impact_index(bundle, tokens, options.output, options.threads, on_progress=bar.update)
+        else:
+            from pyserini_repbert.index.lucene import build_lucene_index
+            from pyserini_repbert.names.corpora import open_corpus
+
+            expanded = options.variant != 'bm25'
+            predictions = options.predictions
+            count = build_lucene_index(
+                open_corpus(
+                    options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=expanded
+                ),
+                options.output,
+                options.variant,
+                predictions[0] if predictions and len(predictions) == 1 else predictions,
+                options.weights,
+                options.topk,
+                options.sqrt,
+                options.threads,
+                bar.update,
+            )
+    record_output(options, options.output, ('vectors',) if impact else ('corpus', 'predictions', 'weights'))
+    print(f'{options.output}: {count} passages ({options.variant})')

@@ -1,28 +1,28 @@
-"""Checks, before any work is done, that a command's output files can be written and are none of its other files."""
+"""What a command writes: checked before any work is done, with a record beside it."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import usage
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.figures import figure_format
-from pyserini_repbert.trace import StageCost
 
-# Options of commands: input files, and (below) output files.
+if TYPE_CHECKING:
+    from pyserini_repbert.record import Input, Model
+
+# Options of commands: input files, and output files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
-_LONGEST = 215  # bytes of a name; file systems take 255, and files written beside an output have longer names
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'html')
-
-
-def add_value_files(parser: argparse.ArgumentParser) -> None:
-    """Add --csv and --plot, for a command that measures and prints a table."""
-    parser.add_argument('--csv', metavar='FILE', help='write the values as CSV')
-    parser.add_argument('--plot', metavar='FILE', help='write a plot, .png, .pdf or .svg (needs matplotlib)')
+_LONGEST = 215  # bytes of a name; file systems take 255, and files written beside an output have longer names
+# Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
+_LEFT_OUT = frozenset(
+    'command action shard shard_id shard_num finish quiet ray resume overwrite offline download build advised tag '
+    'query output provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
+)
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -36,43 +36,13 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
     return options
 
 
-def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:
-    """Write the file of --csv, if one is given: a row for each number in nested mappings, after its keys."""
-    from pyserini_repbert.evaluate.tables import write_csv
-
-    if path:
-        write_csv(path, header, _rows(values))
-
-
-def _rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
-    for key, own in values.items():
-        if isinstance(own, Mapping):
-            yield from ((key, *row) for row in _rows(own))
-        else:
-            yield key, f'{own:.6f}'
-
-
-def add_run_form(parser: argparse.ArgumentParser) -> None:
-    """Add --output-format and --tag, for a command that writes a run; `run_tag` reads them."""
-    parser.add_argument('--output-format', default='trec', choices=('trec', 'msmarco'), help='of the run file')
-    parser.add_argument('--tag', '--runtag', help="the run's tag; by default the name of the output file")
-
-
-def run_tag(options: argparse.Namespace) -> str:
-    """The tag of the run that a command writes. Raises InputError for a tag that the run's format cannot hold."""
-    from pyserini_repbert.data.runs import check_format, default_tag
-
-    tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, tag)
-    return tag
-
-
 def check_files(options: argparse.Namespace) -> None:
-    """Raises InputError for an output that cannot be written.
+    """Raises InputError for an output that cannot be written, or that is an input, another output, or in an index.
 
-    That is an output that is a folder, the same file as an input or another output, or in an index's folder, one with
-    too long a name, and a plot in an unknown format. Pipes, devices, and inputs that are names are not checked.
+    Pipes, devices, and inputs that are names are not checked.
     """
+    from pyserini_repbert.evaluate.figures import figure_format
+
     written: dict[Path, str] = {}
     for name in _OUTPUTS:
         for path in _given(options, name):
@@ -81,6 +51,8 @@ def check_files(options: argparse.Namespace) -> None:
                 raise InputError(f'output {path} is a folder, a file name was expected')
             if name == 'plot':
                 figure_format(path)
+            if name == 'provenance' and not str(path).removesuffix('.gz').endswith(('.tsv', '.jsonl')):
+                raise InputError(f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected")
             if path.exists() and not path.is_file():
                 continue
             place = path.resolve()
@@ -91,12 +63,11 @@ def check_files(options: argparse.Namespace) -> None:
         for path in _given(options, name):
             if path.is_file() and (output := written.get(path.resolve())):
                 raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
-    indexes = {name: list(_given(options, name)) for name in ('index', 'sparse')}
-    for place, output in written.items():
-        for name, folders in indexes.items():
-            for folder in folders:
-                if folder.is_dir() and folder.resolve() in place.parents:
-                    raise usage(f'{_flag(output)} lies in {_flag(name)} {folder}: give another')
+    for name in ('index', 'sparse'):
+        folders = [folder for folder in _given(options, name) if folder.is_dir()]
+        for place, output in written.items():
+            if inside := next((folder for folder in folders if folder.resolve() in place.parents), None):
+                raise usage(f'{_flag(output)} lies in {_flag(name)} {inside}: give another')
 
 
 def check_name(output: str | Path) -> None:
@@ -130,23 +101,61 @@ def _flag(name: str) -> str:
     return words.get(name) or f'--{name.replace("_", "-")}'
 
 
-def costs_text(costs: Sequence[StageCost]) -> str:
-    """The costs as lines of text, one a stage, with a line of sums where there are several stages."""
-    lines = []
-    for cost in costs:
-        n = cost.queries or 1
-        parts = [f'{cost.inferences_per_query:.1f} inferences', f'{cost.seconds / n:.3f} s']
-        if cost.tokens is not None:
-            parts.insert(1, f'{cost.tokens / n:.0f} tokens')
-        notes = [] if cost.precision is None else [cost.precision]
-        if cost.stored:
-            notes.append(f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors')
-        if cost.truncated_share is not None:
-            among = ' of the others' if cost.stored else ' of candidates'
-            notes.append(f'{100 * cost.truncated_share:.1f}%{among} truncated')
-        lines.append('; '.join([f'{cost.stage}: {", ".join(parts)} a query over {cost.queries} queries', *notes]))
-    if len(costs) > 1:
-        inferences = sum(cost.inferences_per_query for cost in costs)
-        seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)
-        lines.append(f'all stages: {inferences:.1f} inferences, {seconds:.3f} s a query')
-    return '\n'.join(lines)
+def run_tag(options: argparse.Namespace) -> str:
+    """The tag of the run that a command writes. Raises InputError for a tag that the run's format cannot hold."""
+    from pyserini_repbert.data.runs import check_format, default_tag
+
+    tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, tag)
+    return tag
+
+
+def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:
+    """Write the file of --csv, if one is given: a row for each number in nested mappings, after its keys."""
+    from pyserini_repbert.evaluate.tables import write_csv
+
+    if path:
+        write_csv(path, header, _rows(values))
+
+
+def _rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from ((key, *row) for row in _rows(value))
+        else:
+            yield key, f'{value:.6f}'
+
+
+def record_output(
+    options: argparse.Namespace,
+    output: str,
+    roles: Iterable[str],
+    models: Iterable[Model] = (),
+    inputs: Sequence[Input] = (),
+    rankers: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Write the record of the command that has written `output`; does nothing for a pipe or a device.
+
+    Parameters
+    ----------
+    options : as parsed, with defaults that depend on other values filled in
+    roles : options that name inputs
+    models : the checkpoints that ran
+    inputs : inputs whose files cannot be found from their names; they replace options of the same role
+    rankers : what identifies rankers of the user's own
+    """
+    from pyserini_repbert.names.inputs import input_of
+    from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
+
+    if (sha256 := checksum(output)) is None:
+        return
+    known = {one.role for one in inputs}
+    named = list(inputs)
+    for role in roles:
+        given = () if role in known else getattr(options, role, None) or ()
+        named += [input_of(role, name) for name in ([given] if isinstance(given, str) else given)]
+    apart = {*_LEFT_OUT, *known, *roles}
+    settings = {name: plain(value) for name, value in sorted(vars(options).items()) if name not in apart}
+    settings |= {'rankers': plain(rankers)} if rankers else {}
+    record = Record(decisive(options.command), sha256, tuple(models), tuple(named), settings, versions())
+    write_record(output, record)

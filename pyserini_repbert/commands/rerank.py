@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands import command, recording
-from pyserini_repbert.commands.advice import model_update
-from pyserini_repbert.commands.output_files import add_run_form, costs_text, parsed, run_tag
-from pyserini_repbert.commands.spec_flags import add_spec_flags
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import add_flags, precision
+from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
+from pyserini_repbert.commands.terminal import Bars, costs_text
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.trace import Notes, Trace
 
 if TYPE_CHECKING:
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.ranking import Query, Run
+    from pyserini_repbert.trace import Notes
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +26,12 @@ def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     parser = command.parser('rerank', 'Rerank the candidates of a run file, stage by stage; report what it cost.')
     parser.add_argument('--run', help='the run file of the first stage')
-    parser.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
+    add_flags(parser, 'topics')
     parser.add_argument('--output', required=True, help='the run file to write')
-    add_run_form(parser)
+    add_flags(parser, 'output_format', 'tag')
     parser.add_argument('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
-    parser.add_argument('--ray', metavar='ADDRESS', help="rerank on a Ray cluster: HOST:PORT, or 'auto'")
+    add_flags(parser, 'ray')
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument(
         '--corpus',
@@ -40,7 +39,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     passages.add_argument('--index', help='where the passages are: an index that stores text')
     parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is not here')
-    command.add_corpus_form(parser)
+    add_flags(parser, 'corpus_format', 'fields')
     parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs saved')
     parser.add_argument(
         '--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all'
@@ -51,10 +50,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
     parser.add_argument('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
     parser.add_argument('--seed', type=command.whole_number, default=0, help="with --from-pairs: of method 'sample'")
-    begun = parser.add_mutually_exclusive_group()
-    begun.add_argument('--resume', action='store_true', help='go on with a reranking that was stopped')
-    begun.add_argument('--overwrite', action='store_true', help='begin anew where one was stopped')
-    parser.add_argument('--offline', action='store_true', help='never download')
+    add_flags(parser, 'begun', 'offline')
     return parser
 
 
@@ -63,18 +59,13 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
 
     `precision_too` adds --device, --threads and the flags of precision, which a command that encodes has already.
     """
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-
-    add_spec_flags(parser, PipelineSpec, 'stages', flag=flag)
+    add_flags(parser, 'stages', flag=flag)
     parser.add_argument('--devices', metavar='D,D', help='instead of --device: cuda:0,cuda:1 share the queries')
     if precision_too:
-        parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
-        command.add_precision_arguments(parser)
-        command.add_threads(parser)
-    add_spec_flags(parser, PipelineSpec, 'backend', 'drop_rest')
-    add_spec_flags(parser, Machine, 'batch_tokens')
+        add_flags(parser, 'device', 'precision', 'threads')
+    add_flags(parser, 'backend', 'drop_rest', 'batch_tokens')
     parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, for other settings without a model')
-    add_spec_flags(parser, PipelineSpec, 'replay_k0')
+    add_flags(parser, 'replay_k0')
     parser.add_argument('--cost', metavar='FILE.json', help='write the cost report there, too')
 
 
@@ -116,7 +107,7 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     if options.replay_k0 and not options.pairs:
         raise command.usage('--replay-k0 goes with --pairs')
     given = vars(options) | {
-        'precision': command.precision(options),
+        'precision': precision(options),
         'save_scores': bool(options.pairs),
         'devices': options.devices.split(',') if options.devices else [options.device],
         **changes,
@@ -126,37 +117,6 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
         PipelineSpec.of({name: given[name] for name in given if name in fields}),
         Machine.of({name: given[name] for name in given if name in machine}),
     )
-
-
-class Bars(contextlib.ExitStack, Notes):
-    """Keeps what rankers report, and when a step began; shows one progress bar at a time."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        contextlib.ExitStack.__init__(self)
-        Notes.__init__(self)
-        self.options = options
-        self.began: dict[str, float] = {}  # seconds, by step
-        self._advance: Callable[[int], object] = int
-
-    def begins(self, step: str, total: int | None, unit: str) -> None:
-        self.close()
-        self.began[step] = time.perf_counter()
-        bar = self.enter_context(command.progress(total, step, unit, self.options.quiet))
-        advised = step == 'rerank' and self.options.backend == 'torch'  # ONNX Runtime does not run models in bfloat16
-        self._advance = model_update(bar.update, self.options) if advised else bar.update
-
-    def advance(self, n: int) -> None:
-        self._advance(n)
-
-    def at(self, place: int, name: str) -> Notes:
-        return self.parts.setdefault(place, Notes(_Progress(self), name))
-
-
-class _Progress(Trace):
-    """Passes on how far the work is, which may happen in another thread."""
-
-    def __init__(self, bars: Bars) -> None:
-        self.begins, self.advance = bars.begins, bars.advance  # type: ignore[method-assign]
 
 
 def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> None:
@@ -202,7 +162,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
         stored = (options.output, options.resume, options.overwrite, about)
         reranked = run_pipeline(opened.pipeline, topics, run, options.hits, bars, *stored)
     write_run(options.output, reranked, options.output_format, tag)
-    recording.write(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
+    record_output(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
     report(options, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
 
@@ -243,5 +203,5 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
         found = replay(saved, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[: options.hits]
         run[saved.qid] = Ranking([item.docid for item in found], [item.score for item in found])
     write_run(options.output, run, options.output_format, tag)
-    recording.write(options, options.output, ('from_pairs',))
+    record_output(options, options.output, ('from_pairs',))
     print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')

@@ -9,13 +9,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands import command, recording
-from pyserini_repbert.commands.advice import model_update
-from pyserini_repbert.commands.encode import add_model_arguments
-from pyserini_repbert.commands.fusion_flags import FORMULA, check_provenance
-from pyserini_repbert.commands.output_files import add_run_form, check_files, run_tag
-from pyserini_repbert.commands.rerank import Bars, add_stage_arguments, report, spec_of
-from pyserini_repbert.commands.spec_flags import add_spec_flags
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import FORMULA, add_flags
+from pyserini_repbert.commands.output_files import check_files, record_output, run_tag
+from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
+from pyserini_repbert.commands.terminal import Bars, ask, model_update, shown_hits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,35 +31,24 @@ _RUN_HITS = 1000
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-
     parser = command.parser(
         'search',
         'Dense, sparse or hybrid search: questions answered in the terminal, or a run file for topics. With --encoder '
         'the search is dense, with --sparse it is sparse, with both their rankings are fused; --rerank adds stages.',
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
-        '--query',
-        action='append',
-        type=command.utf8_text,
-        metavar='TEXT',
-        help='a question; may be given several times',
-    )
+    add_flags(what, 'query', action='append', required=False, help='a question; may be given several times')
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
-    what.add_argument('--topics', help="a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names")
+    add_flags(what, 'topics')
     parser.add_argument(
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
         help="of the --topics file, as Pyserini names it; by default recognised by the file's beginning",
     )
-    add_spec_flags(parser, PipelineSpec, 'index', 'encoder', 'ann', 'adapted')
-    parser.add_argument('--ray', metavar='ADDRESS', help="search on a Ray cluster: HOST:PORT, or 'auto'")
-    add_spec_flags(parser, PipelineSpec, 'sparse', 'k1', 'b')
-    add_spec_flags(parser, Machine, 'download')
-    add_spec_flags(parser, PipelineSpec, 'fusion', default=None)
-    add_spec_flags(parser, PipelineSpec, 'sparse_first', *FORMULA, 'depth')
+    add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
+    add_flags(parser, 'fusion', default=None)
+    add_flags(parser, 'sparse_first', *FORMULA, 'depth')
     parser.add_argument(
         '--explain',
         action='store_true',
@@ -69,18 +56,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     parser.add_argument('--output', help='the run file to write, with --topics')
-    add_run_form(parser)
-    add_spec_flags(parser, PipelineSpec, 'remove_duplicates')
+    add_flags(parser, 'output_format', 'tag', 'remove_duplicates')
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
-    command.add_threads(parser)
-    add_spec_flags(parser, Machine, 'batch_size')
-    add_spec_flags(parser, PipelineSpec, 'max_length')
-    add_spec_flags(parser, Machine, 'build')
+    add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
     parser.add_argument(
         '--corpus', help="with --build: where the catalog's collection lies; with --rerank: read passages there"
     )
-    add_model_arguments(parser)
-    add_spec_flags(parser, PipelineSpec, 'device_dtype')
+    add_flags(parser, 'device', 'precision', 'offline', 'device_dtype')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank', precision_too=False)
     return parser
 
@@ -99,7 +81,6 @@ def main(arguments: list[str]) -> int | None:
     if options.explain and options.topics is not None:
         raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
     check_files(options)
-    check_provenance(options.provenance)
     from pyserini_repbert.download import forbid_downloads
 
     forbid_downloads(options.offline)
@@ -156,7 +137,6 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
 
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
-    from pyserini_repbert.commands.terminal import shown_hits
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.ranking import Query
 
@@ -179,8 +159,6 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
     with contextlib.closing(pipeline):
         if options.interactive:
-            from pyserini_repbert.commands.search_interactive import ask
-
             ask(lambda text: answers([text])[0])
             return
         answered = zip(options.query, answers(options.query), strict=True)
@@ -227,7 +205,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
             run = run_pipeline(opened.pipeline, topics, None, options.hits, watcher, batch_topics=machine.batch_size)
             seconds = watcher.began.get('rerank', time.perf_counter()) - watcher.began['search']
     write_run(options.output, run, options.output_format, options.tag)
-    recording.write(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
+    record_output(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
     parts = _searched(watcher)
     names = [part.name for part in parts]
     if options.provenance:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import add_flags, precision
 
 if TYPE_CHECKING:
     from pyserini_repbert.serve.settings import ServeSettings
@@ -50,10 +51,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--api-keys', metavar='FILE', help='accepted keys, one a line; default: no key is needed')
     parser.add_argument('--log-file', metavar='FILE', help='requests as JSON lines; by default on stderr')
     parser.add_argument('--log-queries', action='store_true', help='log the query strings of addresses, too')
-    parser.add_argument('--device', default='cpu', help='cpu, cuda, cuda:N or mps')
-    command.add_precision_arguments(parser)
-    parser.add_argument('--threads', type=command.threads, default=2, help='queries that Lucene answers at a time')
-    parser.add_argument('--offline', action='store_true', help='never download')
+    add_flags(parser, 'device', 'precision', 'offline')
+    add_flags(parser, 'threads', default=2, help='queries that Lucene answers at a time')
     return parser
 
 
@@ -118,7 +117,7 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
         limits=file.limits,
         device=options.device,
-        precision=command.precision(options),
+        precision=precision(options),
         threads=options.threads,
         log_queries=options.log_queries,
     )

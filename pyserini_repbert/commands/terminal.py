@@ -1,18 +1,26 @@
-"""Hits shown to a person: rank, score, docid and the passage, wrapped to the terminal's width."""
+"""What a person sees: hits and their reasons, a prompt, progress with advice, costs."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import math
 import shutil
+import sys
 import textwrap
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import printable
+from pyserini_repbert.commands.command import printable, progress
+from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.trace import Notes, StageCost, Trace
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.hits import HitReasons
 
+LONG = 10.0  # seconds of a model's work before the advice
 _INDENT = '      '
 _LINES = 4
 
@@ -30,11 +38,101 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) ->
             wrapped = textwrap.wrap(text, width - len(_INDENT), max_lines=_LINES, placeholder=' …')
             lines += [_INDENT + line for line in wrapped]
         if reasons:
-            lines += [_INDENT + line for line in said_reasons(reasons[rank - 1])]
+            why = reasons[rank - 1]
+            lines.append(f'{_INDENT}ranks: {", ".join(f"{name} {place}" for name, place in why.ranks)}')
+            lines += [f'{_INDENT}why: {why.reranker}'] if why.reranker else []
     return '\n'.join(lines)
 
 
-def said_reasons(reasons: HitReasons) -> list[str]:
-    """A hit's reasons as lines: 'ranks: repbert-demo 1, bm25 -', then 'why: …' if a reranker gave one."""
-    ranks = ', '.join(f'{name} {rank}' for name, rank in reasons.ranks)
-    return [f'ranks: {ranks}', *([f'why: {reasons.reranker}'] if reasons.reranker else [])]
+def ask(answer: Callable[[str], tuple[Ranking, Sequence[HitReasons]]]) -> None:
+    """Answer the questions that are typed, until Ctrl-D, Ctrl-C or an empty line; errors are printed."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - gives `input` a history and the keys that edit a line
+    with contextlib.suppress(EOFError, KeyboardInterrupt):
+        while query := input('? ').strip():
+            try:
+                print(shown_hits(query, *answer(query)))
+            except PyseriniRepbertError as error:
+                print(f'error: {printable(str(error))}')
+
+
+def model_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
+    """A progress callback for a model's work that says once on stderr if bfloat16 would be faster than float32.
+
+    It does so after `LONG` seconds, unless the user gave --quiet or a precision.
+    """
+    start = time.monotonic()
+
+    def updated(n: int) -> object:
+        nonlocal start
+        if time.monotonic() - start >= LONG:
+            start = math.inf
+            _advise(options)
+        return update(n)
+
+    return update if options.quiet or options.precision else updated
+
+
+def _advise(options: argparse.Namespace) -> None:
+    from tqdm import tqdm
+
+    from pyserini_repbert.models.precision import bfloat16_gain, usable_device
+
+    device = (getattr(options, 'devices', None) or options.device).split(',')[0]
+    gain = bfloat16_gain(usable_device(device))
+    if gain and not getattr(options, 'advised', False):
+        options.advised = True
+        tqdm.write(f'bfloat16 is {gain} faster here: --bf16', file=sys.stderr)
+
+
+class Bars(contextlib.ExitStack, Notes):
+    """Keeps what rankers report, and when a step began; shows one progress bar at a time."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        contextlib.ExitStack.__init__(self)
+        Notes.__init__(self)
+        self.options = options
+        self.began: dict[str, float] = {}  # seconds, by step
+        self._advance: Callable[[int], object] = int
+
+    def begins(self, step: str, total: int | None, unit: str) -> None:
+        self.close()
+        self.began[step] = time.perf_counter()
+        bar = self.enter_context(progress(total, step, unit, self.options.quiet))
+        advised = step == 'rerank' and self.options.backend == 'torch'  # ONNX Runtime does not run models in bfloat16
+        self._advance = model_update(bar.update, self.options) if advised else bar.update
+
+    def advance(self, n: int) -> None:
+        self._advance(n)
+
+    def at(self, place: int, name: str) -> Notes:
+        return self.parts.setdefault(place, Notes(_Progress(self), name))
+
+
+class _Progress(Trace):
+    """Passes on how far the work is, which may happen in another thread."""
+
+    def __init__(self, bars: Bars) -> None:
+        self.begins, self.advance = bars.begins, bars.advance  # type: ignore[method-assign]
+
+
+def costs_text(costs: Sequence[StageCost]) -> str:
+    """The costs as lines of text, one a stage, with a line of sums where there are several stages."""
+    lines = []
+    for cost in costs:
+        n = cost.queries or 1
+        parts = [f'{cost.inferences_per_query:.1f} inferences', f'{cost.seconds / n:.3f} s']
+        if cost.tokens is not None:
+            parts.insert(1, f'{cost.tokens / n:.0f} tokens')
+        notes = [] if cost.precision is None else [cost.precision]
+        if cost.stored:
+            notes.append(f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors')
+        if cost.truncated_share is not None:
+            among = ' of the others' if cost.stored else ' of candidates'
+            notes.append(f'{100 * cost.truncated_share:.1f}%{among} truncated')
+        lines.append('; '.join([f'{cost.stage}: {", ".join(parts)} a query over {cost.queries} queries', *notes]))
+    if len(costs) > 1:
+        inferences = sum(cost.inferences_per_query for cost in costs)
+        seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)
+        lines.append(f'all stages: {inferences:.1f} inferences, {seconds:.3f} s a query')
+    return '\n'.join(lines)

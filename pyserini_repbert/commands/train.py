@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands import command, recording
-from pyserini_repbert.commands.output_files import check_name
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.output_files import check_name, record_output
 
 if TYPE_CHECKING:
     from pyserini_repbert.train.recipe import Recipe
@@ -25,14 +26,11 @@ def make_parser() -> command.Parser:
     )
     parser.add_argument('--output', help='the checkpoint folder; default: runs/NAME')
     parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
-    command.add_threads(parser)
+    add_flags(parser, 'threads')
     parser.add_argument(
         '--logs', default='csv', choices=('csv', 'tensorboard'), help='event files too, in tensorboard/ beside log.csv'
     )
-    parser.add_argument('--offline', action='store_true', help='never download')
-    begun = parser.add_mutually_exclusive_group()
-    begun.add_argument('--resume', action='store_true', help='go on with a training that was stopped')
-    begun.add_argument('--overwrite', action='store_true', help='remove an earlier output')
+    add_flags(parser, 'offline', 'begun')
     return parser
 
 
@@ -76,4 +74,4 @@ def _record(options: argparse.Namespace, recipe: Recipe, folder: Path) -> None:
 
     inputs = [input_of(role, name) for role, name in recipe.inputs()]
     base = model_of(open_base(recipe.base), recipe.training.precision)
-    recording.write(options, str(folder), ('recipe',), [base], inputs)
+    record_output(options, str(folder), ('recipe',), [base], inputs)

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from pyserini_repbert import __version__
-from pyserini_repbert.commands import command, recording
+from pyserini_repbert.commands import command, output_files
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.fusion import main as fusion
 from pyserini_repbert.commands.index import main as index
@@ -88,7 +88,7 @@ def test_passages_are_found_through_the_records(made):
 
 
 def test_an_index_of_parts_has_the_record_of_an_encoding(made):
-    asked = '--corpus passages.jsonl --encoder tiny --store-text --output'
+    asked = '--corpus passages.jsonl --encoder tiny --store-text --shard-size 10 --output'
     call(encode, f'{asked} dense2 --quiet')
     for number in (0, 1):
         call(encode, f'{asked} parts --shard {number}/2 --quiet')
@@ -179,13 +179,13 @@ def test_bytes_that_are_no_utf8_are_escaped(made):
 
 def test_no_setting_is_left_out_by_mistake(made):
     """What the record leaves out of the settings are names of parameters."""
-    from pyserini_repbert.commands import encode, evaluate_epic, index, rerank, search, train
+    from pyserini_repbert.commands import encode, evaluate_costs, index, rerank, search, train
 
     known = {'command', 'advised'}
     for parser in (encode.make_parser(), index.make_parser(), rerank.make_parser(), search.make_parser()):
         known |= {action.dest for action in parser._actions}
-    for module in (train.make_parser(), evaluate_epic.pruning_parser()):
+    for module in (train.make_parser(), evaluate_costs.pruning_parser()):
         known |= {action.dest for action in module._actions}
     actions = index.make_parser()._subparsers._group_actions[0].choices.values()
     known |= {action.dest for parser in actions for action in parser._actions}
-    assert known >= recording._LEFT_OUT
+    assert known >= output_files._LEFT_OUT

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from pyserini_repbert.commands.command import run
-from pyserini_repbert.commands.evaluate_measures import main as evaluate_main
+from pyserini_repbert.commands.evaluate import main as evaluate_main
 from pyserini_repbert.commands.fusion import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError

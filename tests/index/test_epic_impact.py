@@ -44,7 +44,7 @@ def test_flags_that_do_not_fit(bundle, tmp_path, capsys):
     for arguments, message in (
         (['--variant', 'epic-impact'], 'takes --vectors'),
         (['--variant', 'epic-impact', '--vectors', str(bundle.folder), '--sqrt'], '--sqrt is for others'),
-        (['--corpus', 'x.tsv', '--vectors', str(bundle.folder)], '--vectors and --encoder are for epic-impact'),
+        (['--corpus', 'x.tsv', '--vectors', str(bundle.folder)], '--vectors is for others'),
     ):
         assert command.run(main, [*output, *arguments]) == 2
         assert message in capsys.readouterr().err

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from pyserini_repbert.commands.output_files import costs_text
+from pyserini_repbert.commands.terminal import costs_text
 from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.names.corpora import open_corpus

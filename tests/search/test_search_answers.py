@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
 from pyserini_repbert.commands.command import run
@@ -123,27 +121,9 @@ def test_a_reranker_is_opened_once_and_refused_before_anything_is_searched(
     assert "'nobody'" in capsys.readouterr().err
 
 
-def test_a_prompt_answers_until_it_ends(bundle, monkeypatch):
-    pytest.importorskip('prompt_toolkit')
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.input import create_pipe_input
-    from prompt_toolkit.output import DummyOutput
-    from rich.console import Console
-
-    from pyserini_repbert.commands import search_interactive
-
-    screen = io.StringIO()
-    monkeypatch.setattr(search_interactive, '_console', lambda: Console(file=screen, width=100))
-    with create_pipe_input() as typed:
-        session = PromptSession(input=typed, output=DummyOutput())
-        monkeypatch.setattr(search_interactive, '_session', lambda: session)
-        typed.send_text('red cat\rthe sea\r\r')
-        assert run(main, ['--index', str(bundle), '--interactive', '--hits', '2', '--quiet']) == 0
-    shown = screen.getvalue()
-    assert shown.count('docid') == 2 and shown.count('ranks: tiny 1') == 2
-
-
-def test_without_prompt_toolkit_the_extra_is_named(bundle, monkeypatch, capsys):
-    monkeypatch.setitem(__import__('sys').modules, 'prompt_toolkit', None)
-    assert run(main, ['--index', str(bundle), '--interactive', '--quiet']) == 2
-    assert "pip install '.[terminal]'" in capsys.readouterr().err
+def test_a_prompt_answers_until_it_ends(bundle, monkeypatch, capsys):
+    typed = iter(['red cat', 'the sea', ''])
+    monkeypatch.setattr('builtins.input', lambda prompt: next(typed))
+    assert run(main, ['--index', str(bundle), '--interactive', '--hits', '2', '--quiet']) == 0
+    shown = capsys.readouterr().out
+    assert shown.count('? ') == 2 and shown.count('ranks: tiny 1') == 2

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
-from pyserini_repbert.commands.evaluate_flags import add_measures, add_qrels, add_runs, named_paths, read_named
-from pyserini_repbert.commands.fusion_flags import add_formula_arguments, check_scores, formula
-from pyserini_repbert.commands.output_files import add_value_files, parsed, write_values
+from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, read_named
+from pyserini_repbert.commands.fusion import METHODS, check_scores, formula
+from pyserini_repbert.commands.output_files import parsed, write_values
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
@@ -23,18 +23,14 @@ if TYPE_CHECKING:
     from pyserini_repbert.ranking import Run
 
 
-def fusion_table_main(arguments: Sequence[str]) -> None:
+def fusion_table(arguments: Sequence[str]) -> None:
     """Print the measures of each pair of runs, fused (RepBERT Tables 3 and 4)."""
-    made = _parser('fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.')
-    add_runs(made)
-    add_qrels(made)
-    add_measures(made)
-    methods = ['interleave', 'rrf', 'interpolation']
-    made.add_argument('--method', default=methods[0], choices=methods, help='how pairs are fused')
-    add_formula_arguments(made)
-    made.add_argument('--hits', type=zero_or_more, default=1000, help='hits to keep for each query, 0 for all')
-    options = parsed(made, arguments)
-    from pyserini_repbert.evaluate.studies.fusion import fusion_table
+    flags = _parser('fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.')
+    add_flags(flags, 'runs', 'qrels', 'measures')
+    flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
+    add_flags(flags, *FORMULA, 'depth', 'hits')
+    options = parsed(flags, arguments)
+    from pyserini_repbert.evaluate.studies import fusion
 
     measures = parse_measures(options.measures)
     settings = formula(options.method, options)
@@ -42,7 +38,7 @@ def fusion_table_main(arguments: Sequence[str]) -> None:
     paths = named_paths(options.runs)
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
-    table = fusion_table(runs, qrels, measures, k=options.hits or None, **settings)
+    table = fusion.fusion_table(runs, qrels, measures, k=options.hits or None, **settings)
     for measure, rows in table.items():
         cells = [[name, *_cells([*row.values()], place)] for place, (name, row) in enumerate(rows.items())]
         print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
@@ -58,14 +54,14 @@ def fusion_table_main(arguments: Sequence[str]) -> None:
         plot_matrices(options.plot, table)
 
 
-def consistency_main(arguments: Sequence[str]) -> None:
+def consistency(arguments: Sequence[str]) -> None:
     """Print consistency factors by depth (RepBERT eq. 5 and Figure 2)."""
-    made = _parser('consistency', "The share of each run's hits that are among the candidates of a reference run.")
-    add_runs(made)
-    made.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
-    made.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
-    made.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
-    options = parsed(made, arguments)
+    flags = _parser('consistency', "The share of each run's hits that are among the candidates of a reference run.")
+    add_flags(flags, 'runs')
+    flags.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
+    flags.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
+    flags.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
+    options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.studies.depths import consistency_factors
 
@@ -73,14 +69,13 @@ def consistency_main(arguments: Sequence[str]) -> None:
     _show_by_depth(options, 'consistency factor', lambda run: consistency_factors(run, reference, options.depths, None))
 
 
-def recall_depth_main(arguments: Sequence[str]) -> None:
+def recall_depth(arguments: Sequence[str]) -> None:
     """Print recall by depth (RepBERT Figure 1a)."""
-    made = _parser('recall-depth', 'Recall of each run at growing depths.')
-    add_runs(made)
-    add_qrels(made)
-    made.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
-    made.add_argument('--rel', type=positive_int, default=1, help='least grade of a relevant document')
-    options = parsed(made, arguments)
+    flags = _parser('recall-depth', 'Recall of each run at growing depths.')
+    add_flags(flags, 'runs', 'qrels')
+    flags.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
+    flags.add_argument('--rel', type=positive_int, default=1, help='least grade of a relevant document')
+    options = parsed(flags, arguments)
     from pyserini_repbert.evaluate.studies.depths import recall_at_depths
 
     qrels = load_qrels(options.qrels)
@@ -98,16 +93,14 @@ def _show_by_depth(options: argparse.Namespace, what: str, measured: Callable[[R
         plot_lines(options.plot, {what: values}, 'depth')
 
 
-def rerank_depth_main(arguments: Sequence[str]) -> None:
+def rerank_depth(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
-    made = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
-    add_runs(made)
-    add_qrels(made)
-    add_measures(made)
-    made.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
+    flags = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
+    add_flags(flags, 'runs', 'qrels', 'measures')
+    flags.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]
-    made.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
-    options = parsed(made, arguments)
+    flags.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
+    options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.studies.depths import rerank_at_depths, unscored
 
@@ -134,25 +127,25 @@ def rerank_depth_main(arguments: Sequence[str]) -> None:
         plot_lines(options.plot, panels, 'reranked hits')
 
 
-def tune_cutoff_main(arguments: Sequence[str]) -> None:
+def tune_cutoff(arguments: Sequence[str]) -> None:
     """Try every cut-off of a reranking, and print the best."""
-    made = _parser('tune-cutoff', 'How many hits of a first stage to rerank: the best on validation topics.')
-    made.add_argument('--run', required=True, help="the first stage's run file")
-    made.add_argument('--reranked', required=True, help='its hits with the scores of the reranker')
-    add_qrels(made)
-    made.add_argument('--measure', default='MRR@10', help="in ir_measures' form")
-    made.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
-    made.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
-    options = parsed(made, arguments)
+    flags = _parser('tune-cutoff', 'How many hits of a first stage to rerank: the best on validation topics.')
+    flags.add_argument('--run', required=True, help="the first stage's run file")
+    flags.add_argument('--reranked', required=True, help='its hits with the scores of the reranker')
+    add_flags(flags, 'qrels')
+    add_flags(flags, 'measure', default='MRR@10')
+    flags.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
+    flags.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
+    options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.studies.depths import tune_cutoff
+    from pyserini_repbert.evaluate.studies import depths
 
     (measure,) = parse_measures([options.measure])
     qrels = load_qrels(options.qrels)
     first, reranked = read_run(options.run), read_run(options.reranked)
     deepest = max(len(ranking.docids) for ranking in first.values())
     cutoffs = options.cutoffs or range(min(options.max, deepest) + 1)
-    best, values = tune_cutoff(first, reranked, qrels, measure, cutoffs)
+    best, values = depths.tune_cutoff(first, reranked, qrels, measure, cutoffs)
     without = f' (without reranking {values[0]:.4f})' if 0 in values else ''
     print(f'best cut-off {best}: {measure.name} {values[best]:.4f}{without}')
     write_values(options.csv, ['cutoff', measure.name], values)
@@ -168,6 +161,6 @@ def _cells(values: Sequence[float], base: int) -> list[str]:
 
 
 def _parser(word: str, description: str) -> argparse.ArgumentParser:
-    made = parser(f'evaluate {word}', description)
-    add_value_files(made)
-    return made
+    flags = parser(f'evaluate {word}', description)
+    add_flags(flags, 'csv', 'plot')
+    return flags

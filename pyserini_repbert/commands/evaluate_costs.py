@@ -1,0 +1,224 @@
+"""The commands `evaluate tradeoff`, `epic-values` and `epic-pruning`: quality against what it costs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.commands.command import Parser, parser, positive_int, progress, zero_or_more
+from pyserini_repbert.commands.flags import add_flags, precision
+from pyserini_repbert.commands.index import WEIGHTS
+from pyserini_repbert.commands.output_files import parsed, record_output
+from pyserini_repbert.commands.terminal import model_update
+from pyserini_repbert.data.values import decimal
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.plots import plot_bars, plot_points
+from pyserini_repbert.evaluate.tables import markdown, write_csv
+from pyserini_repbert.names.topics import load_qrels, load_topics
+
+if TYPE_CHECKING:
+    from pyserini_repbert.evaluate.studies.tradeoff import Point
+
+_K0 = [10, 20, 50, 100, 200, 500, 1000]  # of Multi-Stage Figures 2 and 4, and shallower ones
+_K1 = [0, 10, 20, 30, 40, 50]  # Multi-Stage Figure 3
+_M = [10, 20, 30, 40]
+
+
+def tradeoff(arguments: Sequence[str]) -> None:
+    """Print quality and cost of each setting; CSV, a plot and the best one on request (Multi-Stage Figures 2 to 4)."""
+    flags = parser('evaluate tradeoff', 'Quality against inferences a query, replayed from one reranking.')
+    flags.add_argument('scores', metavar='FILE.npz', help='what `rerank --pairs` kept')
+    add_flags(flags, 'qrels')
+    add_flags(flags, 'measures', default=['MRR@10'])  # the first one decides what is best
+    k0s, k1s = (f'default: {" ".join(map(str, depths))}, as far as the file goes' for depths in (_K0, _K1))
+    flags.add_argument('--k0', nargs='+', type=positive_int, help=f'candidates of monoBERT; {k0s}')
+    flags.add_argument('--k1', nargs='+', type=zero_or_more, help=f'candidates of duoBERT, 0 for none; {k1s}')
+    methods = ['sum', 'binary', 'min', 'max', 'sample']
+    flags.add_argument('--methods', nargs='+', default=methods, choices=methods, help='aggregations')
+    flags.add_argument('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
+    flags.add_argument('--trials', type=positive_int, default=10, help="drawings of 'sample' that are averaged")
+    add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
+    add_flags(flags, 'csv', 'plot')
+    flags.add_argument('--budget', metavar='N', help="what a query may cost: '500' inferences, '2.5s' seconds")
+    options = parsed(flags, arguments)
+    budget, unit = _budget(options.budget)
+    from pyserini_repbert.evaluate.studies.tradeoff import (
+        best_within,
+        pareto_front,
+        seconds_an_inference,
+        settings,
+        trade_off,
+    )
+    from pyserini_repbert.rerank.saved_scores import read_saved_scores
+
+    measures = parse_measures(options.measures)
+    qrels = load_qrels(options.qrels)
+    saved, about = read_saved_scores(options.scores)
+    deepest = max((len(query.scores) for query in saved), default=0)
+    compared = max((len(query.members) for query in saved), default=0)
+    k0_values = options.k0 or _within(_K0, deepest)
+    k1_values = _within(_K1, min(about.get('k1', compared), compared)) if options.k1 is None else options.k1
+    chosen = settings(k0_values, k1_values, options.methods, options.samples)
+    chosen = [setting for setting in chosen if setting.k0 <= deepest and setting.k1 <= compared]
+    if not deepest:
+        raise InputError(f'{options.scores} has no scores of a first reranker: keep those of two stages')
+    if not chosen:
+        there = f'scores to k0={deepest}, and pairs of {compared} candidates'
+        raise InputError(f'{options.scores} has {there}: give --k0 and --k1 within that')
+    rates = seconds_an_inference(about)
+    with progress(len(chosen), 'replay', 'settings', options.quiet) as bar:
+        points, missing = trade_off(saved, qrels, chosen, measures, rates, options.trials, options.hits, bar.update)
+    if not points:
+        raise InputError(f'{options.scores} lacks the pairs of all settings: score with --replay-k0')
+    fronts = {named.name: pareto_front(points, named.name) for named in measures}
+    first = measures[0].name
+    _print_table(points, fronts[first])
+    if missing:
+        depths = ' '.join(str(k0) for k0 in sorted({setting.k0 for setting in missing}))
+        print(f'\n{len(missing)} settings left out, whose pairs were not compared: --replay-k0 {depths}')
+    if options.csv:
+        _write_csv(options.csv, points, fronts)
+    if options.plot:
+        panels: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in fronts}
+        for point in sorted(points, key=lambda point: point.inferences):
+            for name, panel in panels.items():
+                panel.setdefault(point.setting.series, []).append((point.inferences, point.values[name]))
+        best = {name: [(str(p.setting), p.inferences, p.values[name]) for p in front] for name, front in fronts.items()}
+        plot_points(options.plot, panels, best, 'inferences a query')
+    if budget:
+        point = best_within(points, first, budget, unit)
+        setting = point.setting
+        duo = setting.method if setting.samples is None else f'sample={setting.samples}'
+        stages = f'MONO@{setting.k0}' + (f' --reranker DUO@{setting.k1}:{duo}' if setting.k1 else '')
+        seconds = '' if point.seconds is None else f', {point.seconds:.3f} s'
+        print(f'\nbest {first} within {budget:g} {unit} a query: {point.values[first]:.4f} with {setting}')
+        print(f'run it with: --reranker {stages}')
+        print(f'predicted: {point.inferences:.1f} inferences{seconds} a query')
+
+
+def _within(defaults: Sequence[int], most: int) -> list[int]:
+    """The defaults below `most`, and `most` itself."""
+    return [*(value for value in defaults if value < most), most]
+
+
+def _print_table(points: Sequence[Point], front: Sequence[Point]) -> None:
+    rows = []
+    for point in points:
+        seconds = '' if point.seconds is None else f'{point.seconds:.3f}'
+        values = [f'{value:.4f}' for value in point.values.values()]
+        rows.append([str(point.setting), f'{point.inferences:.1f}', seconds, *values, '*' if point in front else ''])
+    print(markdown(['setting', 'inferences', 'seconds', *points[0].values, 'front'], rows))
+
+
+def _write_csv(path: str, points: Sequence[Point], fronts: Mapping[str, Sequence[Point]]) -> None:
+    header = ['k0', 'k1', 'method', 'samples', 'nominal_inferences', 'inferences', 'seconds', *fronts]
+    rows = []
+    for setting, inferences, seconds, values in points:
+        chosen = [setting.k0, setting.k1, setting.method if setting.k1 else '', setting.samples]
+        cost = [sum(setting.inferences()), f'{inferences:.2f}', '' if seconds is None else f'{seconds:.6f}']
+        marks = [any(setting == point.setting for point in front) for front in fronts.values()]
+        rows.append([*chosen, *cost, *(f'{values[name]:.6f}' for name in fronts), *map(int, marks)])
+    write_csv(path, [*header, *(f'front_{name}' for name in fronts)], rows)
+
+
+def _budget(text: str | None) -> tuple[float, str]:
+    """(amount, unit) a query: '500' means inferences, '2.5s' seconds; 0 without a budget."""
+    if text is None:
+        return 0.0, ''
+    try:
+        amount = decimal(text.removesuffix('s'))
+    except ValueError:
+        amount = 0.0
+    if amount <= 0:
+        raise InputError(f"--budget '{text}': expected inferences a query ('500') or seconds a query ('2.5s')")
+    return amount, 'seconds' if text.endswith('s') else 'inferences'
+
+
+def epic_values(arguments: Sequence[str]) -> None:
+    """Count the values of an index; print a table, write CSV and a plot on request (EPIC Figure 2)."""
+    flags = parser('evaluate epic-values', "How often each value occurs in an EPIC index's vectors (EPIC Figure 2).")
+    flags.add_argument('--index', required=True, help='an EPIC index; one with --prune 0 has all values')
+    add_flags(flags, 'csv', 'plot')
+    options = parsed(flags, arguments)
+    from pyserini_repbert.evaluate.studies.epic import value_counts
+    from pyserini_repbert.index.epic import EpicBundle
+
+    index = EpicBundle(options.index)
+    values = value_counts(index)
+    counts = {f'{end:.1f}': count for end, count in values.counts.items()}
+    rows = [[end, f'{count:,}', f'{count / values.total:.4%}'] for end, count in counts.items()]
+    print(markdown(['values up to', 'count', 'share'], rows))
+    rest = f', among them {values.pruned:,} that the index does not keep.' if values.pruned else '.'
+    print(f'\n{values.share_up_to(0.1):.1%} of {values.total:,} values are 0.1 or below{rest}')
+    if options.csv:
+        write_csv(options.csv, ['up_to', 'count'], counts.items())
+    if options.plot:
+        title = f'{len(index):,} passages' + (f', {index.settings.prune} terms each' if index.settings.prune else '')
+        plot_bars(options.plot, {title: counts}, 'value, rounded up', 'frequency')
+
+
+def pruning_parser() -> Parser:
+    """The parser of `evaluate epic-pruning`."""
+    flags = parser('evaluate epic-pruning', 'Rerank a run with pruned, quantised EPIC vectors: savings and costs.')
+    flags.add_argument('--model', required=True, help='an EPIC checkpoint: catalog name or folder')
+    flags.add_argument('--corpus', required=True, help='the corpus that was searched, or a collection of the catalog')
+    add_flags(flags, 'corpus_format', 'fields')
+    add_flags(flags, 'topics', required=True)
+    add_flags(flags, 'qrels')
+    flags.add_argument('--run', required=True, help="the first stage's run file")
+    add_flags(flags, 'hits', type=positive_int, help='hits reranked')
+    prune = [0, 2000, 1000, 500, 100]
+    flags.add_argument('--prune', type=_pruned_to, nargs='+', default=prune, help='weights kept of a passage; 0: all')
+    flags.add_argument('--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored')
+    add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
+    flags.add_argument('--folder', help='keep the indexes there, and use those that are there')
+    add_flags(flags, 'csv', 'device', 'precision', 'offline')
+    return flags
+
+
+def _pruned_to(text: str) -> int:
+    return 0 if text == 'all' else zero_or_more(text)
+
+
+def epic_pruning(arguments: Sequence[str]) -> None:
+    """Measure every setting of pruning and quantising, and print one table."""
+    options = parsed(pruning_parser(), arguments)
+    from pyserini_repbert.data.runs import read_run
+    from pyserini_repbert.download import forbid_downloads
+    from pyserini_repbert.encode.epic import EpicEncoder
+    from pyserini_repbert.evaluate.studies.epic import compare_pruning
+    from pyserini_repbert.models.checkpoints.checkpoint import used_models
+    from pyserini_repbert.names.corpora import open_corpus
+
+    forbid_downloads(options.offline)
+    measures = parse_measures(options.measures)
+    settings = [(prune, WEIGHTS[weights]) for weights in options.weights for prune in options.prune]
+    encoder = EpicEncoder(options.model, options.device, precision(options))
+    with tempfile.TemporaryDirectory() as temporary, progress(len(settings), 'prune', 'settings', options.quiet) as bar:
+        results = compare_pruning(
+            encoder,
+            open_corpus(options.corpus, options.corpus_format, options.fields),
+            load_topics(options.topics),
+            read_run(options.run, options.hits),
+            load_qrels(options.qrels),
+            measures,
+            settings,
+            Path(options.folder or temporary),
+            options.hits,
+            model_update(bar.update, options),
+        )
+    header = ['r', 'weights', 'bytes a passage', 'ms a query', *(named.name for named in measures), 'same in top 10']
+    rows = [
+        [str(one.prune or 'all'), one.weights, f'{one.bytes_per_passage:,.0f}', f'{one.milliseconds:.2f}']
+        + [f'{one.means[named.name]:.4f}' for named in measures]
+        + [f'{one.agreement:.1%}']
+        for one in results
+    ]
+    print(markdown(header, rows))
+    print(f'\nComputed in {encoder.precision}.')
+    if options.csv:
+        write_csv(options.csv, header, [[cell.replace(',', '') for cell in row] for row in rows])
+        record_output(options, options.csv, ('run', 'corpus', 'topics', 'qrels'), used_models([encoder]))
