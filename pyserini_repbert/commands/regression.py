@@ -4,134 +4,198 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
+import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import parser, positive_int, usage
-from pyserini_repbert.commands.regression_report import check_name, write_report
-from pyserini_repbert.commands.regression_work import FOLDER, add_folders, all_files, read_work
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.commands.command import argument_type, parser, positive_int, usage
+from pyserini_repbert.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from pyserini_repbert.commands.regression_work import Work
     from pyserini_repbert.regression.runner import Outcome
+    from pyserini_repbert.regression.schema import Condition, Regression
     from pyserini_repbert.regression.workspace import Workspace
 
+    Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
+
 EXIT_FAIL = 1
-_OTHERS = {  # the first word -> the module and the function of its command
-    'fetch': ('regression_fetch', 'main'),
-    'quick': ('regression_fetch', 'quick_main'),
-    'report': ('regression_report', 'main'),
-    'badge': ('regression_report', 'badge_main'),
-}
+DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
+_FOLDER = 'regressions'  # whose files commands take if none is named
+_OTHERS = {'fetch': ('regression_fetch', 'main'), 'quick': ('regression_fetch', 'quick'), 'report': (None, 'join')}
 
 
-def main(arguments: list[str]) -> int | None:
+@argument_type
+def _report(path: str) -> str:
+    if not path.endswith(('.md', '.html', '.json')):
+        raise ValueError(f"report '{path}': a name that ends in .md, .html or .json was expected")
+    return path
+
+
+def main(arguments: list[str]) -> int:
     """Run the command: status 0 without a FAIL, 1 with one; errors, which are raised, become status 2."""
     if arguments and arguments[0] in _OTHERS:
         module, function = _OTHERS[arguments[0]]
-        return int(getattr(importlib.import_module(f'{__package__}.{module}'), function)(arguments[1:]) or 0)
-    options = _parser().parse_args(arguments)
-    if options.report:
-        if options.list or options.dry_run:
-            raise usage('--report is for a run: leave out --list and --dry-run')
-        check_name(options.report)
+        home = importlib.import_module(f'{__package__}.{module}') if module else sys.modules[__name__]
+        return int(getattr(home, function)(arguments[1:]) or 0)
+    flags = parser(
+        'regression',
+        'Run regression files: the commands of each condition, and its scores against the published ones. '
+        'With a word in front: fetch, quick or report, each with a --help of its own.',
+    )
+    flags.add_argument('--all', action='store_true', help=f'without FILE, all of {_FOLDER}/; heavy conditions too')
+    only_shown = flags.add_mutually_exclusive_group()
+    only_shown.add_argument('--list', action='store_true', help='conditions and expected scores; run nothing')
+    only_shown.add_argument('--dry-run', action='store_true', help='commands and missing resources; run nothing')
+    flags.add_argument('--jobs', type=positive_int, default=1, help='conditions at a time')
+    add_work_flags(flags, 'files', 'condition', 'report')
+    options = flags.parse_args(arguments)
+    if options.report and (options.list or options.dry_run):
+        raise usage('--report is for a run: leave out --list and --dry-run')
     paths = options.files or (all_files() if options.all else [])
     if not paths:
-        raise InputError(f'no files were given: name them, or --all for those in {FOLDER}/')
+        raise InputError(f'no files were given: name them, or --all for those in {_FOLDER}/')
     from pyserini_repbert.regression.environment import cache_version, fingerprint
 
     environment = {} if options.list else fingerprint()
     work = read_work(paths, options, cache_version(environment))
-    if options.list:
-        _list(work)
-        return 0
-    if options.dry_run:
-        _dry_run(work)
+    if options.list or options.dry_run:
+        _show_only(work, options.list)
         return 0
     if not Path(options.data).is_dir():
         print(f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN', file=sys.stderr)
     return run_work(work, options, environment)
 
 
-def _list(work: Work) -> None:
-    for regression, pairs in work:
-        print(f'{regression.path}: {regression.title}')
-        for condition, _ in pairs:
-            scores = ', '.join(f'{own.measure} {own.text}' for own in [*condition.expected, *condition.recorded])
-            print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
+def add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
+    """Add --data and --work, and those of FILE, --condition and --report that are named."""
+    if 'files' in names:
+        flags.add_argument('files', nargs='*', metavar='FILE', help=f'regression files; default: all of {_FOLDER}/')
+    if 'condition' in names:
+        flags.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
+    if 'report' in names:
+        flags.add_argument('--report', type=_report, metavar='FILE', help='write one: .md, .html or .json')
+    data = os.environ.get(DATA, '../shared/data')
+    flags.add_argument('--data', default=data, metavar='FOLDER', help=f'collections and run files; default: ${DATA}')
+    flags.add_argument('--work', default='runs/regressions', metavar='FOLDER', help='for what the commands make')
 
 
-def _dry_run(work: Work) -> None:
+def all_files() -> list[str]:
+    """The regression files below the working folder, which has to be the project's root, sorted."""
+    return sorted(str(path) for path in Path(_FOLDER).glob('*.yaml'))
+
+
+def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> Work:
+    """The regressions of these files with the conditions that `options.condition` chooses, all for an empty list.
+
+    `version` is of code and packages: cached results of other versions are not used.
+    """
+    from pyserini_repbert.catalog import did_you_mean
+    from pyserini_repbert.regression.reading import read_regression
+    from pyserini_repbert.regression.workspace import Workspace
+
+    if not paths:
+        raise InputError(f'no files were given, and {_FOLDER}/ is not here: name them')
+    work: Work = []
+    names: list[str] = []
+    for path in paths:
+        regression = read_regression(path)
+        names += [condition.name for condition in regression.conditions]
+        workspace = Workspace(regression, Path(options.work), options.data, version)
+        chosen = [one for one in regression.conditions if not options.condition or one.name in options.condition]
+        if chosen:
+            work.append((regression, [(condition, workspace) for condition in chosen]))
+    for name in options.condition:
+        if name not in names:
+            raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
+    return work
+
+
+def _show_only(work: Work, scores_only: bool) -> None:
+    """Print conditions with their scores, or their commands and what is missing; run nothing."""
     from pyserini_repbert.regression import resources
     from pyserini_repbert.regression.runner import commands_of
 
-    for _, pairs in work:
+    for regression, pairs in work:
+        if scores_only:
+            print(f'{regression.path}: {regression.title}')
         for condition, workspace in pairs:
-            print(f'# {workspace.regression.name} {condition.name}')
+            if scores_only:
+                scores = ', '.join(f'{one.measure} {one.text}' for one in [*condition.expected, *condition.recorded])
+                print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
+                continue
+            print(f'# {regression.name} {condition.name}')
             for name in workspace.needed(condition.needs):
-                absent = resources.missing(workspace.regression.resources[name], workspace.places)
-                if absent is not None:
+                if absent := resources.missing(regression.resources[name], workspace.places):
                     print(f'# missing: {absent.text}')
             print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
 
 
 def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
     """Run conditions, print their outcomes, and write the report if one is asked for; status 1 with a FAIL."""
-    from pyserini_repbert.regression.report import as_data
+    from pyserini_repbert.regression.report import as_data, measure_text
     from pyserini_repbert.regression.runner import Status, run_all
 
-    flat = [pair for _, pairs in work for pair in pairs]
-    shown = _show if not options.quiet else _show_failures
-    outcomes = iter(run_all(flat, options.jobs, options.all, shown))
-    found = [(regression, [next(outcomes) for _ in pairs]) for regression, pairs in work]
-    data = as_data(found, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
+    def show(workspace: Workspace, outcome: Outcome) -> None:
+        if options.quiet and outcome.status is not Status.FAIL:
+            return
+        lines = [f'{outcome.status} {workspace.regression.name} {outcome.condition.name}']
+        lines[0] += f': {outcome.why}' if outcome.why else ''
+        if outcome.seconds:
+            lines[0] += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})'
+        lines += [f'  missing: {one.text}' for one in outcome.missing]
+        for score in outcome.scores:
+            if score.measured is not None or outcome.status is Status.FAIL:
+                measured = 'nothing' if score.measured is None else f'{score.measured:.4f}'
+                expected = f'{measure_text(score.expected)}: {measured}, expected {score.expected.text}'
+                lines.append(f'  {score.status} {expected}')
+        print('\n'.join(lines), flush=True)
+
+    outcomes = iter(run_all([pair for _, pairs in work for pair in pairs], options.jobs, options.all, show))
+    by_file = [(regression, [next(outcomes) for _ in pairs]) for regression, pairs in work]
+    data = as_data(by_file, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
     if options.report:
-        write_report(data, options.report)
-    conditions = Counter(outcome.status for _, own in found for outcome in own)
+        _write_report(data, options.report)
+    conditions = Counter(outcome.status for _, of_file in by_file for outcome in of_file)
     print(f'conditions: {", ".join(f"{conditions[status]} {status}" for status in Status if conditions[status])}')
     print(f'scores: {", ".join(f"{count} {status}" for status, count in data["totals"].items() if count)}')
     return EXIT_FAIL if conditions[Status.FAIL] else 0
 
 
-def _show(workspace: Workspace, outcome: Outcome) -> None:
-    from pyserini_repbert.regression.report import measure_text
-    from pyserini_repbert.regression.runner import Status
-
-    lines = [f'{outcome.status} {workspace.regression.name} {outcome.condition.name}']
-    lines[0] += f': {outcome.why}' if outcome.why else ''
-    lines[0] += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})' if outcome.seconds else ''
-    lines += [f'  missing: {one.text}' for one in outcome.missing]
-    for score in outcome.scores:
-        if score.measured is not None or outcome.status is Status.FAIL:
-            measured = 'nothing' if score.measured is None else f'{score.measured:.4f}'
-            own = score.expected
-            lines.append(f'  {score.status} {measure_text(own)}: {measured}, expected {own.text}')
-    print('\n'.join(lines), flush=True)
+def join(arguments: Sequence[str]) -> None:
+    """Join reports into one in Markdown, HTML or JSON."""
+    flags = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
+    flags.add_argument('reports', nargs='+', metavar='REPORT', help='if several hold a condition, its last run counts')
+    flags.add_argument('--output', required=True, type=_report, metavar='FILE', help='.md, .html or .json')
+    options = flags.parse_args(arguments)
+    _write_report(joined_reports(options.reports), options.output)
 
 
-def _show_failures(workspace: Workspace, outcome: Outcome) -> None:
-    from pyserini_repbert.regression.runner import Status
+def joined_reports(paths: Sequence[str]) -> dict[str, Any]:
+    """Reports in JSON as one. Raises InputError for a file that is none."""
+    from pyserini_repbert.data.json_values import parse_json
+    from pyserini_repbert.files import existing_file
+    from pyserini_repbert.regression.report import as_html, markdown, merged
 
-    if outcome.status is Status.FAIL:
-        _show(workspace, outcome)
+    reports = []
+    for path in paths:
+        try:
+            reports.append(parse_json(existing_file(path, 'report').read_bytes()))
+            report = merged(reports[-1:])
+            markdown(report), as_html(report)  # they read all that a report has
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise InputError(f'{path} is no report ({error!r}): expected what --report FILE.json wrote') from error
+    return merged(reports)
 
 
-def _parser() -> argparse.ArgumentParser:
-    made = parser(
-        'regression',
-        'Run regression files: the commands of each condition, and its scores against the published ones. '
-        'With a word in front: fetch, quick, report or badge, each with a --help of its own.',
-    )
-    made.add_argument('files', nargs='*', metavar='FILE', help='regression files')
-    made.add_argument('--all', action='store_true', help=f'without FILE, all of {FOLDER}/; heavy conditions too')
-    made.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
-    only_shown = made.add_mutually_exclusive_group()
-    only_shown.add_argument('--list', action='store_true', help='conditions and expected scores; run nothing')
-    only_shown.add_argument('--dry-run', action='store_true', help='commands and missing resources; run nothing')
-    made.add_argument('--jobs', type=positive_int, default=1, help='conditions at a time')
-    made.add_argument('--report', metavar='FILE', help='write a report: .md, .html or .json')
-    add_folders(made)
-    return made
+def _write_report(data: dict[str, Any], path: str) -> None:
+    from pyserini_repbert.files import atomic_file
+    from pyserini_repbert.regression.report import as_html, markdown
+
+    suffix = path.rpartition('.')[2]
+    text = {'md': markdown, 'html': as_html}[suffix](data) if suffix != 'json' else json.dumps(data, indent=1)
+    with atomic_file(path) as stream:
+        stream.write(text.rstrip('\n') + '\n')

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import argument_type, parser, progress
-from pyserini_repbert.commands.regression_work import add_folders, all_files, read_work
+from pyserini_repbert.commands.flags import add_flags
+from pyserini_repbert.commands.regression import add_work_flags, all_files, read_work, run_work
 
 if TYPE_CHECKING:
+    from pyserini_repbert.commands.regression import Work
     from pyserini_repbert.regression.resources import NeededResource
 
 EXIT_INCOMPLETE = 1
@@ -17,7 +18,15 @@ EXIT_INCOMPLETE = 1
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
-    options = _parser().parse_args(arguments)
+    flags = parser(
+        'regression fetch',
+        'Download, verify and unpack what the conditions need, those of the smallest downloads first.',
+    )
+    flags.add_argument('--budget', type=_size, metavar='SIZE', help='fetch no more than this (10GB)')
+    flags.add_argument('--dry-run', action='store_true', help='the list only: sizes, sources, licences')
+    add_flags(flags, 'offline', help='download nothing: unpack what lies there')
+    add_work_flags(flags, 'files', 'condition')
+    options = flags.parse_args(arguments)
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.regression.needs import cheapest_first, is_out_of_reach, missing_of
 
@@ -33,37 +42,34 @@ def main(arguments: Sequence[str]) -> int:
     if options.dry_run or not fetched:
         return 0
     forbid_downloads(options.offline)
-    return EXIT_INCOMPLETE if fetch_listed(fetched, options.quiet) else 0
+    return EXIT_INCOMPLETE if _fetch(fetched, options.quiet) else 0
 
 
-def quick_main(arguments: Sequence[str]) -> int:
+def quick(arguments: Sequence[str]) -> int:
     """Fetch published run files and check the scores that need nothing else: no model, no collection, no Java."""
-    made = parser('regression quick', 'Fetch published run files and check all figures that need nothing else.')
-    made.add_argument('--report', metavar='FILE', help='write a report: .md, .html or .json')
-    made.add_argument('--offline', action='store_true', help='check what is here, download nothing')
-    add_folders(made)
-    options = made.parse_args(arguments)
-    from pyserini_repbert.commands.regression import run_work
-    from pyserini_repbert.commands.regression_report import check_name
+    flags = parser('regression quick', 'Fetch published run files and check all figures that need nothing else.')
+    add_flags(flags, 'offline', help='check what is here, download nothing')
+    add_work_flags(flags, 'report')
+    options = flags.parse_args(arguments)
     from pyserini_repbert.regression.environment import cache_version, fingerprint
     from pyserini_repbert.regression.needs import cheapest_first, is_of_published_runs
 
-    if options.report:
-        check_name(options.report)
     options.condition, options.jobs, options.all = [], 1, False
     environment = fingerprint()
     version = cache_version(environment)
-    pairs = [pair for _, own in read_work(all_files(), options, version) for pair in own if is_of_published_runs(*pair)]
+
+    def of_published_runs() -> Work:
+        read = read_work(all_files(), options, version)
+        work = [(regression, [pair for pair in pairs if is_of_published_runs(*pair)]) for regression, pairs in read]
+        return [(regression, pairs) for regression, pairs in work if pairs]
+
+    pairs = [pair for _, pairs in of_published_runs() for pair in pairs]
     wanted = {need.key: need for _, needs in cheapest_first(pairs) for need in needs if need.is_fetched}
-    failed = 0 if options.offline else fetch_listed(list(wanted.values()), options.quiet)
-    work = []
-    for regression, own in read_work(all_files(), options, version):  # again: paths depend on what was fetched
-        chosen = [pair for pair in own if is_of_published_runs(*pair)]
-        work += [(regression, chosen)] if chosen else []
-    return run_work(work, options, environment) or int(failed > 0)
+    failed = 0 if options.offline else _fetch(list(wanted.values()), options.quiet)
+    return run_work(of_published_runs(), options, environment) or int(failed > 0)  # paths depend on what was fetched
 
 
-def fetch_listed(absent: Sequence[NeededResource], quiet: bool) -> int:
+def _fetch(absent: Sequence[NeededResource], quiet: bool) -> int:
     """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
     from pyserini_repbert.regression.fetching import fetched
 
@@ -100,8 +106,7 @@ def _list(absent: Sequence[NeededResource], others: Sequence[NeededResource], bu
         Origin.UNPUBLISHED: 'not published',
     }
     for origin, heading in headings.items():
-        listed = [one for one in others if one.resource.origin is origin]
-        if listed:
+        if listed := [one for one in others if one.resource.origin is origin]:
             print(f'{heading}: {len(listed)}')
         for one in listed:
             print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
@@ -112,17 +117,3 @@ def _size(text: str) -> int:
     from pyserini_repbert.regression.resources import size_in_bytes
 
     return size_in_bytes(text)
-
-
-def _parser() -> argparse.ArgumentParser:
-    made = parser(
-        'regression fetch',
-        'Download, verify and unpack what the conditions need, those of the smallest downloads first.',
-    )
-    made.add_argument('files', nargs='*', metavar='FILE', help='regression files; default: all of regressions/')
-    made.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
-    made.add_argument('--budget', type=_size, metavar='SIZE', help='fetch no more than this (10GB)')
-    made.add_argument('--dry-run', action='store_true', help='the list only: sizes, sources, licences')
-    made.add_argument('--offline', action='store_true', help='download nothing: unpack what lies there')
-    add_folders(made)
-    return made

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.data.yaml_files import read_yaml
-from pyserini_repbert.evaluate.pages import page
 from pyserini_repbert.regression.layout import Origin
 from pyserini_repbert.regression.runner import Status
 
@@ -36,8 +35,6 @@ _KNOWN = {
 _SIGNS = {
     Known.MEASURED: '✓', Known.FAILED: '✗', Known.REHEARSED: '○', Known.OPEN: '…', Known.NEVER: '—', Known.RECORDED: '',
 }  # fmt: skip
-_COLOURS = {Known.FAILED: '#e05d44', Known.MEASURED: '#4c1', Known.REHEARSED: '#007ec6', Known.OPEN: '#9f9f9f'}
-_CHARACTER, _PADDING = 6.6, 10  # pixels of a badge's character and of its ends, generous so that no text is cut off
 LEGEND = (
     'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and another; ○ rehearsed: its '
     'commands ran from download to score on stand-ins of their input; … not run; — cannot be had. A figure without a '
@@ -123,15 +120,3 @@ def markdown(data: Mapping[str, Any]) -> list[str]:
         reasons = [f'— {", ".join(names)}: {reason}.' for reason, names in never.items()]
         parts += [f'### {table.title}', '\n'.join(lines), *reasons]
     return parts
-
-
-def badge(data: Mapping[str, Any]) -> str:
-    """An SVG: red if a figure failed, else green if one is measured, else blue if one is rehearsed, else grey."""
-    cells = [cell.known for _, rows in grids(data) for _, row in rows for cell in row if cell.published]
-    shown = (Known.MEASURED, Known.FAILED, Known.REHEARSED)
-    counts = [f'{cells.count(known)} {known}' for known in shown if known in cells]
-    message = f'{", ".join(counts) or "none run"} of {len(cells) - cells.count(Known.RECORDED)}'
-    colour = next((colour for known, colour in _COLOURS.items() if known in cells), _COLOURS[Known.OPEN])
-    label = 'published figures'
-    widths = [round(len(text) * _CHARACTER + _PADDING) for text in (label, message)]
-    return page('badge', label=label, message=message, colour=colour, widths=widths)

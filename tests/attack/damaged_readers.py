@@ -42,7 +42,7 @@ from sample_files import (
     encoded,
 )
 
-from pyserini_repbert.commands.regression_report import read_report
+from pyserini_repbert.commands.regression import joined_reports
 from pyserini_repbert.data.runs import iter_run, read_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.errors import PyseriniRepbertError
@@ -50,7 +50,7 @@ from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.report import as_html, merged
+from pyserini_repbert.regression.report import as_html
 from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 from pyserini_repbert.train.inputs import Guard, first_columns
 from pyserini_repbert.train.reading import read_recipe
@@ -137,7 +137,7 @@ def triples(of_texts: bool) -> Callable[[Path], Any]:
 
 
 def report(path: Path) -> Any:
-    return as_html(merged([read_report(str(path))]))
+    return as_html(joined_reports([str(path)]))
 
 
 def as_sniffed(parse: Callable[[bytes], Any], *others: bytes) -> Callable[[bytes], Any]:

@@ -62,16 +62,6 @@ def test_a_grid_has_the_best_of_each_cell(tmp_path: Path) -> None:
     assert json.loads((tmp_path / 'b.json').read_text(encoding='utf-8')) == DATA
 
 
-def test_the_badge(tmp_path: Path) -> None:
-    path = tmp_path / 'a.json'
-    path.write_text(json.dumps(DATA), encoding='utf-8')
-    assert run(main, ['badge', str(path), '--output', str(tmp_path / 'b.svg')]) == 0
-    svg = (tmp_path / 'b.svg').read_text(encoding='utf-8')
-    assert '>1 measured, 1 failed, 1 rehearsed of 4</text>' in svg and '#e05d44' in svg
-    assert run(main, ['badge', str(path), '--output', str(path)]) == 2
-    assert json.loads(path.read_text(encoding='utf-8')) == DATA
-
-
 def test_a_report_without_a_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / 'a.json'
     path.write_text(json.dumps({'files': [{'path': 'x', 'title': 't', 'conditions': []}], 'environment': {}}))
