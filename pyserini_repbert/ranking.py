@@ -93,8 +93,10 @@ class Ranking(Sequence[Candidate]):
 
     def with_texts(self, texts: Mapping[str, str | None]) -> Ranking:
         """The same hits with texts by docid; a hit that has one keeps it."""
-        own = self.texts or repeat(None)
-        filled = (texts.get(docid) if text is None else text for docid, text in zip(self.docids, own, strict=False))
+        known_texts = self.texts or repeat(None)
+        filled = (
+            texts.get(docid) if text is None else text for docid, text in zip(self.docids, known_texts, strict=False)
+        )
         return Ranking(self.docids, self.scores, filled)
 
     def without_texts(self) -> Ranking:

@@ -101,7 +101,7 @@ class Record:
 
     def input(self, role: str) -> Input | None:
         """The first input of a role; None if there is none."""
-        return next((own for own in self.inputs if own.role == role), None)
+        return next((input_ for input_ in self.inputs if input_.role == role), None)
 
 
 def decisive(words: Sequence[str]) -> tuple[str, ...]:
@@ -112,9 +112,9 @@ def decisive(words: Sequence[str]) -> tuple[str, ...]:
 def plain(value: Any) -> Any:
     """A value as JSON has it; in a text, bytes that are no UTF-8 are escaped."""
     if isinstance(value, Mapping):
-        return {key: plain(own) for key, own in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(own) for own in value]
+        return [plain(item) for item in value]
     if value is None or isinstance(value, bool | int | float):
         return value
     return str(value).encode('utf-8', 'surrogateescape').decode('utf-8', 'backslashreplace')

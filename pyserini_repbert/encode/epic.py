@@ -189,7 +189,7 @@ class EpicEncoder:
     ) -> None:
         ids = self.tokenizer.ids(passages)
         if on_lengths is not None:
-            on_lengths([len(own) for own in ids])
+            on_lengths([len(chunk_ids) for chunk_ids in ids])
         texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
         wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
 
@@ -199,7 +199,7 @@ class EpicEncoder:
         self._in_batches(texts, work, token_budget, on_progress)
 
     def _chunks(self, ids: Sequence[list[int]], limit: int, token_type: int) -> list[list[TokenChunk]]:
-        return [self.tokenizer.chunks(own[:limit], self.chunk_size, token_type) for own in ids]
+        return [self.tokenizer.chunks(ids_of_text[:limit], self.chunk_size, token_type) for ids_of_text in ids]
 
     def _in_batches(
         self,
@@ -226,12 +226,14 @@ class EpicEncoder:
 
     def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
         """Contextual vectors of all tokens, (total, h), how many each text has, and mean [CLS] vectors (n, h)."""
-        chunks = [chunk for own in texts for chunk in own]
+        chunks = [chunk for chunks_of_text in texts for chunk in chunks_of_text]
         ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, self.device)
         hidden = self.model(ids, types, mask)
         tokens = hidden.reshape(-1, hidden.shape[-1])[places]
-        cls_vectors = torch.stack([part.mean(dim=0) for part in torch.split(hidden[:, 0], [len(own) for own in texts])])
-        return tokens, [sum(chunk.n_pieces for chunk in own) for own in texts], cls_vectors
+        cls_vectors = torch.stack(
+            [part.mean(dim=0) for part in torch.split(hidden[:, 0], [len(chunks_of_text) for chunks_of_text in texts])]
+        )
+        return tokens, [sum(chunk.n_pieces for chunk in chunks_of_text) for chunks_of_text in texts], cls_vectors
 
 
 def _ids(chunks: Sequence[TokenChunk]) -> list[int]:

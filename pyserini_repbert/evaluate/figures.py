@@ -17,10 +17,10 @@ _METADATA: dict[str, dict[str, None]] = {
 
 def figure_format(path: StrPath) -> str:
     """'png', 'pdf' or 'svg', by a file's extension; 'png' where it has none. Raises InputError for others."""
-    found = Path(path).suffix.lower().removeprefix('.') or 'png'
-    if found not in _METADATA:
-        raise InputError(f"figure {path}: '.{found}' is not a format that is drawn here, expected .png, .pdf or .svg")
-    return found
+    suffix = Path(path).suffix.lower().removeprefix('.') or 'png'
+    if suffix not in _METADATA:
+        raise InputError(f"figure {path}: '.{suffix}' is not a format that is drawn here, expected .png, .pdf or .svg")
+    return suffix
 
 
 def require_matplotlib(purpose: str = 'a plot') -> None:

@@ -100,7 +100,9 @@ def split_folds(folds: Folds) -> list[Split]:
     splits = []
     for tested, fold in enumerate(folds):
         validating = (tested - 1) % len(folds)
-        trained = [qid for number, own in enumerate(folds) if number not in (tested, validating) for qid in own]
+        trained = [
+            qid for number, fold_topics in enumerate(folds) if number not in (tested, validating) for qid in fold_topics
+        ]
         splits.append(Split(trained, list(folds[validating]), list(fold)))
     return splits
 

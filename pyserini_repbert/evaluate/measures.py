@@ -182,7 +182,7 @@ def _computed(measures: Sequence[NamedMeasure], run: Mapping[str, Ranking], qrel
         all_negative = max(qrels[qid].values(), default=0) < 0
         grades[str(place)] = {**qrels[qid], _NO_DOCUMENT: 0} if all_negative else qrels[qid]
     wanted = list(dict.fromkeys(named.measure for named in measures))
-    given = [grade for own in grades.values() for grade in own.values()]
+    given = [grade for judged in grades.values() for grade in judged.values()]
     least, most = min(given, default=0), max(given, default=0)
     in_perl = [named.name for named in measures if outside_program(named)]
     why = ''

@@ -48,7 +48,7 @@ def _is_an_order(ranking: Ranking) -> bool:
 
 def tied_share(run: Run) -> float:
     """The share of hits, 0 to 1, whose score another hit of the same query also has."""
-    sizes = [len(list(group)) for own in run.values() for _, group in itertools.groupby(own.scores)]
+    sizes = [len(list(group)) for ranking in run.values() for _, group in itertools.groupby(ranking.scores)]
     return sum(size for size in sizes if size > 1) / max(sum(sizes), 1)
 
 

@@ -25,7 +25,7 @@ def scales(panels: Sequence[Panel]) -> dict[int, tuple[float, float]]:
     ends: dict[int, list[float]] = {}
     for _, shown in panels:
         ends.setdefault(shown.layer, []).extend([float(shown.values.min()), float(shown.values.max())])
-    return {layer: (min(own), max(own)) for layer, own in ends.items()}
+    return {layer: (min(extremes), max(extremes)) for layer, extremes in ends.items()}
 
 
 def write_png(path: StrPath, panels: Sequence[Panel]) -> None:

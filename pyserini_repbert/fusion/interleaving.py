@@ -49,5 +49,5 @@ def provenance(rankings: Sequence[Sequence[str]], fused: Sequence[str]) -> list[
     -------
     one tuple for each document of `fused`, with one entry for each ranking
     """
-    ranks = [dict(zip(reversed(own), range(len(own), 0, -1), strict=True)) for own in rankings]
-    return [tuple(own.get(docid) for own in ranks) for docid in fused]
+    ranks = [dict(zip(reversed(ranking), range(len(ranking), 0, -1), strict=True)) for ranking in rankings]
+    return [tuple(ranking.get(docid) for ranking in ranks) for docid in fused]

@@ -150,7 +150,7 @@ def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -
     longest = max(len(ranking.docids) for ranking in rankings)
     gains, numbers = _gains(1 << longest.bit_length(), rrf_k)
     if len(rankings) != 2:
-        return _ranked(*_added_exactly([(own.docids, numbers[: len(own.docids)]) for own in rankings]), k)
+        return _ranked(*_added_exactly([(one.docids, numbers[: len(one.docids)]) for one in rankings]), k)
     first, second = (ranking.docids for ranking in rankings)
     return _ranked(*_added(first, gains[: len(first)], second, numbers[: len(second)]), k)
 
@@ -167,7 +167,7 @@ def _interpolated(
 ) -> Ranking:
     columns = [scaled(ranking.scores, scale) for ranking in rankings]
     if len(rankings) != 2:
-        weighted = [(own.docids, w * column) for own, w, column in zip(rankings, weights, columns, strict=True)]
+        weighted = [(one.docids, w * column) for one, w, column in zip(rankings, weights, columns, strict=True)]
         return _ranked(*_added_exactly([(docids, column.tolist()) for docids, column in weighted]), k)
     (first, second), (alpha, beta) = rankings, weights
     return _ranked(*_added(first.docids, alpha * columns[0], second.docids, (beta * columns[1]).tolist()), k)
@@ -219,7 +219,7 @@ def _added_exactly(columns: Sequence[tuple[Sequence[str], Sequence[float]]]) -> 
     for docids, scores in columns:
         for docid, score in zip(docids, scores, strict=True):
             terms.setdefault(docid, []).append(score)
-    totals = np.array([fsum(own) for own in terms.values()], dtype=np.float64)
+    totals = np.array([fsum(scores_of_docid) for scores_of_docid in terms.values()], dtype=np.float64)
     return np.fromiter(terms, object, len(terms)), totals
 
 

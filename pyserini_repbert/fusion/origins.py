@@ -26,8 +26,8 @@ def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence
             stream.write('\t'.join(['qid', 'docid', 'rank', *names]) + '\n')
         for qid, ranking in fused.items():
             inputs = [run.get(qid, NO_HITS).docids for run in runs]
-            found = provenance(inputs, ranking.docids)
-            stream.writelines((_json_lines if as_json else _rows)(qid, ranking.docids, names, found))
+            ranks = provenance(inputs, ranking.docids)
+            stream.writelines((_json_lines if as_json else _rows)(qid, ranking.docids, names, ranks))
 
 
 def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
@@ -36,19 +36,23 @@ def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
     return [name if name not in names[:i] else f'{name}#{i + 1}' for i, name in enumerate(names)]
 
 
-def _rows(qid: str, docids: Sequence[str], names: list[str], found: list[tuple[int | None, ...]]) -> Iterator[str]:
-    for rank, (docid, ranks) in enumerate(zip(docids, found, strict=True), 1):
-        values = ('' if own is None else str(own) for own in ranks)
+def _rows(
+    qid: str, docids: Sequence[str], names: list[str], ranks_of_hits: list[tuple[int | None, ...]]
+) -> Iterator[str]:
+    for rank, (docid, ranks) in enumerate(zip(docids, ranks_of_hits, strict=True), 1):
+        values = ('' if rank_there is None else str(rank_there) for rank_there in ranks)
         yield '\t'.join([qid, docid, str(rank), *values]) + '\n'
 
 
 def _json_lines(
-    qid: str, docids: Sequence[str], names: list[str], found: list[tuple[int | None, ...]]
+    qid: str, docids: Sequence[str], names: list[str], ranks_of_hits: list[tuple[int | None, ...]]
 ) -> Iterator[str]:
     start = f'{{"qid": {_quoted(qid)}, "docid": '
     keys = [f'{_quoted(name)}: ' for name in names]
-    for rank, (docid, ranks) in enumerate(zip(docids, found, strict=True), 1):
-        known = ', '.join([f'{key}{own}' for key, own in zip(keys, ranks, strict=True) if own is not None])
+    for rank, (docid, ranks) in enumerate(zip(docids, ranks_of_hits, strict=True), 1):
+        known = ', '.join(
+            [f'{key}{rank_there}' for key, rank_there in zip(keys, ranks, strict=True) if rank_there is not None]
+        )
         yield f'{start}{_quoted(docid)}, "rank": {rank}, "ranks": {{{known}}}}}\n'
 
 

@@ -85,9 +85,9 @@ def _counts_below(vectors: TermVectors, blocks: int) -> NDArray[np.int64]:
     """(n, blocks + 1): how many terms of a vector lie below each block, and how many it has."""
     rows = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
     inside = np.bincount(rows * blocks + (vectors.terms >> BLOCK_BITS), minlength=len(vectors) * blocks)
-    found = np.zeros((len(vectors), blocks + 1), dtype=np.int64)
-    np.cumsum(inside.reshape(len(vectors), blocks), axis=1, out=found[:, 1:])
-    return found
+    counts = np.zeros((len(vectors), blocks + 1), dtype=np.int64)
+    np.cumsum(inside.reshape(len(vectors), blocks), axis=1, out=counts[:, 1:])
+    return counts
 
 
 def _check_finite(stored: NDArray[Any], vectors: TermVectors, passages: Sequence[Passage], dtype: str) -> None:

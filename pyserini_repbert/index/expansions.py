@@ -142,8 +142,8 @@ def _from_json(line: str, docid: str, sqrt: bool) -> str:
     record = parse_json(line)
     if not isinstance(record, dict):
         raise ValueError('no JSON object')
-    if (own := identifier_of(record, ('id',))) != docid:
-        raise ValueError(f"id '{own[:60]}', but the corpus has '{docid}' here")
+    if (named_id := identifier_of(record, ('id',))) != docid:
+        raise ValueError(f"id '{named_id[:60]}', but the corpus has '{docid}' here")
     weights, contents = record.get('weights'), record.get('contents')
     if isinstance(weights, dict):
         contents = repeated({word: _weight(word, weight) for word, weight in weights.items()}, sqrt)

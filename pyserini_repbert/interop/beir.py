@@ -29,7 +29,9 @@ class BeirSearch(BaseSearch):  # type: ignore[misc]
         self, corpus: Mapping[str, Mapping[str, str]], queries: Mapping[str, str], top_k: int, *_: Any, **__: Any
     ) -> dict[str, dict[str, float]]:
         """{qid: {docid: score}}, the `top_k` best; as in BEIR's own searches, without the document of the same id."""
-        passages = [Passage(key, f'{own.get("title", "")} {own["text"]}'.strip()) for key, own in corpus.items()]
+        passages = [
+            Passage(key, f'{fields.get("title", "")} {fields["text"]}'.strip()) for key, fields in corpus.items()
+        ]
         with TemporaryDirectory() as folder:
             encode_corpus(passages, self.passages, Path(folder) / 'index')
             searcher = RepBertSearcher(Path(folder) / 'index', self.queries, str(self.queries.device), verify=False)

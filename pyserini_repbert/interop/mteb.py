@@ -44,8 +44,8 @@ with needs('mteb', __name__, 'mteb'):
 
 def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:
     revision = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
-    own = {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision}
-    return ModelMeta.create_empty({**own, **fields})
+    identity = {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision}
+    return ModelMeta.create_empty({**identity, **fields})
 
 
 def _column(loader: Any, name: str) -> list[str]:

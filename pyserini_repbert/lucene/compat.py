@@ -137,11 +137,11 @@ def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> Non
         table[name] = entry
         return
     sources = _attribute(table, '_sources')
-    own = next((source for source in sources if isinstance(source, InstalledIndexes)), None)
-    if own is None:
-        own = InstalledIndexes()
-        vars(table)['_sources'] = (own, *sources)
-    own[name] = entry
+    installed = next((source for source in sources if isinstance(source, InstalledIndexes)), None)
+    if installed is None:
+        installed = InstalledIndexes()
+        vars(table)['_sources'] = (installed, *sources)
+    installed[name] = entry
 
 
 def packed_size(entry: Mapping[str, Any]) -> int | None:

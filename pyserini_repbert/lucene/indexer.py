@@ -71,8 +71,8 @@ class LuceneWriter:
             if self._vector_document is None or self._json is None:
                 added = self._java.addRawDocuments(list(documents))
             else:  # Anserini reads raw documents as those of JsonCollection, whatever the collection
-                made = [self._vector_document(self._json.readTree(document)) for document in documents]
-                added = self._java.addJsonDocuments(made)
+                added_documents = [self._vector_document(self._json.readTree(document)) for document in documents]
+                added = self._java.addJsonDocuments(added_documents)
         except self._failure as error:
             raise self._stopped(java_reason(error)) from error
         if added != len(documents):

@@ -123,14 +123,14 @@ def _ask_version(home: Path) -> str:
         answer = subprocess.run([home / 'bin' / 'java', '-version'], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return ''
-    found = re.search(r'version "([^"]+)"', answer.stderr)
-    return found.group(1) if found else ''
+    match = re.search(r'version "([^"]+)"', answer.stderr)
+    return match.group(1) if match else ''
 
 
 def _major(version: str) -> int | None:
     """'25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21."""
-    found = re.match(r'(?:1\.)?(\d+)', version)
-    return int(found.group(1)) if found else None
+    match = re.match(r'(?:1\.)?(\d+)', version)
+    return int(match.group(1)) if match else None
 
 
 def anserini_jar() -> Path:

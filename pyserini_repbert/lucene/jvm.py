@@ -166,13 +166,13 @@ def _captured_stderr(lines: list[str]) -> Iterator[None]:
     """Collect in `lines` what is written to file descriptor 2, by native code too; the caller decides what to show."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as said:
-        own = os.dup(2)
+        saved = os.dup(2)
         os.dup2(said.fileno(), 2)
         try:
             yield
         finally:
-            os.dup2(own, 2)
-            os.close(own)
+            os.dup2(saved, 2)
+            os.close(saved)
             said.seek(0)
             lines.extend(said.read().decode('utf-8', 'replace').splitlines())
 

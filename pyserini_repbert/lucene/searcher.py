@@ -126,10 +126,10 @@ class LuceneSparseSearcher(Ranker):
         return bool(query.strip()) and not self._analyze(self._analyzer, query).isEmpty()
 
     def _strings(self, values: Any) -> Any:
-        made = self._list()
+        strings = self._list()
         for value in values:
-            made.add(value)
-        return made
+            strings.add(value)
+        return strings
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The stored passages in the order of `docids`; None for a docid that the index lacks.
@@ -148,8 +148,8 @@ class LuceneSparseSearcher(Ranker):
             return [calling(self._java.doc_raw, docid) for docid in docids]  # for few docids, faster than a thread pool
 
     def _stored_texts(self, docids: Sequence[str]) -> dict[str, str | None]:
-        found = calling(self._java.batch_get_docs, self._strings(docids), self.threads)
-        return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in found.entrySet().toArray()}
+        stored = calling(self._java.batch_get_docs, self._strings(docids), self.threads)
+        return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in stored.entrySet().toArray()}
 
     def passages(self) -> Iterator[tuple[str, str | None]]:
         """(docid, stored passage or None) of the whole index, in Lucene's order."""
@@ -223,8 +223,8 @@ def stored_passages(index: StrPath) -> Iterator[tuple[str, str | None]]:
 
 
 def _ranking(hits: Any) -> Ranking:
-    found = list(hits)
-    return by_score([hit.docid for hit in found], [hit.score for hit in found])
+    all_hits = list(hits)
+    return by_score([hit.docid for hit in all_hits], [hit.score for hit in all_hits])
 
 
 def _stored_text(document: Any) -> str | None:

@@ -34,9 +34,9 @@ def pyserini_topics(name: str) -> list[Query]:
         when Pyserini has to download the topics and cannot
     """
     search = _pyserini_search('topics', name)
-    found = _fetched('topics', name, search, search.get_topics)
-    ordered = sorted(found, key=None if all(isinstance(qid, int) for qid in found) else str)
-    return [Query(str(qid), ' '.join(str(found[qid].get('title') or '').split())) for qid in ordered]
+    topics_by_qid = _fetched('topics', name, search, search.get_topics)
+    ordered = sorted(topics_by_qid, key=None if all(isinstance(qid, int) for qid in topics_by_qid) else str)
+    return [Query(str(qid), ' '.join(str(topics_by_qid[qid].get('title') or '').split())) for qid in ordered]
 
 
 def pyserini_qrels(name: str) -> Path:
@@ -56,21 +56,21 @@ def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> 
 
 def _pyserini_search(kind: str, spec: str) -> Any:
     """Pyserini's module of topics and judgments. Raises UnknownNameError for a name that it does not have."""
-    own = list(catalog.entries(kind))
+    catalog_names = list(catalog.entries(kind))
     if '/' in spec or '\\' in spec:
         raise UnknownNameError(f"there is no {kind} file '{spec}': check the path")
     try:
         search = import_pyserini('pyserini.search._base')
         registry = named_files(search, kind)
     except (JavaError, MissingDependencyError, MissingResourceError) as error:
-        near = catalog.did_you_mean(spec, own)
+        near = catalog.did_you_mean(spec, catalog_names)
         raise UnknownNameError(
-            f"'{spec}' is neither a {kind} file nor in the catalog ({', '.join(own)}){near}; "
+            f"'{spec}' is neither a {kind} file nor in the catalog ({', '.join(catalog_names)}){near}; "
             f"Pyserini's names could not be looked up: {error}"
         ) from error
     if spec not in registry:
-        close = difflib.get_close_matches(spec, [*own, *registry], n=4, cutoff=0.5)
-        near = f'; did you mean {", ".join(close)}?' if close else f': the catalog has {", ".join(own)}'
+        close = difflib.get_close_matches(spec, [*catalog_names, *registry], n=4, cutoff=0.5)
+        near = f'; did you mean {", ".join(close)}?' if close else f': the catalog has {", ".join(catalog_names)}'
         raise UnknownNameError(f"'{spec}' is neither a {kind} file nor a name in the catalog or in Pyserini{near}")
     quiet_java()
     return search

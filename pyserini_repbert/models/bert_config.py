@@ -65,18 +65,18 @@ class BertConfig:
         return config
 
     def _check_values(self) -> None:
-        for own in fields(self):
-            value = getattr(self, own.name)
-            if own.type == 'str':
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == 'str':
                 right, expected = isinstance(value, str), 'a text'
-            elif own.type == 'int':
-                least = 0 if own.name == 'pad_token_id' else 1
+            elif field.type == 'int':
+                least = 0 if field.name == 'pad_token_id' else 1
                 right, expected = type(value) is int and least <= value < _LARGEST, f'a whole number from {least}'
             else:
                 number = isinstance(value, (int, float)) and not isinstance(value, bool)
                 right, expected = number and 0 <= value < 1, 'a number from 0 to below 1'
             if not right:
-                raise InputError(f'{own.name} is {value!r}, expected {expected}')
+                raise InputError(f'{field.name} is {value!r}, expected {expected}')
         if self.pad_token_id >= self.vocab_size:
             raise InputError(f'pad_token_id is {self.pad_token_id}, the vocabulary has {self.vocab_size} wordpieces')
 

@@ -26,8 +26,8 @@ class Precision(Choice, what='precision'):
 
     def dtype(self, device: torch.device) -> torch.dtype:
         """The torch dtype for a device."""
-        found: torch.dtype = getattr(torch, self.on(device).value)
-        return found
+        kind: torch.dtype = getattr(torch, self.on(device).value)
+        return kind
 
 
 def has_native_bfloat16(device: torch.device) -> bool:

@@ -48,12 +48,12 @@ class TermVector:
 
     def weights_of(self, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The weights of `terms`, int64 (n,): float32 (n,), 0 for a term that this vector lacks."""
-        found = np.zeros(len(terms), dtype=np.float32)
+        values = np.zeros(len(terms), dtype=np.float32)
         if len(self.terms):
             places = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
             here = self.terms[places] == terms
-            found[here] = self.weights[places[here]]
-        return found
+            values[here] = self.weights[places[here]]
+        return values
 
     def dot(self, other: TermVector) -> float:
         """The inner product in float64: the score of a query and a passage (EPIC eq. 5)."""
@@ -78,12 +78,12 @@ class TermVectors(Sequence[TermVector]):
     @classmethod
     def of(cls, vectors: Iterable[TermVector]) -> TermVectors:
         """Join single vectors."""
-        found = list(vectors)
-        offsets = np.cumsum([0, *(len(vector) for vector in found)], dtype=np.int64)
-        if not found:
+        vector_list = list(vectors)
+        offsets = np.cumsum([0, *(len(vector) for vector in vector_list)], dtype=np.int64)
+        if not vector_list:
             return cls(offsets, np.empty(0, np.int64), np.empty(0, np.float32))
-        terms = np.concatenate([vector.terms for vector in found])
-        return cls(offsets, terms, np.concatenate([vector.weights for vector in found]))
+        terms = np.concatenate([vector.terms for vector in vector_list])
+        return cls(offsets, terms, np.concatenate([vector.weights for vector in vector_list]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

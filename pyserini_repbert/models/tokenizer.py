@@ -61,10 +61,10 @@ class WordPieceTokenizer:
         self.vocab_size = tokenizer.get_vocab_size()
 
     def _id(self, token: str) -> int:
-        found: int | None = self.backend.token_to_id(token)
-        if found is None:
+        number: int | None = self.backend.token_to_id(token)
+        if number is None:
             raise DamagedFileError(f'the tokenizer has no {token}: a BERT vocabulary is expected')
-        return found
+        return number
 
     @classmethod
     def from_folder(cls, folder: Path) -> WordPieceTokenizer:
@@ -104,20 +104,20 @@ class WordPieceTokenizer:
 
         Raises InputError for what is not a text, or has characters that UTF-8 cannot hold.
         """
-        found: list[list[int]] = []
+        all_ids: list[list[int]] = []
         for start in range(0, len(texts), _TOKENISED_AT_ONCE):
             part = list(texts[start : start + _TOKENISED_AT_ONCE])
             for text in part:
                 if not isinstance(text, str):  # tokenizers take a pair, too, and read both parts as one input
                     raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
             try:
-                found += [own.ids for own in self.backend.encode_batch_fast(part, add_special_tokens=False)]
+                all_ids += [encoding.ids for encoding in self.backend.encode_batch_fast(part, add_special_tokens=False)]
             except TypeError as error:
                 bad = next(filter(has_surrogates, part), None)
                 if bad is None:
                     raise
                 raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it') from error
-        return found
+        return all_ids
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """The wordpieces with these ids; '[UNK]' for an id that the vocabulary lacks."""
@@ -138,9 +138,9 @@ class WordPieceTokenizer:
         """
         number = -(-len(ids) // size)
         width = -(-len(ids) // number) if number else 0
-        made = []
+        pieces = []
         for start in range(0, len(ids), max(width, 1)):
             piece = list(ids[start : start + width])
             filled = [self.cls, *piece, *[self.pad] * (width - len(piece)), self.sep]
-            made.append(TokenChunk(TokenSequence(filled, [token_type] * len(filled)), len(piece)))
-        return made
+            pieces.append(TokenChunk(TokenSequence(filled, [token_type] * len(filled)), len(piece)))
+        return pieces

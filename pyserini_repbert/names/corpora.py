@@ -66,10 +66,10 @@ def collection_file(entry: catalog.Entry) -> Path:
 def _unpack(archive: Path, member: str, target: Path) -> None:
     try:
         with tarfile.open(archive) as packed:
-            found = next((item for item in packed if Path(item.name).name == member), None)
-            stream = packed.extractfile(found) if found is not None and found.isreg() else None
+            archived = next((item for item in packed if Path(item.name).name == member), None)
+            stream = packed.extractfile(archived) if archived is not None and archived.isreg() else None
             if stream is None:
-                why = 'does not hold' if found is None else 'holds no content but a link, or a folder, for'
+                why = 'does not hold' if archived is None else 'holds no content but a link, or a folder, for'
                 raise DamagedFileError(f'{archive} {why} {member}: delete it and fetch it again')
             with atomic_file(target, 'wb') as unpacked:
                 shutil.copyfileobj(stream, unpacked, 1 << 20)

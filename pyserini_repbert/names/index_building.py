@@ -98,22 +98,22 @@ def ready_folder(
     MismatchError
         for an index that is not, or would not be, the catalog's
     """
-    found = locate(index, encoder)
-    if isinstance(found, Path):
+    location = locate(index, encoder)
+    if isinstance(location, Path):
         if asked_to_build:
             raise InputError(
                 f"only the catalog's indexes can be built here; '{index}' is a folder: use the encode command",
                 parameters=('build',),
             )
-        return found
-    if not found.is_built:
-        if not (found.builds_itself or asked_to_build):
+        return location
+    if not location.is_built:
+        if not (location.builds_itself or asked_to_build):
             raise MissingResourceError(
-                f"index '{index}' for encoder '{found.encoder}' is not at {found.folder}; building it takes "
-                f'{_requirements(found)}: ask for it to be built',
+                f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; building it takes "
+                f'{_requirements(location)}: ask for it to be built',
                 parameters=('build',),
             )
-        own = corpus if asked_to_build else None  # otherwise it names the passages to rerank
-        build(found, device, own, precision, on_build(found) if on_build else None)
-    found.check()
-    return found.folder
+        passages = corpus if asked_to_build else None  # otherwise it names the passages to rerank
+        build(location, device, passages, precision, on_build(location) if on_build else None)
+    location.check()
+    return location.folder

@@ -114,13 +114,13 @@ def _label(encoder: str) -> str:
 
 def existing_folder(index: str, encoder: str | None = None) -> Path:
     """The folder of an existing index, given as in `locate`. Raises MissingResourceError for one not yet built."""
-    found = locate(index, encoder)
-    if isinstance(found, Path):
-        return found
-    if not found.is_built:
+    location = locate(index, encoder)
+    if isinstance(location, Path):
+        return location
+    if not location.is_built:
         raise MissingResourceError(
-            f"index '{index}' for encoder '{found.encoder}' is not at {found.folder}: search it once, which builds it "
-            'or says what that takes'
+            f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}: search it once, which "
+            'builds it or says what that takes'
         )
-    found.check()
-    return found.folder
+    location.check()
+    return location.folder

@@ -25,8 +25,8 @@ def _of_catalog(role: str, name: str) -> str | None:
     if role == 'topics' and (file := catalog.file('topics', name)):
         return checksum(file)
     if role == 'index' and catalog.find('indexes', name):
-        found = locate(name)
-        return checksum(found.folder if isinstance(found, NamedIndex) else found)
+        location = locate(name)
+        return checksum(location.folder if isinstance(location, NamedIndex) else location)
     return None
 
 
@@ -57,9 +57,9 @@ def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | N
         return Passages(corpus.name, None, str(record.settings.get('corpus_format', 'auto')), tuple(fields))
     if index := _stored(record):
         return index
-    inputs = [_folder(own) for own in record.inputs if own.role in ('run', 'runs', 'index', 'sparse')]
-    below = (recorded_passages(own, (*above, own_place)) for own in inputs)
-    return next((own for own in below if own), None) or _lucene(record)
+    inputs = [_folder(input_) for input_ in record.inputs if input_.role in ('run', 'runs', 'index', 'sparse')]
+    below = (recorded_passages(input_, (*above, own_place)) for input_ in inputs)
+    return next((input_ for input_ in below if input_), None) or _lucene(record)
 
 
 def _stored(record: Record) -> Passages | None:
@@ -79,10 +79,10 @@ def _stored(record: Record) -> Passages | None:
 
 def _lucene(record: Record) -> Passages | None:
     """A Lucene index that was searched, and may store its passages; else None."""
-    folders = [_folder(own) for own in record.inputs if own.role in ('index', 'sparse')]
+    folders = [_folder(input_) for input_ in record.inputs if input_.role in ('index', 'sparse')]
     return next((Passages(None, folder) for folder in folders if is_lucene_index(folder)), None)
 
 
-def _folder(own: Input) -> str:
+def _folder(input_: Input) -> str:
     """An input's path; for the sparse technique 'bm25@FOLDER', FOLDER."""
-    return own.name.partition('@')[2] or own.name if own.role == 'sparse' else own.name
+    return input_.name.partition('@')[2] or input_.name if input_.role == 'sparse' else input_.name

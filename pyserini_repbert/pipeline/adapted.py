@@ -94,9 +94,11 @@ def with_adapted(spec: PipelineSpec) -> PipelineSpec:
         raise MismatchError(
             f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: give those'
         )
-    own: dict[str, Any] = {'index': learnt.index, 'encoder': learnt.encoder, 'sparse': learnt.sparse}
-    own['stages'] = tuple(map(parse_stage, learnt.stages))
-    return spec.model_copy(update=decided | {name: getattr(spec, name) or value for name, value in own.items()})
+    learnt_fields: dict[str, Any] = {'index': learnt.index, 'encoder': learnt.encoder, 'sparse': learnt.sparse}
+    learnt_fields['stages'] = tuple(map(parse_stage, learnt.stages))
+    return spec.model_copy(
+        update=decided | {name: getattr(spec, name) or value for name, value in learnt_fields.items()}
+    )
 
 
 def with_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:

@@ -175,8 +175,8 @@ def open_reranker(
         for an option that the reranker does not have
     """
     if names_class(str(name)):
-        own: Reranker = open_class(str(name), False, options or {}, {'device': device, **settings})
-        return own
+        ranker: Reranker = open_class(str(name), False, options or {}, {'device': device, **settings})
+        return ranker
     from inspect import signature
 
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint

@@ -44,7 +44,7 @@ class Chain(Ranker):
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         """The query-document pairs to come for runs of these lengths."""
-        return [sum(own) for own in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
+        return [sum(counts) for counts in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
 
     def leaves(self) -> Iterator[Ranker]:
         """The leaves of its parts, in their order."""
@@ -167,7 +167,7 @@ def run_pipeline(
         trace.begins('rerank', sum(planned), 'inputs')
         trace.advance(sum(planned[place] for number in batches for place in ranges[number]))
         left = {number: [asked[place] for place in ranges[number]] for number in range(len(ranges))}
-        left = {number: own for number, own in left.items() if number not in batches}
+        left = {number: members for number, members in left.items() if number not in batches}
         for number, reranked, notes in rerankers.stream(_batches(left, run, pipeline), trace):
             batches[number] = {qid: ranking.without_texts() for qid, ranking in reranked.items()}, notes
             for stage in () if keep_runs else notes.walk():
@@ -205,10 +205,10 @@ def _searched(first: Ranker, topics: Sequence[Query], depth: int | None, trace: 
 def _batches(left: Mapping[int, Sequence[Query]], run: Run, pipeline: Pipeline) -> Iterator[Batch]:
     """The batches to rerank; a batch gets its texts when it is taken."""
     reads = pipeline.rerankers.reads if pipeline.rerankers else 0
-    wanted = (docid for own in left.values() for topic in own for docid in run[topic.qid].docids[:reads])
+    wanted = (docid for members in left.values() for topic in members for docid in run[topic.qid].docids[:reads])
     texts = _texts(pipeline.source, wanted) if left else None
-    for number, own in left.items():
-        yield Batch(number, own, with_texts({topic.qid: run[topic.qid] for topic in own}, texts, reads))
+    for number, members in left.items():
+        yield Batch(number, members, with_texts({topic.qid: run[topic.qid] for topic in members}, texts, reads))
 
 
 def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]:

@@ -68,23 +68,23 @@ class EncodeParts:
         from pyserini_repbert.encode.epic import EpicEncoder
         from pyserini_repbert.encode.epic_corpus import epic_encoding
 
-        own = self.settings
-        model: dict[str, Any] = {'precision': own.precision, 'max_length': own.max_length}
+        asked = self.settings
+        model: dict[str, Any] = {'precision': asked.precision, 'max_length': asked.max_length}
         stored: dict[str, Any] = {
-            'store_text': own.texts,
-            'shard_size': own.shard_size,
+            'store_text': asked.texts,
+            'shard_size': asked.shard_size,
             'token_budget': self.batch_tokens,
         }
         encoding: Any
-        if isinstance(own, EpicSettings):
+        if isinstance(asked, EpicSettings):
             epic = EpicEncoder(self.encoder, self.device, **model)
-            encoding = epic_encoding(epic, prune=own.prune, weights=own.weights, **stored)
+            encoding = epic_encoding(epic, prune=asked.prune, weights=asked.weights, **stored)
         else:
             dense = document_encoder(self.encoder, self.device, **model)
-            encoding = dense_encoding(dense, dtype=own.dtype, **stored)
-        if difference := setting_difference(own, replace(encoding.settings, encoder=own.encoder)):
+            encoding = dense_encoding(dense, dtype=asked.dtype, **stored)
+        if difference := setting_difference(asked, replace(encoding.settings, encoder=asked.encoder)):
             raise MismatchError(f"encoder '{self.encoder}' has {difference}: give every machine the same checkpoint")
-        return replace(encoding, settings=own)
+        return replace(encoding, settings=asked)
 
 
 def encode_parts(
@@ -109,9 +109,9 @@ def encode_parts(
         clear_parts(Path(work.output))
     jobs = [Job(f'part {number}/{work.parts}', work, number) for number in range(work.parts)]
 
-    def done(_: int, count: int) -> None:
+    def report(_: int, count: int) -> None:
         if on_progress is not None:
             on_progress(count)
 
-    crew.run(jobs, done)
+    crew.run(jobs, report)
     return finish_parts(work.output, type(work.settings), overwrite)

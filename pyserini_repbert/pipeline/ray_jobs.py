@@ -110,12 +110,12 @@ class Crew(ABC):
 
         Errors are those of `stream`.
         """
-        done: dict[int, Any] = {}
+        results: dict[int, Any] = {}
         for place, value in self.stream(jobs):
-            done[place] = value
+            results[place] = value
             if on_done is not None:
                 on_done(place, value)
-        return [done[place] for place in range(len(jobs))]
+        return [results[place] for place in range(len(jobs))]
 
     def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:
         """(place, result) of each job, from place 0, as they are done; a few jobs are taken ahead of the workers.
@@ -218,11 +218,11 @@ class Crew(ABC):
         self.not_before[number] = time.monotonic() + delay
         self.waiting.append(number)
 
-    def _compare(self, found: Mapping[str, str], worker: str) -> None:
+    def _compare(self, installed: Mapping[str, str], worker: str) -> None:
         for package, version in self.versions.items():
-            if found.get(package) != version:
+            if installed.get(package) != version:
                 raise MismatchError(
-                    f'{self.place(worker)} has {package} {found.get(package, "not at all")}, this machine '
+                    f'{self.place(worker)} has {package} {installed.get(package, "not at all")}, this machine '
                     f'{version}: install the same version on every machine'
                 )
 

@@ -36,10 +36,10 @@ class ShardSearch:
         self._works: list[SearchShards] = []
         start = 0
         for group in groups([record.count for record in records], crew.room()):
-            own = tuple(records[number] for number in group)
-            self._works.append(SearchShards(str(bundle.folder.absolute()), bundle.settings, own, device))
+            group_records = tuple(records[number] for number in group)
+            self._works.append(SearchShards(str(bundle.folder.absolute()), bundle.settings, group_records, device))
             self._starts.append(start)
-            start += sum(record.count for record in own)
+            start += sum(record.count for record in group_records)
 
     def __call__(
         self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
@@ -57,7 +57,7 @@ class ShardSearch:
         parts: list[list[TopRows]] = self._crew.run(jobs)
         if on_progress is not None:
             on_progress(len(queries))
-        return [merged(found, self._starts, k) for found in zip(*parts, strict=True)]
+        return [merged(tops, self._starts, k) for tops in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True)

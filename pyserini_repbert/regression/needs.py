@@ -29,7 +29,7 @@ def is_out_of_reach(absent: Iterable[NeededResource]) -> bool:
 def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
     """Whether published files are all that a condition needs: no model, no collection, nothing by hand, no Java."""
     resources_needed = [workspace.regression.resources[name] for name in workspace.needed(condition.needs)]
-    commands = [*condition.commands, *(own for build in workspace.builds(condition.needs) for own in build.commands)]
+    commands = [*condition.commands, *(line for build in workspace.builds(condition.needs) for line in build.commands)]
     return (
         bool(condition.expected and resources_needed)
         and all(one.origin is Origin.ADDRESS for one in resources_needed)

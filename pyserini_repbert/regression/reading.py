@@ -55,7 +55,9 @@ def read_regression(path: StrPath) -> Regression:
     for _, part in parts:  # the file's own come last and replace shared ones
         declared.sources.update(part.sources)
         declared.tolerances.update(part.tolerances)
-        declared.resources.update({name: own.model_copy(update={'name': name}) for name, own in part.resources.items()})
+        declared.resources.update(
+            {name: resource.model_copy(update={'name': name}) for name, resource in part.resources.items()}
+        )
     builds: dict[str, Build] = {}
     known = {*declared.resources, *FOLDERS}
     for place, part in parts:
@@ -70,10 +72,10 @@ def read_regression(path: StrPath) -> Regression:
     conditions: dict[str, Condition] = {}
     for number, repeated in enumerate(top.conditions):
         here = root.below('conditions', number)
-        for axes, own in _cells(repeated, here):
-            if own.name in conditions:
-                raise here.error(f"condition '{own.name}' is there twice: give it another name")
-            conditions[own.name] = _condition(own, axes, declared, known, here)
+        for axes, resource in _cells(repeated, here):
+            if resource.name in conditions:
+                raise here.error(f"condition '{resource.name}' is there twice: give it another name")
+            conditions[resource.name] = _condition(resource, axes, declared, known, here)
     if not conditions:
         raise root.error('no conditions: expected at least one', 'conditions')
     return Regression(str(path), top.name, top.title, declared.resources, builds, list(conditions.values()))

@@ -42,9 +42,9 @@ def as_data(
         return text
 
     files = []
-    for regression, own in outcomes:
+    for regression, results in outcomes:
         rehearsed = rehearsed_conditions(Path(regression.path).parent / REHEARSED)
-        conditions = [_condition(one, f'{regression.name} {one.condition.name}' in rehearsed, plain) for one in own]
+        conditions = [_condition(one, f'{regression.name} {one.condition.name}' in rehearsed, plain) for one in results]
         files.append({'file': Path(regression.path).name, 'title': regression.title, 'conditions': conditions})
     return {'environment': environment, 'totals': totals(files), 'files': files}
 
@@ -119,7 +119,7 @@ def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def totals(files: Sequence[dict[str, Any]]) -> dict[str, int]:
     """Scores by status, in the report's order."""
-    counts = Counter(own['status'] for file in files for entry in file['conditions'] for own in entry['scores'])
+    counts = Counter(score['status'] for file in files for entry in file['conditions'] for score in entry['scores'])
     return {status.value: counts[status.value] for status in COUNTED}
 
 
@@ -150,8 +150,8 @@ def markdown(data: dict[str, Any]) -> str:
         parts += ["## The papers' tables", grids.LEGEND, *tables]
     parts += ['## All scores', table(['scores', *names], rows)]
     for file in data['files']:
-        own = [[one['name'], *_cells(score, one)] for one in file['conditions'] for score in one['scores']]
-        parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, own), *_reasons(file)]
+        cells = [[one['name'], *_cells(score, one)] for one in file['conditions'] for score in one['scores']]
+        parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, cells), *_reasons(file)]
     header = ['resource', 'needed by', 'what', 'size', 'how to get it']
     parts += ['## Missing', 'What the conditions that were not run need.', _left_aligned(header, _missing(data))]
     listed = [f'- {name}: {value}' for name, value in [*data['environment'].items(), *_checkpoints(data)]]
@@ -190,15 +190,15 @@ def _reasons(file: dict[str, Any]) -> list[str]:
 
 def _missing(data: dict[str, Any]) -> list[list[str]]:
     """A row for each resource that is not here: name, files that need it, what it is, its size, how to get it."""
-    found: dict[tuple[str, str], list[str]] = {}
+    wanted: dict[tuple[str, str], list[str]] = {}
     files: dict[tuple[str, str], dict[str, None]] = {}
     for file in data['files']:
         for one in [one for condition in file['conditions'] for one in condition['missing']]:
             key = (one['name'], one['get'])
             get = f'`{one["get"]}`' if one['get'].startswith(_COMMANDS) else one['get']
-            found[key] = [one['what'], one['size'], get]
+            wanted[key] = [one['what'], one['size'], get]
             files.setdefault(key, {})[file['file'].removesuffix('.yaml')] = None
-    return [[key[0], ', '.join(files[key]), *row] for key, row in found.items()]
+    return [[key[0], ', '.join(files[key]), *row] for key, row in wanted.items()]
 
 
 def _checkpoints(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -91,9 +91,9 @@ def location(resource: Resource, places: Mapping[str, str]) -> str:
         return resource.name
     for place in ('{data}/', '{downloads}/'):
         if resource.path.startswith(('{data}/', '{downloads}/')):
-            found = filled(f'{place}{resource.path.partition("/")[2]}', places)
-            if Path(found).exists():
-                return found
+            path = filled(f'{place}{resource.path.partition("/")[2]}', places)
+            if Path(path).exists():
+                return path
     return filled(resource.path, places)
 
 
@@ -145,10 +145,12 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
         return f'{resource.name} {newest}'
     algorithm, expected = _expected_checksum(resource, path)
-    found = remembered_digest(path, algorithm)
-    if expected and found != expected:
-        raise DamagedFileError(f'{path} has {algorithm} {found}, expected {expected}: get it again, {resource.source}')
-    return f'{resource.name} {algorithm} {found}'
+    checksum = remembered_digest(path, algorithm)
+    if expected and checksum != expected:
+        raise DamagedFileError(
+            f'{path} has {algorithm} {checksum}, expected {expected}: get it again, {resource.source}'
+        )
+    return f'{resource.name} {algorithm} {checksum}'
 
 
 def _expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:

@@ -141,7 +141,9 @@ def run_all(
 
 
 def _own_commands(condition: Condition, workspace: Workspace) -> list[str]:
-    return [own for build in workspace.builds(condition.needs) for own in build.commands] + [*condition.commands]
+    return [command for build in workspace.builds(condition.needs) for command in build.commands] + [
+        *condition.commands
+    ]
 
 
 def _evaluation(condition: Condition) -> str:

@@ -32,34 +32,34 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
     """
     word, _, pattern = how.partition(' ')
     if word in ('gzip', 'join'):
-        with atomic_file(target, 'wb') as made:
+        with atomic_file(target, 'wb') as unpacked:
             for path in downloads:
-                _append(path, made)
+                _append(path, unpacked)
     elif word == 'members':
-        with atomic_folder(target) as folder, _members(downloads[0], pattern) as found:
-            for name, stream in found:
+        with atomic_folder(target) as folder, _members(downloads[0], pattern) as members:
+            for name, stream in members:
                 with open(folder / Path(name).name, 'wb') as copy:
                     shutil.copyfileobj(stream, copy, 1 << 20)
     else:
-        with _members(downloads[0], pattern) as found, atomic_file(target, 'wb') as made:
-            _, stream = next(found)
+        with _members(downloads[0], pattern) as members, atomic_file(target, 'wb') as unpacked:
+            _, stream = next(members)
             if word == 'candidates':
-                made.writelines(_candidates(stream, downloads[0]))
+                unpacked.writelines(_candidates(stream, downloads[0]))
             elif word == 'paragraphs':
-                made.writelines(_paragraphs(stream, downloads[0]))
+                unpacked.writelines(_paragraphs(stream, downloads[0]))
             else:
-                shutil.copyfileobj(stream, made, 1 << 20)
+                shutil.copyfileobj(stream, unpacked, 1 << 20)
 
 
-def _append(path: Path, made: IO[bytes]) -> None:
+def _append(path: Path, unpacked: IO[bytes]) -> None:
     """Append a text, with a line end at its end."""
     last = _ENDING
     with open(path, 'rb') as stream:
         while block := stream.read(1 << 20):
-            made.write(block)
+            unpacked.write(block)
             last = block[-1:]
     if last != _ENDING:
-        made.write(_ENDING)
+        unpacked.write(_ENDING)
 
 
 @contextmanager
@@ -70,10 +70,10 @@ def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[byt
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as packed:
                 names = [item.filename for item in packed.infolist() if not item.is_dir()]
-                found = [name for name in names if fnmatch.fnmatchcase(Path(name).name, pattern)]
-                if not found:
+                matching = [name for name in names if fnmatch.fnmatchcase(Path(name).name, pattern)]
+                if not matching:
                     raise _other_layout(archive, pattern, names)
-                yield ((name, _opened(packed, name, archive)) for name in found)
+                yield ((name, _opened(packed, name, archive)) for name in matching)
         else:
             with tarfile.open(archive) as tar:
                 yield _tar_members(tar, archive, pattern)

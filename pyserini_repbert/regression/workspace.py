@@ -61,19 +61,19 @@ class Workspace:
 
     def needed(self, needs: Sequence[str]) -> list[str]:
         """The names of all resources that these needs take, also through builds, in order."""
-        found: list[str] = []
+        resources: list[str] = []
         for name in needs:
             build = self.regression.builds.get(name)
-            found += self.needed(build.needs) if build else [name]
-        return list(dict.fromkeys(found))
+            resources += self.needed(build.needs) if build else [name]
+        return list(dict.fromkeys(resources))
 
     def builds(self, needs: Sequence[str]) -> list[Build]:
         """All builds that these needs take, also through other builds, each after those that it needs."""
-        found: dict[str, Build] = {}
+        builds_by_name: dict[str, Build] = {}
         for name in needs:
             if build := self.regression.builds.get(name):
-                found |= {own.name: own for own in self.builds(build.needs)} | {name: build}
-        return list(found.values())
+                builds_by_name |= {below.name: below for below in self.builds(build.needs)} | {name: build}
+        return list(builds_by_name.values())
 
     def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
         """The hash of commands, the version, and all builds and resources that they need."""
@@ -121,11 +121,13 @@ class Workspace:
         paths = filter(None, [root, os.environ.get('PYTHONPATH')])
         environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
         self.folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
-        if done.returncode:
-            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-LAST_LINES:]
-            raise CommandFailedError(f"'{shlex.join(words)}' ended with status {done.returncode}: {' | '.join(lines)}")
-        return done.stdout
+        process = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
+        if process.returncode:
+            lines = (process.stderr.strip() or process.stdout.strip()).splitlines()[-LAST_LINES:]
+            raise CommandFailedError(
+                f"'{shlex.join(words)}' ended with status {process.returncode}: {' | '.join(lines)}"
+            )
+        return process.stdout
 
     def words(self, command: str) -> list[str]:
         """A command's words, with every name in braces replaced."""

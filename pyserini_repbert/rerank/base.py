@@ -123,9 +123,11 @@ class Reranker(Ranker):
         Raises DamagedFileError for scores that are not finite.
         """
         reranked = {}
-        for (qid, ranking), own in zip(run.items(), scores, strict=True):
-            head, rest = ranking[: len(own)], NO_HITS if self.drop_rest else ranking[len(own) :]
-            reranked[qid] = rescored(head, own if self.weight is None else self._shared(head, own)).above(rest)
+        for (qid, ranking), new_scores in zip(run.items(), scores, strict=True):
+            head, rest = ranking[: len(new_scores)], NO_HITS if self.drop_rest else ranking[len(new_scores) :]
+            reranked[qid] = rescored(head, new_scores if self.weight is None else self._shared(head, new_scores)).above(
+                rest
+            )
         return reranked
 
     def _shared(self, ranking: Ranking, scores: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -80,8 +80,8 @@ class CrossEncoderReranker(TextReranker):
 
     def identity(self) -> Mapping[str, object]:
         """The checkpoint, and every setting that changes a score."""
-        own = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
-        return {**super().identity(), **own, 'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query}
+        settings = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
+        return {**super().identity(), **settings, 'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query}
 
     def _limit(self, config: BertConfig, max_length: int | None) -> int:
         positions = config.max_position_embeddings

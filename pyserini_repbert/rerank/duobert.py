@@ -117,7 +117,7 @@ class DuoBertReranker(CrossEncoderReranker):
             limit = self.inputs.candidate_limit(len(ids))
             self.work.candidates += n
             self.work.truncated += sum(len(text) > limit for text in texts) if len(chosen) else 0
-        found = self._differences(built, on_progress)
-        for matrix, chosen, differences in zip(matrices, places, in_lists(found, places), strict=True):
+        all_differences = self._differences(built, on_progress)
+        for matrix, chosen, differences in zip(matrices, places, in_lists(all_differences, places), strict=True):
             matrix[chosen[:, 0], chosen[:, 1]] = differences
         return matrices

@@ -137,12 +137,12 @@ class EpicReranker(Reranker):
         for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
             self.work.candidates += len(candidates)
             here = np.zeros(len(candidates), dtype=bool)
-            own = np.empty(len(candidates), dtype=np.float32)
+            values = np.empty(len(candidates), dtype=np.float32)
             if self.index is not None:
                 rows = self.index.rows(candidates.docids)
                 here = rows >= 0
-                own[here] = self.index.score(rows[here], query)
-            scores.append(own)
+                values[here] = self.index.score(rows[here], query)
+            scores.append(values)
             places = np.flatnonzero(~here).tolist()
             absent += [(number, i, self._text(candidates[i], len(places))) for i in places]
             n_stored = int(here.sum())

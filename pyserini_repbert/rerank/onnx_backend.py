@@ -77,8 +77,8 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
     n, length = torch.export.Dim('n'), torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
     ids = torch.ones(2, 8, dtype=torch.long)
     shapes = {name: {0: n, 1: length} for name in ('input_ids', 'token_type_ids', 'attention_mask')}
-    with tempfile.TemporaryDirectory(dir=path.parent) as made:
-        whole = Path(made) / 'whole.onnx'
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        whole = Path(folder) / 'whole.onnx'
         with _silence():
             torch.onnx.export(
                 model,

@@ -183,18 +183,18 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
     DamagedFileError
         for a file whose parts do not fit together
     """
-    found = existing_file(path, 'file of saved scores')
+    file = existing_file(path, 'file of saved scores')
     try:
-        with warnings.catch_warnings(action='ignore'), np.load(found, allow_pickle=False) as arrays:
+        with warnings.catch_warnings(action='ignore'), np.load(file, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
             scores, differences = np.asarray(arrays['scores']), np.asarray(arrays['differences'])
     except Exception as error:  # numpy and zipfile raise nearly anything for a file that is no .npz
         raise InputError(
-            f'{found} holds no saved scores: the rerank command writes them', parameters=('pairs',)
+            f'{file} holds no saved scores: the rerank command writes them', parameters=('pairs',)
         ) from error
-    damaged = f'{found} is damaged: write it again'
+    damaged = f'{file} is damaged: write it again'
     if isinstance(content, dict) and content.get('format') != _FORMAT:
-        raise InputError(f'{found} has format {content.get("format")!r}, this version reads {_FORMAT}: write it again')
+        raise InputError(f'{file} has format {content.get("format")!r}, this version reads {_FORMAT}: write it again')
     try:
         names = checked(_Names, content)
     except ValueError as error:
@@ -208,7 +208,11 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
     queries, start, pair_start = [], 0, 0
     columns = zip(names['qids'], names['queries'], names['docids'], names['members'], sizes, strict=True)
     for qid, query, docids, members, (n, m) in columns:
-        if not 0 <= n <= len(docids) or len({*members}) != m or not all(0 <= own < len(docids) for own in members):
+        if (
+            not 0 <= n <= len(docids)
+            or len({*members}) != m
+            or not all(0 <= member < len(docids) for member in members)
+        ):
             raise DamagedFileError(f"{damaged} (query '{qid}' has scores of candidates that it has not)")
         matrix = differences[pair_start : pair_start + m * m].reshape(m, m)
         places = np.array(members, dtype=np.int64)

@@ -51,8 +51,8 @@ class Saving(Ranker):
         saved = [self._pointwise_scores(topic, given[topic.qid], ranked[topic.qid]) for topic in topics]
         if self.pairwise:
             saved, ranked = self._compared(self.pairwise, saved, ranked, trace)
-        for own in saved:
-            trace.keep('scores', own.qid, own)
+        for scores in saved:
+            trace.keep('scores', scores.qid, scores)
         return ranked
 
     def _pointwise_scores(self, topic: Query, given: Ranking, ranked: Ranking) -> SavedScores:
@@ -70,20 +70,25 @@ class Saving(Ranker):
         """Compare all pairs that replays at the depths need; the first depth is this run's."""
         depths = [self.pointwise.reads if self.pointwise else 0, *self.depths]
         members, pairs, groups = [], [], []
-        for own in saved:
-            chosen, wanted = needed_pairs(own, depths, duo.reads)
-            by_docid = {candidate.docid: candidate for candidate in run[own.qid]}
+        for saved_topic in saved:
+            chosen, wanted = needed_pairs(saved_topic, depths, duo.reads)
+            by_docid = {candidate.docid: candidate for candidate in run[saved_topic.qid]}
             members.append(chosen)
             pairs.append(wanted)
-            groups.append(Ranking.of(by_docid[own.docids[place]] for place in chosen.tolist()))
+            groups.append(Ranking.of(by_docid[saved_topic.docids[place]] for place in chosen.tolist()))
         with duo.counted(groups, trace.at(1, duo.label)) as counting:
-            matrices = counting.pair_differences([own.query for own in saved], groups, pairs, trace.advance)
-        whole = [replace(own, members=m, differences=d) for own, m, d in zip(saved, members, matrices, strict=True)]
+            matrices = counting.pair_differences(
+                [saved_topic.query for saved_topic in saved], groups, pairs, trace.advance
+            )
+        whole = [
+            replace(saved_topic, members=m, differences=d)
+            for saved_topic, m, d in zip(saved, members, matrices, strict=True)
+        ]
         scores = []
-        for own in whole:
-            place = {docid: number for number, docid in enumerate(own.docids)}
-            head = np.array([place[docid] for docid in run[own.qid].docids[: duo.reads]], dtype=np.int64)
-            scores.append(duo.aggregated(own.query, submatrix(own, head)))
+        for saved_topic in whole:
+            place = {docid: number for number, docid in enumerate(saved_topic.docids)}
+            head = np.array([place[docid] for docid in run[saved_topic.qid].docids[: duo.reads]], dtype=np.int64)
+            scores.append(duo.aggregated(saved_topic.query, submatrix(saved_topic, head)))
         return whole, duo.reordered(run, scores)
 
     def identity(self) -> Mapping[str, Any]:
@@ -92,7 +97,7 @@ class Saving(Ranker):
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         """The query-document pairs to come for runs of these lengths."""
-        return [sum(own) for own in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
+        return [sum(counts) for counts in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
 
     def leaves(self) -> Iterator[Ranker]:
         """The leaves of its parts, in their order."""

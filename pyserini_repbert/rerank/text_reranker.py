@@ -53,9 +53,9 @@ class TextReranker(Reranker):
 
     def _logits(self, inputs: Sequence[Built], pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
         """The logits of model inputs, float32 (n, labels), in their order; counted as work."""
-        sequences = [own.sequence for own in inputs]
+        sequences = [built.sequence for built in inputs]
         self.work.inferences += len(sequences)
-        self.work.tokens += sum(len(own.input_ids) for own in sequences)
+        self.work.tokens += sum(len(built.input_ids) for built in sequences)
         return run_batched(self._forward, sequences, pad, self.device, self.token_budget, on_progress)
 
     def _tokens(self, queries: Sequence[str], lists: Sequence[Ranking]) -> dict[str, list[int]]:
@@ -67,7 +67,11 @@ class TextReranker(Reranker):
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
     """(query, text) of every candidate, list after list; '' for a candidate without text."""
-    return [(query, own.text or '') for query, candidates in zip(queries, lists, strict=True) for own in candidates]
+    return [
+        (query, candidate.text or '')
+        for query, candidates in zip(queries, lists, strict=True)
+        for candidate in candidates
+    ]
 
 
 def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> list[NDArray[np.floating]]:

@@ -30,13 +30,13 @@ def search(
     queries : float32 (n, d)
     on_progress : called with the number of queries done since the last call
     """
-    found: list[TopRows] = []
+    tops: list[TopRows] = []
     for start in range(0, len(queries), _QUERY_GROUP):
         group = queries[start : start + _QUERY_GROUP]
-        found += best_of(bundle, group, ann.rows(group, min(k, len(bundle))), k)
+        tops += best_of(bundle, group, ann.rows(group, min(k, len(bundle))), k)
         if on_progress is not None:
             on_progress(len(group))
-    return found
+    return tops
 
 
 def best_of(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> list[TopRows]:

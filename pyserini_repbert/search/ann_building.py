@@ -135,8 +135,8 @@ def _sample_queries(bundle: DenseBundle) -> NDArray[np.float32]:
     drawn = _drawn(bundle, min(len(bundle), training_points(AnnKind.PQ, len(bundle))))
     queries = drawn[np.sort(random.choice(len(drawn), min(SAMPLE, len(drawn)), replace=False))]
     noise = random.standard_normal(queries.shape, dtype=np.float32)
-    found: NDArray[np.float32] = (queries + _NOISE * drawn.std(axis=0) * noise).astype(np.float32)
-    return found
+    noisy: NDArray[np.float32] = (queries + _NOISE * drawn.std(axis=0) * noise).astype(np.float32)
+    return noisy
 
 
 def _cheapest(
@@ -147,8 +147,8 @@ def _cheapest(
     truth = exact.ExactIndex(bundle).search(queries, hits)
     best = 0.0
     for effort in efforts(kind, len(bundle), hits):
-        found = best_of(bundle, queries, candidate_rows(index, kind, queries, effort), hits)
-        reached = mean_recall(truth, found, hits)
+        tops = best_of(bundle, queries, candidate_rows(index, kind, queries, effort), hits)
+        reached = mean_recall(truth, tops, hits)
         if reached >= recall:
             return effort, reached
         best = max(best, reached)
@@ -159,10 +159,10 @@ def _cheapest(
     )
 
 
-def mean_recall(truth: list[exact.TopRows], found: list[exact.TopRows], hits: int) -> float:
+def mean_recall(truth: list[exact.TopRows], tops: list[exact.TopRows], hits: int) -> float:
     """The mean share of the `hits` best rows that were found, 0 to 1; rows that tie with the last count as well."""
     shares = [
-        np.isin(own.rows[:hits], best.rows).sum() / min(hits, len(best.rows))
-        for best, own in zip(truth, found, strict=True)
+        np.isin(top.rows[:hits], best.rows).sum() / min(hits, len(best.rows))
+        for best, top in zip(truth, tops, strict=True)
     ]
     return float(np.mean(shares))

@@ -195,12 +195,12 @@ def _in_folder(
     folder: FaissFolder, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
 ) -> list[exact.TopRows]:
     """`exact.Search` in a FAISS folder."""
-    found = []
+    tops = []
     for query in queries:
-        found.append(exact.TopRows(*folder.search(query, k)))
+        tops.append(exact.TopRows(*folder.search(query, k)))
         if on_progress is not None:
             on_progress(1)
-    return found
+    return tops
 
 
 def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:

@@ -91,11 +91,11 @@ class GpuIndex:
         if np.abs(queries).max(initial=0.0) > torch.finfo(self._precision).max:
             raise InputError('a query vector is not finite in float16: search in float32', parameters=('device_dtype',))
         with self._lock, ThreadPoolExecutor(len(self._shares)) as pool:
-            found = list(pool.map(lambda share: share.search(queries, k), self._shares))
+            tops = list(pool.map(lambda share: share.search(queries, k), self._shares))
         if on_progress is not None:
             on_progress(len(queries))
-        starts = [0] * len(found)  # rows are those of the whole index already
-        return found[0] if len(found) == 1 else [merged(own, starts, k) for own in zip(*found, strict=True)]
+        starts = [0] * len(tops)  # rows are those of the whole index already
+        return tops[0] if len(tops) == 1 else [merged(parts, starts, k) for parts in zip(*tops, strict=True)]
 
 
 class _Share:
@@ -108,16 +108,16 @@ class _Share:
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """As `GpuIndex.search`, for these rows."""
-        found: list[TopRows] = []
+        tops: list[TopRows] = []
         with self._gpu.on_device(), torch.inference_mode():
             self._load()
             k = min(k, self._stop - self._start)
             # more queries at once only where their hits have room
             at_once = max(1, self._gpu.free_memory() // 2 // (_BUFFER * k * _HIT_BYTES))
             for first in range(0, len(queries), at_once):
-                own = torch.from_numpy(queries[first : first + at_once]).to(self._gpu.device, self._dtype)
-                found += self._pass(own, k)
-        return found
+                group = torch.from_numpy(queries[first : first + at_once]).to(self._gpu.device, self._dtype)
+                tops += self._pass(group, k)
+        return tops
 
     def _load(self) -> None:
         size = (self._stop - self._start) * self._dimension * self._dtype.itemsize
@@ -131,9 +131,9 @@ class _Share:
         groups = [queries[first : first + size] for first in range(0, len(queries), size)]
         best = [_Best(len(group), k, queries.device) for group in groups]
         for first, block in self._blocks(max(1, scores // size)):
-            for group, own in zip(groups, best, strict=True):
-                own.add(self._gpu.products(group, block), first)
-        return [top for own in best for top in own.results()]
+            for group, collected in zip(groups, best, strict=True):
+                collected.add(self._gpu.products(group, block), first)
+        return [top for collected in best for top in collected.results()]
 
     def _blocks(self, rows: int) -> Iterator[tuple[int, Tensor]]:
         if self._resident is not None:

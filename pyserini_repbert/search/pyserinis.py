@@ -26,7 +26,8 @@ class PyseriniRanker(Ranker):
         texts, qids = [topic.text for topic in topics], [topic.qid for topic in topics]
         hits = self.searcher.batch_search(texts, qids, k=1000 if k is None else k, threads=self.threads)
         return {
-            qid: Ranking((hit.docid for hit in own), (float(hit.score) for hit in own)) for qid, own in hits.items()
+            qid: Ranking((hit.docid for hit in results), (float(hit.score) for hit in results))
+            for qid, results in hits.items()
         }
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:

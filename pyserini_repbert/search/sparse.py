@@ -40,17 +40,17 @@ def open_sparse(
     changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
     name, at, place = spec.partition('@')
     if names_class(name) and not changes:
-        own: Ranker = open_class(name, True, {'index': place} if at else {}, {'device': device})
-        return own
-    found = find_sparse(spec, index, on_build, download)
-    if changes and (found.of_impacts or (found.settings is not None and found.settings.model != 'bm25')):
+        ranker: Ranker = open_class(name, True, {'index': place} if at else {}, {'device': device})
+        return ranker
+    location = find_sparse(spec, index, on_build, download)
+    if changes and (location.of_impacts or (location.settings is not None and location.settings.model != 'bm25')):
         raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))
-    if found.of_impacts:
+    if location.of_impacts:
         from pyserini_repbert.search.impact import EpicImpactSearcher
 
-        return EpicImpactSearcher(found.folder, device=device)
-    settings = found.settings
+        return EpicImpactSearcher(location.folder, device=device)
+    settings = location.settings
     if changes:
-        known = settings or default_settings(found.folder)
+        known = settings or default_settings(location.folder)
         settings = replace(known, k1=known.k1 if k1 is None else k1, b=known.b if b is None else b)
-    return LuceneSparseSearcher(found.folder, settings)
+    return LuceneSparseSearcher(location.folder, settings)

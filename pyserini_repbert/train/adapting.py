@@ -99,7 +99,7 @@ def adapt(
         return Alignment.of([dense_ranking, *judged[place].sparse], judged[place].grades)
 
     outer = [columns(place, alone[place]) for place in range(len(judged))]
-    steps = {'with the query map': np.array([own.values(_only_first(len(sparse)))[0] for own in outer])}
+    steps = {'with the query map': np.array([aligned.values(_only_first(len(sparse)))[0] for aligned in outer])}
     if sparse:
         fused = np.zeros(len(judged))
         for fold, members in enumerate(folds):
@@ -118,7 +118,7 @@ def adapt(
     if reranker is not None:
         name = list(untuned)[-1]
         untuned[f'{name}, {reranker.label}'] = np.array(
-            [own.values([0.0, 1.0])[0] for own in _both_orders(reranker, judged, first_run)]
+            [aligned.values([0.0, 1.0])[0] for aligned in _both_orders(reranker, judged, first_run)]
         )
         rankings = [{topic.query.qid: alone[place] for place, topic in enumerate(judged)}]
         rankings += [{topic.query.qid: topic.sparse[number] for topic in judged} for number in range(len(sparse))]
@@ -127,8 +127,8 @@ def adapt(
         values = np.zeros(len(judged))
         for members in folds:
             held = set(members)
-            own = learn_weights([pair for place, pair in enumerate(pairs) if place not in held])
-            values[members] = [pairs[place].values(own)[0] for place in members]
+            aligned = learn_weights([pair for place, pair in enumerate(pairs) if place not in held])
+            values[members] = [pairs[place].values(aligned)[0] for place in members]
         steps['and reranked'] = values
         share = learn_weights(pairs)[1]
     return Adaptation(final, weights, share, tuple(topic.query.qid for topic in judged), steps, untuned)
@@ -190,7 +190,7 @@ class Alignment(NamedTuple):
         """nDCG@10 under each set of weights, float64 (n sets,), ties by docid."""
         totals = np.array(weights) @ self.scores
         best = np.argsort(-totals, axis=1, kind='stable')[:, :CUT]
-        return np.array([_discounted(self.gains[own]) / self.ideal for own in best])
+        return np.array([_discounted(self.gains[order]) / self.ideal for order in best])
 
 
 def _discounted(gains: NDArray[np.float64]) -> float:

@@ -111,7 +111,7 @@ def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Ten
     scores, teacher : floating (groups, candidates), both logits
     present : bool (groups, candidates), False where a group has fewer candidates
     """
-    own = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
+    log_shares = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
     aim = torch.log_softmax(teacher.float().masked_fill(~present, -torch.inf), dim=1)
-    difference = (aim - own).masked_fill(~present, 0.0)  # not infinity less infinity
+    difference = (aim - log_shares).masked_fill(~present, 0.0)  # not infinity less infinity
     return (aim.exp() * difference).sum(dim=1).mean()

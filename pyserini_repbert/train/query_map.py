@@ -49,21 +49,23 @@ class Contrast:
     def __init__(self, dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Topic], seed: int) -> None:
         vectors = np.stack([topic.vector for topic in topics])
         rows = [index.rows(list(topic.grades)) for topic in topics]
-        rows = [own[own >= 0] for own in rows]
+        rows = [rows_of_topic[rows_of_topic >= 0] for rows_of_topic in rows]
         chosen = np.sort(np.random.default_rng(seed).choice(len(index), min(RANDOM, len(index)), replace=False))
         best = dense.of_vectors(vectors, HARD + max(map(len, rows)))
         others = [
-            [docid for docid in own.docids if docid not in topic.grades]
-            for own, topic in zip(best, topics, strict=True)
+            [docid for docid in rows_of_topic.docids if docid not in topic.grades]
+            for rows_of_topic, topic in zip(best, topics, strict=True)
         ]
         n_hard = min(HARD, *map(len, others))
         hard = [index.vectors(index.rows(docids[:n_hard])) for docids in others]
         self.queries = torch.from_numpy(vectors)
         self.random = torch.from_numpy(index.vectors(chosen))
-        self.is_relevant = torch.from_numpy(np.stack([np.isin(chosen, own) for own in rows]))
+        self.is_relevant = torch.from_numpy(np.stack([np.isin(chosen, rows_of_topic) for rows_of_topic in rows]))
         self.hard = torch.from_numpy(np.stack(hard))
         self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))
-        self.topic_of = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(own) for own in rows]))
+        self.topic_of = torch.from_numpy(
+            np.repeat(np.arange(len(rows)), [len(rows_of_topic) for rows_of_topic in rows])
+        )
         self.scale = 1 / (TEMPERATURE * float((self.queries @ self.random.T).std(dim=1).mean()))
 
 

@@ -100,7 +100,7 @@ class RecipeFile:
 
     def _unknown(self, keys: Keys) -> InputError:
         part = _PARTS.get(str(keys[0]), Recipe) if len(keys) > 1 else Recipe
-        known = [own.name for own in fields(part) if own.name != 'text']
+        known = [field.name for field in fields(part) if field.name != 'text']
         near = did_you_mean(str(keys[-1]), known)
         return self.error(f"{_inside(keys)}key '{keys[-1]}' is unknown{near}: expected {', '.join(known)}", *keys)
 

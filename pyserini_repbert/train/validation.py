@@ -80,7 +80,9 @@ class Validator:
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base, adapter)
             self.ranked = self._ranked(open_checkpoint(folder), device)
-        by_rank = {qid: Ranking(own.docids, reciprocal_scores(len(own))) for qid, own in self.ranked.items()}
+        by_rank = {
+            qid: Ranking(ranking.docids, reciprocal_scores(len(ranking))) for qid, ranking in self.ranked.items()
+        }
         return evaluate(by_rank, self.qrels, self.measures).means[self.settings.measure]
 
     def cutoff(self) -> Cutoff | None:

@@ -97,7 +97,7 @@ def test_resuming_gives_an_earlier_manifest_its_checksum(dense, tmp_path):
 
 def test_exported_faiss_folders_have_checksums(dense, tmp_path, capsys):
     folder = tmp_path / 'faiss'
-    assert main(['export', '--index', str(dense), '--to-faiss', str(folder), '--quiet']) == 0
+    assert not main(['export', '--index', str(dense), '--to-faiss', str(folder), '--quiet'])
     assert check(folder, capsys) == (0, f'{folder}: whole, 6 passages x 16\n')
     (folder / 'docid').write_text((folder / 'docid').read_text().replace('d5', 'd9'))
     assert check(folder, capsys)[0] == 2

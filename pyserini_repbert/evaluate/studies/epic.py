@@ -124,13 +124,13 @@ def _reranked(
 ) -> tuple[Run, float]:
     """The reranked run, and the median milliseconds of scoring a query's candidates, after a pass that warms caches."""
     rows = [index.rows(docids) for _, docids in asked]
-    for own, vector in zip(rows, vectors, strict=True):
-        index.score(own, vector)
+    for rows_of_topic, vector in zip(rows, vectors, strict=True):
+        index.score(rows_of_topic, vector)
     run: Run = {}
     seconds = []
-    for (topic, docids), own, vector in zip(asked, rows, vectors, strict=True):
+    for (topic, docids), rows_of_topic, vector in zip(asked, rows, vectors, strict=True):
         start = time.perf_counter()
-        scores = index.score(own, vector)
+        scores = index.score(rows_of_topic, vector)
         seconds.append(time.perf_counter() - start)
         order = np.argsort(-scores, kind='stable')  # ties keep the first stage's order
         run[topic.qid] = Ranking([docids[place] for place in order.tolist()], reciprocal_scores(len(docids)))

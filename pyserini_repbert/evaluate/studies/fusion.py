@@ -170,7 +170,7 @@ def tune_fusion(
 
 def _in_order(run: Run) -> Run:
     """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps its order."""
-    return {qid: Ranking(own.docids, reciprocal_scores(len(own.docids))) for qid, own in run.items()}
+    return {qid: Ranking(ranking.docids, reciprocal_scores(len(ranking.docids))) for qid, ranking in run.items()}
 
 
 def _of_topics(run: Run, qids: Iterable[str]) -> Run:

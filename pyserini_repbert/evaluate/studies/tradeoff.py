@@ -127,8 +127,8 @@ def trade_off(
             if (run := _replayed_run(saved, setting, seed, hits)) is not None:
                 values.append(evaluate(run, qrels, measures).means)
         if values:
-            means = {named.name: float(np.mean([own[named.name] for own in values])) for named in measures}
-            mono, duo = np.mean([setting.inferences(len(own.docids)) for own in saved], axis=0).tolist()
+            means = {named.name: float(np.mean([topic[named.name] for topic in values])) for named in measures}
+            mono, duo = np.mean([setting.inferences(len(topic.docids)) for topic in saved], axis=0).tolist()
             known = rates and (not duo or len(rates) > 1)
             points.append(Point(setting, mono + duo, mono * rates[0] + duo * rates[-1] if known else None, means))
         else:
@@ -140,12 +140,12 @@ def trade_off(
 
 def _replayed_run(saved: Sequence[SavedScores], setting: Setting, seed: int, hits: int) -> Run | None:
     run: Run = {}
-    for own in saved:
-        order = replayed_order(own, setting, seed)
+    for topic in saved:
+        order = replayed_order(topic, setting, seed)
         if order is None:
             return None
-        docids = [own.docids[position] for position in order[:hits].tolist()]
-        run[own.qid] = Ranking(docids, reciprocal_scores(len(docids)))
+        docids = [topic.docids[position] for position in order[:hits].tolist()]
+        run[topic.qid] = Ranking(docids, reciprocal_scores(len(docids)))
     return run
 
 

@@ -77,14 +77,16 @@ def rank_columns(names: Sequence[str], inputs: Sequence[Sequence[Ranking]], fuse
     `inputs` has for each query its ranking in each input, `fused` its fused ranking.
     """
     ranks = [
-        own
+        ranks_of_hit
         for rankings, ranking in zip(inputs, fused, strict=True)
-        for own in provenance([part.docids for part in rankings], ranking.docids)
+        for ranks_of_hit in provenance([part.docids for part in rankings], ranking.docids)
     ]
     first = pt.model.FIRST_RANK
     columns = {}
     for number, name in enumerate(names):
-        own_ranks = [None if rank is None else rank - 1 + first for rank in (own[number] for own in ranks)]
+        own_ranks = [
+            None if rank is None else rank - 1 + first for rank in (ranks_of_hit[number] for ranks_of_hit in ranks)
+        ]
         columns[f'rank_{name}'] = pd.array(own_ranks, dtype='Int64')
     return columns
 

@@ -94,8 +94,10 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
 
     def __init__(self, *systems: Any, names: Sequence[str] | None = None, num_results: int = 1000) -> None:
         self.systems, self.num_results = systems, num_results
-        own = [system.name if isinstance(system, Retriever) else str(n) for n, system in enumerate(systems, 1)]
-        self.names = tuple(own if names is None else names)
+        default_names = [
+            system.name if isinstance(system, Retriever) else str(n) for n, system in enumerate(systems, 1)
+        ]
+        self.names = tuple(default_names if names is None else names)
         if not systems or len(self.names) != len(systems) or len(set(self.names)) < len(systems):
             raise InputError(
                 f'{len(systems)} systems were given with the names {list(self.names)}: expected at least one system, '

@@ -123,9 +123,9 @@ class CedrLayout:
         columns = np.arange(longest)
         ids = np.full((len(rows), longest), self.pad, dtype=np.int64)
         positions = np.zeros_like(ids)
-        for row, (own, places, _) in enumerate(rows):
-            ids[row, : len(own)] = own
-            positions[row, : len(own)] = places
+        for row, (row_ids, places, _) in enumerate(rows):
+            ids[row, : len(row_ids)] = row_ids
+            positions[row, : len(row_ids)] = places
         starts = np.asarray([start for _, _, start in rows])
         real = columns < lengths[:, None]
         types = ((columns >= starts[:, None]) & real).astype(np.int64)
@@ -154,13 +154,13 @@ class CedrLayout:
         query, document = pair
         begin = self._slots(pair) + 2
         size = self._part_length(pair)
-        found = []
+        rows = []
         for part in range(self.n_parts(pair)):
             chunk = document[part * size : (part + 1) * size]
             ids = [self.cls, *query, self.sep, *chunk, self.sep]
             places = [*range(len(query) + 1), begin - 1, *range(begin, begin + len(chunk)), begin + size]
-            found.append((ids, places, len(query) + 2))
-        return found
+            rows.append((ids, places, len(query) + 2))
+        return rows
 
     def _places(
         self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int

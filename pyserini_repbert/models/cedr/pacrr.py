@@ -73,8 +73,8 @@ class CedrPacrr(CedrRanker):
         q is `max_query_length`.
         """
         k, slots = self.settings.k_max, self.settings.max_query_length
-        found = [ngrams(evidence.similarity, evidence.document_mask, k, slots) for ngrams in self._ngrams()]
-        return self._with_cls(torch.cat(found, dim=2).flatten(1), evidence.cls)
+        per_length = [ngrams(evidence.similarity, evidence.document_mask, k, slots) for ngrams in self._ngrams()]
+        return self._with_cls(torch.cat(per_length, dim=2).flatten(1), evidence.cls)
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
         """Scores (n,)."""

@@ -93,10 +93,10 @@ def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | N
     name = read_object(path).get('base_model_name_or_path')
     if not isinstance(name, str):
         raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
-    own = folder.resolve()
-    if own in above:
+    resolved = folder.resolve()
+    if resolved in above:
         raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')
-    return _open(name, catalog.checkpoint_kind(name) or kind, (*above, own))
+    return _open(name, catalog.checkpoint_kind(name) or kind, (*above, resolved))
 
 
 def used_models(users: Iterable[object]) -> tuple[Model, ...]:

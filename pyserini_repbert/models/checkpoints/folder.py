@@ -89,21 +89,21 @@ class Checkpoint:
 
         from pyserini_repbert.models.bert_config import BertConfig
 
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         for file in self._weight_files():
             try:
                 with safe_open(file, framework='numpy') as opened:
-                    found |= {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
+                    shapes |= {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
             except SafetensorError as error:
                 raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
         if self.base is None:
-            return _with_prefix(found)
-        own = {name.removeprefix(PREFIX): shape for name, shape in found.items() if '.lora_' not in name}
+            return _with_prefix(shapes)
+        adapter_shapes = {name.removeprefix(PREFIX): shape for name, shape in shapes.items() if '.lora_' not in name}
         below = self.base._shapes()
         if self.config.get(UNIT_LAYER) and not self.base.config.get(UNIT_LAYER):
             layers = BertConfig.from_dict(self.base.config).num_hidden_layers
-            own[f'bert.encoder.layer.{layers}.'] = ()  # the unit layer, which no file has
-        return {**below, **own}
+            adapter_shapes[f'bert.encoder.layer.{layers}.'] = ()  # the unit layer, which no file has
+        return {**below, **adapter_shapes}
 
     @classmethod
     def write(cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str) -> Checkpoint:
@@ -193,23 +193,25 @@ class Checkpoint:
         """
         from pyserini_repbert.models.checkpoints.loading import read_weights
 
-        found: dict[str, Tensor] = {}
+        own_tensors: dict[str, Tensor] = {}
         for file in self._weight_files():
-            found |= read_weights(file, mapped)
+            own_tensors |= read_weights(file, mapped)
         if self.is_adapter:
             if self.base is None:
                 raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")
             base = self.base.tensors(mapped)
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
-            return merged(with_unit_layer(base, self.config), found, self.folder / ADAPTER_CONFIG)
-        return {_new_name(name): value for name, value in _with_prefix(found).items() if not name.endswith(_IGNORED)}
+            return merged(with_unit_layer(base, self.config), own_tensors, self.folder / ADAPTER_CONFIG)
+        return {
+            _new_name(name): value for name, value in _with_prefix(own_tensors).items() if not name.endswith(_IGNORED)
+        }
 
     @property
     def tokenizer_folder(self) -> Path:
         """The folder with the tokenizer: this one, or the base's."""
-        own = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
-        return self.folder if own or self.base is None else self.base.tokenizer_folder
+        has_tokenizer = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
+        return self.folder if has_tokenizer or self.base is None else self.base.tokenizer_folder
 
     def tokenizer(self) -> WordPieceTokenizer:
         """The tokenizer in `tokenizer_folder`.

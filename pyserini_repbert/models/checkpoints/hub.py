@@ -94,9 +94,9 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
     hub: dict[str, Any] = {'revision': revision, 'local_files_only': offline}
     hub |= {'endpoint': endpoint} if endpoint != _HUB else {}
     try:
-        found = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
-        if not (found / WEIGHTS).is_file():
-            found = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
+        snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
+        if not (snapshot / WEIGHTS).is_file():
+            snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
     except Exception as error:  # the client raises errors of its HTTP library, and of its parser for other pages
         if limit := exhausted(error, needed=size):
             raise limit from error
@@ -105,7 +105,7 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
             f"'{name}' ({size}) is not here and could not be fetched from {address} ({reason}): fetch its files "
             'and give their folder instead of the name'
         ) from error
-    return found
+    return snapshot
 
 
 def _reason(error: BaseException) -> str:
@@ -128,15 +128,15 @@ def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) ->
 
     if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)):
         raise DamagedFileError(f'{address} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint')
-    with atomic_folder(target) as made:
+    with atomic_folder(target) as folder:
         for name in _FILES:
             if (snapshot / name).is_file():
-                shutil.copyfile(snapshot / name, made / name)
+                shutil.copyfile(snapshot / name, folder / name)
         if not has_tokenizer:
-            shutil.copyfile(uncased_vocabulary(), made / 'vocab.txt')
+            shutil.copyfile(uncased_vocabulary(), folder / 'vocab.txt')
         if (snapshot / WEIGHTS).is_file():
-            shutil.copyfile(snapshot / WEIGHTS, made / WEIGHTS)
+            shutil.copyfile(snapshot / WEIGHTS, folder / WEIGHTS)
         else:
             tensors = load_legacy(snapshot / _LEGACY)
-            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, made / WEIGHTS)
-        write_checksums(made)
+            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, folder / WEIGHTS)
+        write_checksums(folder)

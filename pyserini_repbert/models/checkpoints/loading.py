@@ -129,7 +129,7 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
             pass
     except SafetensorError as error:
         raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     with file.open('rb') as stream:
         size = int.from_bytes(stream.read(8), 'little')
         header = json.loads(stream.read(size))
@@ -144,5 +144,5 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
                 raw = torch.empty(last - first, dtype=torch.uint8)
                 stream.seek(8 + size + first)
                 stream.readinto(raw.numpy().data)
-            found[name] = raw.view(_DTYPES[entry['dtype']]).reshape(entry['shape'])
-    return found
+            tensors[name] = raw.view(_DTYPES[entry['dtype']]).reshape(entry['shape'])
+    return tensors

@@ -62,23 +62,23 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     base : the BERT that training began with: gives config, tokenizer, and the weights that the file lacks
     """
     check_absent(target)
-    found = load_legacy(existing_file(weights, 'weights'))
-    state = {name: value.contiguous() for name, value in found.items() if not name.startswith(_UNUSED)}
+    tensors = load_legacy(existing_file(weights, 'weights'))
+    state = {name: value.contiguous() for name, value in tensors.items() if not name.startswith(_UNUSED)}
     config = BertConfig.from_dict(base.config)
     settings = _settings(weights, state, config.hidden_size)
     with without_weights():
         expected = new_ranker(config, settings).state_dict()
     missing = [name for name in expected if name not in state]
     state |= _frozen(weights, missing, base, settings)
-    with atomic_folder(target) as made:
+    with atomic_folder(target) as folder:
         for name in _TOKENIZER:
             if (base.tokenizer_folder / name).is_file():
-                shutil.copyfile(base.tokenizer_folder / name, made / name)
-        written = Checkpoint.write(made, {**base.config, 'ranking': settings.ranking()}, state, str(weights))
+                shutil.copyfile(base.tokenizer_folder / name, folder / name)
+        written = Checkpoint.write(folder, {**base.config, 'ranking': settings.ranking()}, state, str(weights))
         load_ranker(written)
         written.tokenizer()
-        write_checksums(made)
-    return Conversion(settings, missing, len(found) - len(state) + len(missing))
+        write_checksums(folder)
+    return Conversion(settings, missing, len(tensors) - len(state) + len(missing))
 
 
 def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> CedrSettings:

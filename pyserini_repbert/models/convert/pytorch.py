@@ -62,10 +62,12 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
 
 
 def _folder_with_weights(folder: Path) -> Path:
-    found = sorted(path.parent for path in folder.rglob('pytorch_model.bin') if (path.parent / 'config.json').is_file())
-    if not found:
+    folders = sorted(
+        path.parent for path in folder.rglob('pytorch_model.bin') if (path.parent / 'config.json').is_file()
+    )
+    if not folders:
         raise InputError(f'{folder} holds no pytorch_model.bin with a config.json beside it')
-    return found[0]
+    return folders[0]
 
 
 def convert_epic(
@@ -105,14 +107,14 @@ def convert_epic(
 
 def renamed_epic(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights under our names, without the tied decoder and weights that no forward pass uses."""
-    found = {}
+    renamed = {}
     for name, value in state.items():
         if name.startswith(_EPIC_UNUSED) or name.startswith(f'{_EPIC_BODY}cls.predictions.decoder.'):
             continue
         head, _, rest = name.partition('.')
         ours = f'{_EPIC_HEADS[head]}.{rest}' if head in _EPIC_HEADS else name.removeprefix(_EPIC_BODY)
-        found[ours] = value.contiguous()
-    return found
+        renamed[ours] = value.contiguous()
+    return renamed
 
 
 def check_absent(target: Path) -> None:
@@ -158,10 +160,10 @@ def converted(
     target: Path, source: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], vocabulary: Path
 ) -> Iterator[Checkpoint]:
     """A new checkpoint, for loading its model in the context; its folder appears at `target` unless that fails."""
-    with atomic_folder(target) as made:
-        shutil.copyfile(vocabulary, made / 'vocab.txt')
-        yield Checkpoint.write(made, config, tensors, str(source))
-        write_checksums(made)
+    with atomic_folder(target) as folder:
+        shutil.copyfile(vocabulary, folder / 'vocab.txt')
+        yield Checkpoint.write(folder, config, tensors, str(source))
+        write_checksums(folder)
 
 
 def load_legacy(path: Path) -> dict[str, Tensor]:
@@ -181,8 +183,8 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
 
 def vocabulary_of(folder: Path, given: Path | None) -> Path:
     """The vocab.txt in a folder, else the given one, else `uncased_vocabulary`, whose error this raises."""
-    own = folder / 'vocab.txt'
-    return own if own.is_file() else given or uncased_vocabulary()
+    beside = folder / 'vocab.txt'
+    return beside if beside.is_file() else given or uncased_vocabulary()
 
 
 def uncased_vocabulary() -> Path:

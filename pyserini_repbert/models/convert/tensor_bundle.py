@@ -137,7 +137,7 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
 
 def _fields(message: bytes) -> dict[int, list[int | bytes]]:
     """A protocol buffer as {field number: values}."""
-    found: dict[int, list[int | bytes]] = {}
+    fields: dict[int, list[int | bytes]] = {}
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -153,8 +153,8 @@ def _fields(message: bytes) -> dict[int, list[int | bytes]]:
             value, at = int.from_bytes(message[at : at + length], 'little'), at + length
         else:
             raise ValueError(f'wire type {kind}')
-        found.setdefault(tag >> 3, []).append(value)
-    return found
+        fields.setdefault(tag >> 3, []).append(value)
+    return fields
 
 
 def _entry(message: bytes) -> _Entry:

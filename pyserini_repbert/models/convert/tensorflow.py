@@ -41,13 +41,13 @@ def hub_name(name: str) -> tuple[str, bool] | None:
 
 def hub_tensors(bundle: TensorBundle) -> dict[str, NDArray[np.float32]]:
     """The weights, float32, by Hugging Face's names, without optimiser state and pre-training heads."""
-    found = {}
+    tensors = {}
     for name in bundle.shapes():
         target = hub_name(name)
         if target is not None:
             value = np.asarray(bundle.tensor(name), dtype=np.float32)
-            found[target[0]] = np.ascontiguousarray(value.T if target[1] else value)
-    return found
+            tensors[target[0]] = np.ascontiguousarray(value.T if target[1] else value)
+    return tensors
 
 
 def convert_tensorflow(
@@ -90,17 +90,17 @@ def convert_tensorflow(
 def _prefix(source: Path, checkpoint: str | None) -> Path:
     if not source.is_dir():
         return source.with_name(source.name.removesuffix('.index'))
-    found = sorted(path.with_suffix('') for path in source.rglob('*.index'))
-    names = [path.name for path in found]
+    prefixes = sorted(path.with_suffix('') for path in source.rglob('*.index'))
+    names = [path.name for path in prefixes]
     if checkpoint is not None:
-        found = [path for path in found if path.name == checkpoint]
-    if len(found) != 1:
+        prefixes = [path for path in prefixes if path.name == checkpoint]
+    if len(prefixes) != 1:
         raise InputError(
             f'{source} has {len(names)} TensorFlow checkpoints{": " if names else ""}{", ".join(names)}: '
             'expected one, or its name',
             parameters=('checkpoint',),
         )
-    return found[0]
+    return prefixes[0]
 
 
 def _config_beside(prefix: Path) -> dict[str, Any]:

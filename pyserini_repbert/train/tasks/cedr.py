@@ -22,7 +22,7 @@ from pyserini_repbert.train.tasks.base import GROUP, Batch, GroupTask
 class CedrTask(GroupTask):
     """Scores of both documents of an instance, each read beside the query."""
 
-    known = tuple(own.name for own in fields(CedrSettings))
+    known = tuple(setting.name for setting in fields(CedrSettings))
 
     def new_ranker(self, sizes: BertConfig) -> CedrRanker:
         """CEDR of the recipe's architecture."""
@@ -58,7 +58,7 @@ class CedrTask(GroupTask):
         batch = {'places': torch.tensor(order).argsort()}
         for start in range(0, len(order), size):
             group = self.layout.collate([pairs[place] for place in order[start : start + size]])
-            tensors = {f'{start}.{own.name}': getattr(group, own.name) for own in fields(PairBatch)}
+            tensors = {f'{start}.{setting.name}': getattr(group, setting.name) for setting in fields(PairBatch)}
             batch |= {name: tensor for name, tensor in tensors.items() if tensor is not None}
         return batch
 

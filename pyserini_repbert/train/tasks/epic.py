@@ -74,12 +74,12 @@ class EpicTask(GroupTask):
 
     def _texts(self, texts: list[list[int]], token_type: int, prefix: str) -> Batch:
         chunked = [self.tokenizer.chunks(text, self.chunk_size, token_type) for text in texts]
-        chunks = [chunk for own in chunked for chunk in own]
+        chunks = [chunk for chunks_of_text in chunked for chunk in chunks_of_text]
         ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, 'cpu')
         return named(ids, types, mask, prefix) | {
             f'{prefix}places': places,
             f'{prefix}lengths': torch.tensor([len(text) for text in texts]),
-            f'{prefix}chunks': torch.tensor([len(own) for own in chunked]),
+            f'{prefix}chunks': torch.tensor([len(chunks_of_text) for chunks_of_text in chunked]),
         }
 
     def scores(self, batch: Batch) -> Tensor:

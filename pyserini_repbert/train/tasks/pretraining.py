@@ -104,10 +104,10 @@ class PreTrainingTask(Task):
             sequences.append(TokenSequence(whole, [0] * len(head) + [1] * (len(whole) - len(head))))
         batch = padded(sequences, self.tokenizer.pad)
         width = batch['input_ids'].shape[1]
-        places = [row * width + place for row, own in enumerate(masked) for place, _ in own]
+        places = [row * width + place for row, masked_row in enumerate(masked) for place, _ in masked_row]
         return batch | {
             'places': torch.tensor(places, dtype=torch.int64),
-            'words': torch.tensor([word for own in masked for _, word in own], dtype=torch.int64),
+            'words': torch.tensor([word for masked_row in masked for _, word in masked_row], dtype=torch.int64),
             'follows': torch.tensor([int(not pair.follows) for pair in instances]),
         }
 

@@ -112,7 +112,9 @@ class RepBertTask(Task):
             **padded(self.tokenizer.single(passages, self.max_passage, PASSAGE_TYPE), self.tokenizer.pad, 'passage_'),
             'rows': torch.tensor([row for row, instance in enumerate(instances) for _ in instance.docids]),
             'passage_keys': torch.tensor(keys),
-            'relevant_keys': torch.tensor([own + [-1] * (most - len(own)) for own in relevant_keys]),
+            'relevant_keys': torch.tensor(
+                [keys_of_row + [-1] * (most - len(keys_of_row)) for keys_of_row in relevant_keys]
+            ),
         }
         return batch | self.of_teacher(instances) if self.recipe.training.group else batch
 
@@ -162,7 +164,8 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
     the factor; 1 if there is no such pair
     """
     pairs = [
-        (row[own][:, None] - row[~own]).flatten() for row, own in zip(similarities.double(), positive, strict=True)
+        (row[is_positive][:, None] - row[~is_positive]).flatten()
+        for row, is_positive in zip(similarities.double(), positive, strict=True)
     ]
     differences = torch.cat(pairs).numpy(force=True)
     if not len(differences):
