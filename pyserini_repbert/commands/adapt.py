@@ -12,9 +12,6 @@ from pyserini_repbert.commands.output_files import record_output
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pyserini_repbert.train.adapting import Adaptation
 
 _CONVINCING = 0.05  # the p below which a gain is kept
@@ -98,13 +95,9 @@ def _estimate(learnt: Adaptation) -> dict[str, float | int]:
         'untuned': float(best.mean()),
         'adapted': float(learnt.held_out.mean()),
         'gain': float((learnt.held_out - best).mean()),
-        'standard_error': _standard_error(learnt.held_out - best),
+        'standard_error': float((learnt.held_out - best).std(ddof=1)) / math.sqrt(len(best)),
         'p': p,
     }
-
-
-def _standard_error(values: NDArray[np.float64]) -> float:
-    return float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
 def _report(learnt: Adaptation, estimate: dict[str, float | int], names: list[str]) -> str:
@@ -114,7 +107,7 @@ def _report(learnt: Adaptation, estimate: dict[str, float | int], names: list[st
     lines += [f'  {name:<{width}}  {values.mean():.4f}' for name, values in rows.items()]
     if len(names) > 1:
         lines.append(
-            'weights: ' + ', '.join(f'{name} {own:g}' for name, own in zip(names, learnt.weights, strict=True))
+            'weights: ' + ', '.join(f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True))
         )
     if learnt.rerank_weight is not None:
         lines.append(f"the reranker's share: {learnt.rerank_weight:g}")

@@ -19,21 +19,11 @@ EXIT_ERROR = 2
 
 _CONTROLS = re.compile('[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]')  # the last: text direction
 
-_ARENA_MAX = -8  # M_ARENA_MAX of <malloc.h>
-
-# Names of flags in other tools -> ours.
-_OTHER_NAMES = {
-    '--k': '--hits',
-    '--topk': '--hits',
-    '--top-k': '--hits',
-    '--num-hits': '--hits',
-    '--bm25': '--sparse bm25',
-    '--model': '--encoder',
-    '--out': '--output',
-    '--run-tag': '--tag',
-    '--batch': '--batch-size',
+_OTHER_NAMES = {  # of flags in other tools -> ours
+    '--k': '--hits', '--topk': '--hits', '--top-k': '--hits', '--num-hits': '--hits', '--bm25': '--sparse bm25',
+    '--model': '--encoder', '--out': '--output', '--run-tag': '--tag', '--batch': '--batch-size',
     '--format': '--output-format',
-}
+}  # fmt: skip
 
 _Value = TypeVar('_Value')
 
@@ -69,8 +59,9 @@ def _message(error: Exception) -> str:
         causes.append(cause)
     if limit := next(filter(None, map(exhausted, causes)), None):
         return str(limit)
-    if isinstance(error, PyseriniRepbertError):
-        return f'{error}{_as_flags(error.parameters)}'
+    if isinstance(error, PyseriniRepbertError):  # parameters as flags: 'on_error=skip' is '--on-error skip'
+        flags = ', '.join('--' + name.replace('_', '-').replace('=', ' ') for name in error.parameters)
+        return f'{error} ({flags})' if flags else f'{error}'
     if isinstance(error, OSError):
         if error.filename is None:
             return str(error)
@@ -78,12 +69,6 @@ def _message(error: Exception) -> str:
     if isinstance(error, ImportError):
         return f'{error}: `python -m pyserini_repbert.doctor` names the package to install again'
     return ''
-
-
-def _as_flags(parameters: Sequence[str]) -> str:
-    """The flags of parameters: ('replay_k0', 'on_error=skip') -> ' (--replay-k0, --on-error skip)'."""
-    flags = ', '.join('--' + name.replace('_', '-').replace('=', ' ') for name in parameters)
-    return f' ({flags})' if flags else ''
 
 
 def _fail(message: str, status: int = EXIT_ERROR) -> int:
@@ -114,29 +99,21 @@ class Parser(argparse.ArgumentParser):
         return options, rest
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
-        raise InputError(f'{message}{self._hints()} (see {self.prog} --help)')
-
-    def _hints(self) -> str:
-        """For unknown flags: '; did you mean '--hits' instead of --k?'; empty if none is like one of ours."""
-        known = {own for own in self._option_string_actions if own.startswith('--')}
-        flags = dict.fromkeys(given.partition('=')[0] for given in self._given if given.startswith('--'))
+        known = {flag for flag in self._option_string_actions if flag.startswith('--')}
         hints = []
-        for flag in flags:
+        for flag in dict.fromkeys(word.partition('=')[0] for word in self._given if word.startswith('--')):
             ours = _OTHER_NAMES.get(flag.lower(), '')
-            if flag in known or flag == '--':
-                continue
             near = [ours] if ours.partition(' ')[0] in known else difflib.get_close_matches(flag, sorted(known), n=1)
-            hints += [f"'{own}' instead of {flag}" for own in near]
-        return f'; did you mean {", ".join(hints)}?' if hints else ''
+            hints += [f"'{name}' instead of {flag}" for name in near if flag not in known and flag != '--']
+        hint = f'; did you mean {", ".join(hints)}?' if hints else ''
+        raise InputError(f'{message}{hint} (see {self.prog} --help)')
 
 
 def parser(module: str, description: str) -> Parser:
     """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
-    made = Parser(
-        prog=f'python -m pyserini_repbert{"." if module else ""}{module}', description=description, allow_abbrev=False
-    )
-    made.add_argument('--quiet', action='store_true', help='no progress bars')
-    return made
+    flags = Parser(prog=f'python -m pyserini_repbert.{module}', description=description, allow_abbrev=False)
+    flags.add_argument('--quiet', action='store_true', help='no progress bars')
+    return flags
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
@@ -179,8 +156,7 @@ def utf8_text(text: str) -> str:
 @argument_type
 def threads(text: str) -> int:
     """A number of threads, 1 to `MAX_THREADS`."""
-    value = integer(text, 1)
-    if value > MAX_THREADS:
+    if (value := integer(text, 1)) > MAX_THREADS:
         raise ValueError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
     return value
 
@@ -197,19 +173,6 @@ def use_threads(number: int | None) -> None:
         torch.set_num_threads(number)
     if faiss := sys.modules.get('faiss'):
         faiss.omp_set_num_threads(number)
-
-
-def keep_memory_flat() -> None:
-    """Make all threads of this process allocate from one arena of GNU's C library; does nothing elsewhere.
-
-    By default each thread has an arena, and memory freed in one is not reused by other threads: encoding grew by a
-    tenth from 1,000 to 100,000 passages.
-    """
-    import ctypes
-
-    mallopt = getattr(ctypes.CDLL(None), 'mallopt', None) if sys.platform == 'linux' else None
-    if mallopt is not None:
-        mallopt(_ARENA_MAX, 1)
 
 
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:

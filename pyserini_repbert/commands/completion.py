@@ -26,15 +26,7 @@ _KINDS = {  # destination of a flag -> the kind of its catalog names
 
 
 def script(arguments: Sequence[str]) -> str:
-    """The output of `--completion SHELL`, for the shell to evaluate.
-
-    Raises
-    ------
-    InputError
-        for an unknown shell
-    MissingDependencyError
-        without argcomplete
-    """
+    """The output of `--completion SHELL`, for the shell to evaluate. Raises InputError for an unknown shell."""
     if len(arguments) != 1 or arguments[0] not in SHELLS:
         raise InputError(f'--completion takes one shell, one of {", ".join(SHELLS)}')
     with needs('argcomplete', 'completion', 'terminal'):
@@ -79,8 +71,8 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):
-            for own in action.choices.values():
-                yield from _actions(own)
+            for parser_below in action.choices.values():
+                yield from _actions(parser_below)
 
 
 def _names(kind: str) -> Callable[..., list[str]]:

@@ -54,30 +54,24 @@ def main(arguments: list[str]) -> int | None:
         return command(rest)
     if name.split('.')[0] == 'pyserini':
         return _run_pyserini(name, rest)
-    raise UnknownNameError(f"'{name}' is not a command{_nearest(name)} (see {PROGRAM} --help)")
+    close = difflib.get_close_matches(name, list(COMMANDS), n=2, cutoff=0.5)
+    near = f'; did you mean {" or ".join(close)}?' if close else f': there are {", ".join(COMMANDS)}'
+    raise UnknownNameError(f"'{name}' is not a command{near} (see {PROGRAM} --help)")
 
 
 def _help() -> str:
     width = max(map(len, COMMANDS))
-    lines = [f'  {name:<{width}}  {text}' for name, text in COMMANDS.items()]
-    return '\n'.join(
-        [
-            f'usage: {PROGRAM} COMMAND [ARGUMENTS]',
-            f'       {PROGRAM} pyserini.MODULE [ARGUMENTS]',
-            f'       {PROGRAM} --completion {{bash,zsh,fish}}   a script that completes pyserini-repbert in a shell',
-            '',
-            'commands (each has --help):',
-            *lines,
-            '',
-            'pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,',
-            'and RepBERT among its encoders and indexes.',
-        ]
-    )
+    commands = '\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items())
+    return f"""\
+usage: {PROGRAM} COMMAND [ARGUMENTS]
+       {PROGRAM} pyserini.MODULE [ARGUMENTS]
+       {PROGRAM} --completion {{bash,zsh,fish}}   a script that completes pyserini-repbert in a shell
 
+commands (each has --help):
+{commands}
 
-def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name, list(COMMANDS), n=2, cutoff=0.5)
-    return f'; did you mean {" or ".join(close)}?' if close else f': there are {", ".join(COMMANDS)}'
+pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,
+and RepBERT among its encoders and indexes."""
 
 
 def _run_pyserini(module: str, arguments: list[str]) -> int:
@@ -109,15 +103,13 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         if isinstance(error.code, str):
             raise PyseriniRepbertError(error.code) from error
         return error.code or 0
-    except PyseriniRepbertError:
-        raise
     except URLError as error:
         raise MissingResourceError(
             f'{module} fetches what is not here, and could not ({error.reason}): run it once with a network'
         ) from error
     except Exception as error:
-        if isinstance(error, OSError) and error.filename:  # one of the user's files
-            raise
+        if isinstance(error, PyseriniRepbertError) or (isinstance(error, OSError) and error.filename):
+            raise  # ours, or one of the user's files
         raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
     finally:
         sys.argv = before

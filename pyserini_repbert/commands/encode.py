@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.data.corpus import Corpus
     from pyserini_repbert.encode.sharding import Encoding
     from pyserini_repbert.index.records import Manifest
+
+_ARENA_MAX = -8  # M_ARENA_MAX of GNU's <malloc.h>
 
 
 def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_text: str) -> None:
@@ -77,7 +81,8 @@ def encode(
     described : describes a finished bundle to the user
     """
     command.use_threads(options.threads)
-    command.keep_memory_flat()
+    if sys.platform == 'linux' and hasattr(libc := ctypes.CDLL(None), 'mallopt'):
+        libc.mallopt(_ARENA_MAX, 1)  # by default memory freed in one thread is not used again by the others
     from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
     from pyserini_repbert.encode.sharding import build_bundle
@@ -96,37 +101,23 @@ def encode(
     part = EncodingPart.parse(options.shard or '0/1')
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     encoder = opened(options.encoder, options.device, precision=precision(options), max_length=options.max_length)
-    encoding = partial(
-        encoding_of,
-        encoder,
-        store_text=options.store_text,
-        shard_size=options.shard_size,
-        token_budget=options.batch_tokens,
-    )
+    settings_given = {name: getattr(options, name) for name in ('store_text', 'shard_size')}
+    encoding = partial(encoding_of, encoder, token_budget=options.batch_tokens, **settings_given)
+    output = options.output
     if options.ray is not None:
         manifest = _on_ray(options, corpus, encoding())
     else:
-        output, overwrite = options.output, options.overwrite
         if part.of > 1:
             corpus = corpus.part(part.index, part.of, options.shard_size)
-            output = part_folder(output, part, overwrite)
+            output = part_folder(output, part, options.overwrite)
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
             update = model_update(bar.update, options)
-            manifest = build_bundle(
-                corpus,
-                output,
-                encoding(on_progress=update),
-                resume=options.resume,
-                overwrite=overwrite,
-                on_progress=update,
-            )
+            begun = {'resume': options.resume, 'overwrite': options.overwrite}
+            manifest = build_bundle(corpus, output, encoding(on_progress=update), **begun, on_progress=update)
+    record_output(options, str(output), ('corpus',), used_models([encoder]))
+    text = f'part {options.shard} is done, {manifest.count} passages' if part.of > 1 else described(manifest)
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
-    if part.of > 1:
-        record_output(options, str(output), ('corpus',), used_models([encoder]))
-        print(f'{options.output}: part {options.shard} is done, {manifest.count} passages{skipped}')
-        return
-    record_output(options, options.output, ('corpus',), used_models([encoder]))
-    print(f'{options.output}: {described(manifest)}{skipped}')
+    print(f'{options.output}: {text}{skipped}')
 
 
 def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]) -> Manifest[Any]:
@@ -170,7 +161,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> int | None:
+def main(arguments: list[str]) -> int:
     """Run the command."""
     options = make_parser().parse_args(arguments)
     check_flags(options)

@@ -86,11 +86,12 @@ def make_parser() -> Parser:
     return made
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     """Run the command."""
     options = make_parser().parse_args(arguments)
     actions = {'check': _check, 'export': _export, 'ann': _ann, 'epic': _epic, 'epic-prune': _prune, 'lucene': _lucene}
     actions[options.action](options)
+    return 0
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
@@ -16,7 +15,6 @@ from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-    from pyserini_repbert.ranking import Query, Run
     from pyserini_repbert.trace import Notes
 
 logger = logging.getLogger(__name__)
@@ -69,7 +67,7 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
     parser.add_argument('--cost', metavar='FILE.json', help='write the cost report there, too')
 
 
-def main(arguments: list[str]) -> int | None:
+def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
@@ -129,7 +127,7 @@ def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> 
     costs = [part.cost for part in notes.walk() if part.cost]
     stages = [cost.as_json() for cost in costs]
     if options.pairs:
-        saved = [own for part in notes.walk() for own in part.kept.get('scores', {}).values()]
+        saved = [query for part in notes.walk() for query in part.kept.get('scores', {}).values()]
         write_saved_scores(options.pairs, saved, {**about, 'costs': stages})
     if options.cost:
         with atomic_file(options.cost) as stream:
@@ -139,6 +137,7 @@ def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> 
 
 def _rerank(options: argparse.Namespace, tag: str) -> None:
     from pyserini_repbert.data.runs import read_run, write_run
+    from pyserini_repbert.names.inputs import recorded_passages
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.part_file import finished
@@ -148,9 +147,18 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     topics = load_topics(options.topics)
     run = read_run(options.run)
     if options.corpus is None and options.index is None:
-        _take_passages(options)
+        recorded = recorded_passages(options.run)
+        if recorded is None:
+            why = 'has no record that says where its passages are'
+            raise command.usage(f'{options.run} {why}: give --corpus or --index')
+        options.corpus, options.index = recorded.corpus, recorded.index
+        options.corpus_format, options.fields = recorded.corpus_format, list(recorded.fields)
     spec, machine = spec_of(options, index=None, texts_index=options.index, ray=None)
-    _check_topics(topics, run)
+    asked = {topic.qid for topic in topics}
+    if run and not any(run.get(qid) for qid in asked):
+        raise InputError(f'none of the {len(topics)} topics is a query of the run: give the topics it was made for')
+    if unknown := len(run.keys() - asked):
+        logger.warning('%d queries of the run are not among the topics: left out', unknown)
     about = {'passages': options.corpus or options.index, 'fields': options.fields}
     with contextlib.ExitStack() as held:
         if options.ray is not None:
@@ -165,26 +173,6 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     record_output(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
     report(options, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
-
-
-def _check_topics(topics: Sequence[Query], run: Run) -> None:
-    """Raises InputError where topics and run have no query in common; warns of queries without a topic."""
-    asked = {topic.qid for topic in topics}
-    if run and not any(run.get(qid) for qid in asked):
-        raise InputError(f'none of the {len(topics)} topics is a query of the run: give the topics it was made for')
-    if unknown := len(run.keys() - asked):
-        logger.warning('%d queries of the run are not among the topics: left out', unknown)
-
-
-def _take_passages(options: argparse.Namespace) -> None:
-    """Set the options for passages from the record of the run. Raises InputError if there is none that names them."""
-    from pyserini_repbert.names.inputs import recorded_passages
-
-    found = recorded_passages(options.run)
-    if found is None:
-        raise command.usage(f'{options.run} has no record that says where its passages are: give --corpus or --index')
-    options.corpus, options.index = found.corpus, found.index
-    options.corpus_format, options.fields = found.corpus_format, list(found.fields)
 
 
 def _replay(options: argparse.Namespace, tag: str) -> None:

@@ -67,14 +67,12 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> int | None:
+def main(arguments: list[str]) -> int:
     """Run the command."""
     options = make_parser().parse_args(arguments)
     command.use_threads(options.threads)
     if (options.topics is None) != (options.output is None):
         raise command.usage('--output is for --topics: give both, or ask a --query')
-    if options.topics_format != 'default' and options.topics is None:
-        raise command.usage('--topics-format is for --topics')
     for flag in ('provenance', 'cost', 'pairs'):
         if getattr(options, flag) and options.topics is None:
             raise command.usage(f'--{flag} is for --topics')
@@ -143,8 +141,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     _advise(options, len(options.query or ()))
     with _Watcher(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
-    shows_reasons = options.explain or options.interactive
-    reasons_of = _reasons(pipeline, options.explain, spec.depth) if shows_reasons else lambda query, hits, notes: []
+    reasons_of = _reasons(pipeline, options, spec.depth)
 
     def answers(texts: Sequence[str]) -> list[tuple[Ranking, list[HitReasons]]]:
         topics = [Query(str(number), text) for number, text in enumerate(texts)]
@@ -160,19 +157,21 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     with contextlib.closing(pipeline):
         if options.interactive:
             ask(lambda text: answers([text])[0])
-            return
-        answered = zip(options.query, answers(options.query), strict=True)
-        print('\n\n'.join(shown_hits(text, hits, reasons) for text, (hits, reasons) in answered))
+        else:
+            answered = zip(options.query, answers(options.query), strict=True)
+            print('\n\n'.join(shown_hits(text, hits, reasons) for text, (hits, reasons) in answered))
 
 
 def _reasons(
-    pipeline: Pipeline, with_reranker: bool, depth: int | None
+    pipeline: Pipeline, options: argparse.Namespace, depth: int | None
 ) -> Callable[[Query, Ranking, Notes], list[HitReasons]]:
-    """A function that gives the reasons for a query's hits, `with_reranker` also those of the last reranker."""
+    """A function that gives the reasons for a query's hits, with --explain also those of the last reranker."""
     from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
     from pyserini_repbert.rerank.base import Reranker
 
-    rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if with_reranker else []
+    if not (options.explain or options.interactive):
+        return lambda query, hits, notes: []
+    rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if options.explain else []
     reason = reranker_reason(rerankers[-1]) if rerankers else None
     reads = rerankers[-1].reads if rerankers else 0
 
