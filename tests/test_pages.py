@@ -14,11 +14,9 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.catalog import RESOURCES
-from pyserini_repbert.evaluate.pages import page
-from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted
-from pyserini_repbert.explain.epic_views import as_html as epic_page
-from pyserini_repbert.explain.heat_maps import Panel, write_html
-from pyserini_repbert.explain.similarity import SimilarityMap
+from pyserini_repbert.evaluate.tables import page
+from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted, as_html as epic_page
+from pyserini_repbert.explain.similarity import Panel, SimilarityMap, write_html
 from pyserini_repbert.regression.report import as_html as regressions_page
 
 ROOT = Path(__file__).parent.parent

@@ -17,7 +17,7 @@ from pyserini_repbert.evaluate.tables import markdown
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.epic import Explanation
-    from pyserini_repbert.explain.heat_maps import Panel
+    from pyserini_repbert.explain.similarity import Panel
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 
@@ -64,7 +64,7 @@ def _epic(arguments: Sequence[str]) -> None:
     if options.passage is not None and options.corpus:
         raise usage('--corpus is for --docid, whose text it gives')
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.explain.epic_views import as_html, as_text
+    from pyserini_repbert.explain.epic import as_html, as_text
     from pyserini_repbert.files import atomic_file
 
     forbid_downloads(options.offline)
@@ -118,9 +118,8 @@ def _similarity(arguments: Sequence[str]) -> None:
     for path in options.output:
         if not path.endswith(('.png', '.html')):
             raise InputError(f"output '{path}' is neither a .png nor a .html file: name it so")
-    from pyserini_repbert.evaluate.figures import require_matplotlib
-    from pyserini_repbert.explain.heat_maps import Panel, write_html, write_png
-    from pyserini_repbert.explain.similarity import SimilarityModel
+    from pyserini_repbert.evaluate.plots import require_matplotlib
+    from pyserini_repbert.explain.similarity import Panel, SimilarityModel, write_html, write_png
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')

@@ -30,7 +30,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
     options = parser.parse_args(arguments)
     check_files(options)
     if getattr(options, 'plot', None):
-        from pyserini_repbert.evaluate.figures import require_matplotlib
+        from pyserini_repbert.evaluate.plots import require_matplotlib
 
         require_matplotlib()
     return options
@@ -41,7 +41,7 @@ def check_files(options: argparse.Namespace) -> None:
 
     Pipes, devices, and inputs that are names are not checked.
     """
-    from pyserini_repbert.evaluate.figures import figure_format
+    from pyserini_repbert.evaluate.plots import figure_format
 
     written: dict[Path, str] = {}
     for name in _OUTPUTS:

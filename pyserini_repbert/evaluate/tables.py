@@ -1,11 +1,17 @@
-"""Tables as Markdown and CSV."""
+"""Tables as Markdown and CSV; HTML pages from templates in which every text is escaped."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.files import StrPath, atomic_file
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -32,3 +38,22 @@ def write_csv(path: StrPath, header: Sequence[str], rows: Iterable[Sequence[obje
         writer = csv.writer(stream, lineterminator='\n')
         writer.writerow(header)
         writer.writerows(rows)
+
+
+def page(template: str, **values: Any) -> str:
+    """The page of `resources/templates/TEMPLATE.html.j2` for these values."""
+    return _environment().get_template(f'{template}.html.j2').render(values)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(RESOURCES / 'templates'),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

@@ -1,4 +1,7 @@
-"""CEDR's similarity matrices for inspection: which passage tokens are similar to a query token, layer by layer."""
+"""CEDR's similarity matrices for inspection: which passage tokens are similar to a query token, layer by layer.
+
+As values, a PNG file, or an HTML page.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from numpy.typing import NDArray
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.plots import new_figure, save_figure
+from pyserini_repbert.evaluate.tables import page
+from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout
@@ -107,3 +113,53 @@ def similarity_maps(
     values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
     tokens = [tokenizer.tokens(ids) for ids in pair]
     return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in layers]
+
+
+class Panel(NamedTuple):
+    """A map with a title."""
+
+    title: str
+    map: SimilarityMap
+
+
+def scales(panels: Sequence[Panel]) -> dict[int, tuple[float, float]]:
+    """{layer: (least, greatest similarity)}: maps of the same layer share a scale, so that they can be compared."""
+    ends: dict[int, list[float]] = {}
+    for _, shown in panels:
+        ends.setdefault(shown.layer, []).extend([float(shown.values.min()), float(shown.values.max())])
+    return {layer: (min(extremes), max(extremes)) for layer, extremes in ends.items()}
+
+
+def write_png(path: StrPath, panels: Sequence[Panel]) -> None:
+    """Draw the maps below one another, as in CEDR Figure 1: the lighter, the more similar."""
+    widest = max(len(panel.map.passage) for panel in panels)
+    rows = sum(len(panel.map.query) + 5 for panel in panels)
+    figure = new_figure(max(5.0, 2.5 + 0.24 * widest), 0.28 * rows + 0.5)
+    axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    ranges = scales(panels)
+    for axis, (title, shown) in zip(axes, panels, strict=True):
+        low, high = ranges[shown.layer]
+        image = axis.imshow(shown.values, cmap='viridis', aspect='auto', vmin=low, vmax=high)
+        axis.set_xticks(range(len(shown.passage)), map(_plain, shown.passage), rotation=90)
+        axis.set_yticks(range(len(shown.query)), map(_plain, shown.query))
+        axis.set_title(_plain(title), loc='left', fontsize='medium')
+        figure.colorbar(image, ax=axis, pad=0.01)
+    save_figure(path, figure)
+
+
+def _plain(text: str) -> str:
+    """A text in which matplotlib does not read '$' as the beginning of a formula."""
+    return text.replace('$', r'\$')
+
+
+def write_html(path: StrPath, query: str, panels: Sequence[Panel]) -> None:
+    """Write the maps as HTML tables: the darker, the more similar; each cell has its value as a tooltip."""
+    ranges = scales(panels)
+    tables = []
+    for title, shown in panels:
+        low, high = ranges[shown.layer]
+        shares = (shown.values - low) / ((high - low) or 1.0)
+        rows = list(zip(shown.query, shown.values.tolist(), shares.tolist(), strict=True))
+        tables.append({'title': title, 'low': low, 'high': high, 'passage': shown.passage, 'rows': rows})
+    with atomic_file(path) as stream:
+        stream.write(page('similarity', query=query, panels=tables))

@@ -1,18 +1,25 @@
-"""Fetches resources: downloads go on where they stopped, and are verified, unpacked and recorded."""
+"""Fetches resources: downloads go on where they stopped, are verified, and unpacked into what commands expect."""
 
 from __future__ import annotations
 
+import fnmatch
+import json
+import shutil
+import tarfile
 import urllib.parse
-from collections.abc import Callable
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from pyserini_repbert.catalog import package_folder
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.download import downloads_folder, fetch
-from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, exhausted
-from pyserini_repbert.files import atomic_file, cache_folder
+from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, exhausted, needs
+from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, atomic_folder, cache_folder
 from pyserini_repbert.regression.resources import RECORD, NeededResource, entry_of
-from pyserini_repbert.regression.unpacking import unpack
 
 
 def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> str:
@@ -85,3 +92,125 @@ def _fetch_entry(missing: NeededResource, on_progress: Callable[[int], object]) 
         downloaded_checkpoint(entry, on_progress)
     else:
         package_folder(entry)  # says what to install
+
+
+_SHOWN = 5  # members that an error lists
+_ENDING = b'\n'
+
+
+def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
+    """Make `target` out of downloads.
+
+    `gzip` copies a text, `join` concatenates texts, both compressed if the target's name ends in .gz. `member GLOB`
+    takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders, fits; `members
+    GLOB` takes all that fit into a folder. `candidates GLOB` makes a run of MS MARCO's `qid docid query passage` lines;
+    `paragraphs GLOB` makes JSON lines of TREC CAR's paragraphs.
+
+    Raises DamagedFileError for an archive that is not whole, or has another layout; the message names what it holds.
+    """
+    word, _, pattern = how.partition(' ')
+    if word in ('gzip', 'join'):
+        with atomic_file(target, 'wb') as unpacked:
+            for path in downloads:
+                _append(path, unpacked)
+    elif word == 'members':
+        with atomic_folder(target) as folder, _members(downloads[0], pattern) as members:
+            for name, stream in members:
+                with open(folder / Path(name).name, 'wb') as copy:
+                    shutil.copyfileobj(stream, copy, 1 << 20)
+    else:
+        with _members(downloads[0], pattern) as members, atomic_file(target, 'wb') as unpacked:
+            _, stream = next(members)
+            if word == 'candidates':
+                unpacked.writelines(_candidates(stream, downloads[0]))
+            elif word == 'paragraphs':
+                unpacked.writelines(_paragraphs(stream, downloads[0]))
+            else:
+                shutil.copyfileobj(stream, unpacked, 1 << 20)
+
+
+def _append(path: Path, unpacked: IO[bytes]) -> None:
+    """Append a text, with a line end at its end."""
+    last = _ENDING
+    with open(path, 'rb') as stream:
+        while block := stream.read(1 << 20):
+            unpacked.write(block)
+            last = block[-1:]
+    if last != _ENDING:
+        unpacked.write(_ENDING)
+
+
+@contextmanager
+def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
+    """(name, stream) of the files of an archive that fit, in its order; at least one."""
+    damaged = f'{archive} is not a whole archive'
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as packed:
+                names = [item.filename for item in packed.infolist() if not item.is_dir()]
+                matching = [name for name in names if fnmatch.fnmatchcase(Path(name).name, pattern)]
+                if not matching:
+                    raise _other_layout(archive, pattern, names)
+                yield ((name, _opened(packed, name, archive)) for name in matching)
+        else:
+            with tarfile.open(archive) as tar:
+                yield _tar_members(tar, archive, pattern)
+    except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
+        told = str(error).splitlines() or [type(error).__name__]  # tarfile's other lines: each kind tried
+        why = told[0].rstrip(':')
+        raise DamagedFileError(f'{damaged} ({why}): delete it and fetch it again') from error
+
+
+def _opened(packed: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
+    try:
+        return packed.open(name)
+    except RuntimeError as error:  # a password is wanted, or it is packed in a way that Python does not know
+        raise DamagedFileError(
+            f'{archive}: {error}: its packing has changed; unpack it by hand, see its source'
+        ) from error
+
+
+def _tar_members(tar: tarfile.TarFile, archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
+    names = []
+    fits = False
+    for member in tar:
+        names.append(member.name)
+        if member.isreg() and fnmatch.fnmatchcase(Path(member.name).name, pattern):
+            stream = tar.extractfile(member)
+            if stream is not None:
+                fits = True
+                yield member.name, stream
+    if not fits:
+        raise _other_layout(archive, pattern, names)
+
+
+def _other_layout(archive: Path, pattern: str, names: Sequence[str]) -> DamagedFileError:
+    listed = f'{", ".join(names[:_SHOWN])}{" …" if len(names) > _SHOWN else ""}' or 'nothing'
+    return DamagedFileError(
+        f'{archive} holds {listed}, expected {pattern}: its layout has changed; unpack it by hand, see its source'
+    )
+
+
+def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
+    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed; the file's order is taken for the rank."""
+    ranks: Counter[bytes] = Counter()
+    for number, line in enumerate(lines, 1):
+        values = line.split(b'\t')
+        if len(values) < 2 or not values[0].isdigit():
+            raise DamagedFileError(f"{archive}: line {number} is not 'qid docid query passage': its layout has changed")
+        ranks[values[0]] += 1
+        yield b'%s\t%s\t%d\n' % (values[0], values[1].strip(), ranks[values[0]])
+
+
+def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
+    """JSON lines (`id`, `contents`) of TREC CAR's paragraphs, read by its own library."""
+    with needs('trec-car-tools', "TREC CAR's paragraphs", 'car'):
+        from trec_car.read_data import iter_paragraphs
+    try:
+        for paragraph in iter_paragraphs(stream):
+            record = {'id': paragraph.para_id, 'contents': ' '.join(paragraph.get_text().split())}
+            yield json.dumps(record, ensure_ascii=False).encode() + _ENDING
+    except (*ARCHIVE_ERRORS, OSError):
+        raise
+    except Exception as error:  # the library lets every error of its CBOR parser through
+        raise DamagedFileError(f'{archive} holds no TREC CAR paragraphs ({error}): fetch it again') from error

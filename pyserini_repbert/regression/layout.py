@@ -16,7 +16,7 @@ from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import decimal
 
 FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')  # names in braces that stand for folders
-# What `unpack` may begin with -> whether a pattern of members follows; `unpacking` does the work.
+# What `unpack` may begin with -> whether a pattern of members follows; `fetching.unpack` does the work.
 UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
 _PLACE = re.compile(r'\{([^{}]+)\}')
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.evaluate.pages import page
+from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.regression import grids
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression

@@ -21,7 +21,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingDependencyError.of(error.name or 'fastapi', __name__, install_extra('serve')) from error
 
-from pyserini_repbert.evaluate.pages import page
+from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.forms import json_response
 from pyserini_repbert.serve.metrics import CONTENT_TYPE, Metrics

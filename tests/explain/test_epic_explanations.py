@@ -14,8 +14,7 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.explain import explain_indexed, explain_text
-from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted
-from pyserini_repbert.explain.epic_views import as_html, as_text
+from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted, as_html, as_text
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate

@@ -8,8 +8,7 @@ import pytest
 from pyserini_repbert.commands.command import run as run_command
 from pyserini_repbert.commands.explain import main
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.explain.heat_maps import Panel, scales, write_html
-from pyserini_repbert.explain.similarity import SimilarityMap, SimilarityModel
+from pyserini_repbert.explain.similarity import Panel, SimilarityMap, SimilarityModel, scales, write_html
 
 VALUES = np.array([[0.1, 0.9, -0.2, 0.9], [0.0, 0.5, 0.4, -1.0]], dtype=np.float32)
 MAP = SimilarityMap(2, ['<b>', '##ing'], ['a', '&', '</td>', '$x$'], VALUES)

@@ -242,7 +242,7 @@ def test_users_folder_counts_first(web: Web, tmp_path: Path, capsys: pytest.Capt
 
 def test_archives_of_tar(tmp_path: Path) -> None:
     from pyserini_repbert.errors import DamagedFileError
-    from pyserini_repbert.regression.unpacking import unpack
+    from pyserini_repbert.regression.fetching import unpack
 
     def packed(name: str, content: bytes) -> Path:
         path = tmp_path / f'{name}.tar.gz'
