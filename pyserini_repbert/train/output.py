@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,7 +152,7 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
         yield _checkpoints(work)[0] if resume and work.is_dir() else None
         return
     work.parent.mkdir(parents=True, exist_ok=True)
-    with locked(work.with_name(f'.{work.name}.lock'), f'output {target}'):
+    with _locked(target):
         is_trained(recipe, target, resume, overwrite)  # another process may have been at work meanwhile
         remove_leftovers(work.parent, work.name)
         if overwrite:
@@ -175,6 +175,17 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
             if work.is_dir() and _checkpoints(work)[0] is None:
                 discard(work)
             raise
+
+
+def _locked(target: Path) -> AbstractContextManager[None]:
+    work = work_folder(target)
+    return locked(work.with_name(f'.{work.name}.lock'), f'output {target}')
+
+
+def clear_state(target: Path) -> None:
+    """Remove the state, and the lock, that a killed process left beside its whole output."""
+    with _locked(target):
+        discard(work_folder(target))
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from pyserini_repbert.train.output import (
     RECIPE,
     Trained,
     check_apart,
-    discard,
+    clear_state,
     finished_output,
     is_first,
     is_trained,
@@ -75,7 +75,7 @@ def train(
     target = Path(output)
     if is_trained(recipe, target, resume, overwrite):
         if is_first():
-            discard(work_folder(target))  # what a killed process left
+            clear_state(target)
         return Trained.of(target, read_log(target / LOG))
     base = open_base(recipe.base)
     check_apart(recipe, base, target)
