@@ -27,9 +27,12 @@ def make_parser() -> argparse.ArgumentParser:
         '--index',
         action='append',
         default=[],
-        metavar='[ALIAS=]INDEX',
-        help='an index folder or a catalog name, several times for several',
+        metavar='[ALIAS=]INDEX[+LUCENE]',
+        help='an index folder or a catalog name, several times for several; ALIAS=DENSE+LUCENE is one index with '
+        'dense and sparse systems',
     )
+    for name in ('topics', 'qrels'):
+        parser.add_argument(f'--{name}', metavar='NAME|FILE', help=f'{name} of --index, which is given once')
     parser.add_argument('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
     parser.add_argument('--encoder', help='of the dense indexes of --index; by default the ones that they name')
     parser.add_argument('--ann', action='store_true', help="--index's approximate indexes are systems too")
@@ -65,6 +68,8 @@ def main(arguments: list[str]) -> int | None:
         raise command.usage(
             f'--{"encoder" if options.encoder else "ann"} is for --index: the file of --config has its own'
         )
+    if (options.topics or options.qrels) and len(options.index) != 1:
+        raise command.usage('--topics and --qrels are for one --index: a file of --config has those of several')
     if options.port > 65535:
         raise command.usage(f'--port {options.port}: expected at most 65535')
     from pyserini_repbert.download import forbid_downloads
@@ -108,7 +113,18 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         check_alias(alias)
         if alias in indexes:
             raise command.usage(f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX")
-        indexes[alias] = IndexSettings(path=place, encoder=options.encoder, ann=options.ann)
+        dense, plus, lucene = place.rpartition('+')
+        base = f'{alias}-lucene' if plus and not Path(place).exists() else None
+        if base:
+            place, indexes[base] = dense, IndexSettings(path=lucene)
+        indexes[alias] = IndexSettings(
+            path=place,
+            encoder=options.encoder,
+            base_index=base,
+            ann=options.ann,
+            topics=options.topics,
+            qrels=options.qrels,
+        )
     if not indexes:
         raise command.usage(f'{options.config} names no indexes: there is nothing to serve')
     return ServeSettings(

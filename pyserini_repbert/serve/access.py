@@ -1,4 +1,4 @@
-"""The middleware of every request: checks of key, size and encoding; request id, headers, access log and metrics."""
+"""The middleware of every request: checks of key, size and encoding; request id, headers, access log and counters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from urllib.parse import unquote_to_bytes
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import existing_file
-from pyserini_repbert.serve.metrics import Metrics
+from pyserini_repbert.serve.forms import Step
 from pyserini_repbert.serve.settings import ServeSettings
+
+with needs('prometheus_client', __name__, 'serve'):
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 logger = logging.getLogger(__name__)
 access_log = logging.getLogger('pyserini_repbert.serve.requests')
@@ -40,6 +43,10 @@ SECURITY = (
     (b'cache-control', b'no-cache'),  # browsers check each script for changes, so that two releases do not mix
 )
 _GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
+CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_SIZES = (1, 2, 4, 8, 16, 32, 64)
+_METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
 _OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
 _BAD_PERCENT = re.compile(rb'%(?![0-9A-Fa-f]{2})')
 
@@ -64,6 +71,50 @@ def read_keys(path: str | Path) -> tuple[str, ...]:
     if other := next((key for key in keys if not key.isascii()), None):
         raise InputError(f'keys file {path}: {ascii(other)[:60]} is not ASCII: a header holds nothing else')
     return keys
+
+
+class Metrics:
+    """Counters in a registry of their own, so that several services can run in one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        own = {'registry': self.registry}
+        self._requests = Counter('pyserini_repbert_requests', 'Requests answered', ['route', 'method', 'status'], **own)
+        self._seconds = Histogram(
+            'pyserini_repbert_request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **own
+        )
+        self._batches = Histogram('pyserini_repbert_batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **own)
+        self._steps = Histogram(
+            'pyserini_repbert_step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **own
+        )
+        self._inferences = Counter('pyserini_repbert_inferences', 'Model inputs', ['step'], **own)
+        self._waiting = Gauge('pyserini_repbert_waiting', 'Jobs that wait', ['lane'], **own)
+        ProcessCollector(registry=self.registry)
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request; status 0, of a client that went away before an answer, counts as 499."""
+        known = method if method in _METHODS else 'other'  # a client may send any word
+        self._requests.labels(route, known, str(status or 499)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def batch(self, lane: str, size: int) -> None:
+        """Count a batch of a lane."""
+        self._batches.labels(lane).observe(size)
+
+    def step(self, step: Step) -> None:
+        """Count a step of an answer; a stage counts under its reranker's name, whatever its depth."""
+        name = step.step.partition('@')[0]
+        self._steps.labels(name).observe(step.ms / 1000)
+        if step.inferences:
+            self._inferences.labels(name).inc(step.inferences)
+
+    def waiting(self, lane: str, length: int) -> None:
+        """Note the length of a lane's queue."""
+        self._waiting.labels(lane).set(length)
+
+    def text(self) -> bytes:
+        """All counters in Prometheus's format."""
+        return bytes(generate_latest(self.registry))
 
 
 class Gate:

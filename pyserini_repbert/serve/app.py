@@ -22,11 +22,10 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError.of(error.name or 'fastapi', __name__, install_extra('serve')) from error
 
 from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.serve.access import Gate
+from pyserini_repbert.serve.access import CONTENT_TYPE, Gate, Metrics
 from pyserini_repbert.serve.forms import json_response
-from pyserini_repbert.serve.metrics import CONTENT_TYPE, Metrics
 from pyserini_repbert.serve.refusals import add_error_handlers
-from pyserini_repbert.serve.routes.router import make_router
+from pyserini_repbert.serve.routes import make_router
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 

@@ -1,30 +1,12 @@
-"""The forms of requests and answers, which FastAPI checks and describes."""
+"""The forms of answers, which FastAPI describes."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
-
-from pyserini_repbert.data.values import has_surrogates
-
-
-def _characters(text: str) -> str:
-    if has_surrogates(text):
-        raise ValueError('half of a surrogate pair is no character')
-    return text
-
-
-Text = Annotated[str, AfterValidator(_characters)]
-Fusion = Literal['interleave', 'rrf', 'interpolation']
-
-
-class Sent(BaseModel):
-    """A part of a body; unknown fields are refused."""
-
-    model_config = ConfigDict(extra='forbid')
 
 
 class Answered(BaseModel):
@@ -53,16 +35,6 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     return Response(body, status, headers, 'application/json')
 
 
-class PipelineForm(Sent):
-    """Systems, their fusion, and rerankers."""
-
-    system: list[Text] = Field([], max_length=8)
-    fusion: Fusion = 'interleave'
-    alpha: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
-    rrf_k: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
-    rerank: list[Text] = Field([], max_length=4, description='NAME@K or NAME@K:METHOD')
-
-
 class Step(BaseModel):
     """The cost of a step of an answer."""
 
@@ -70,9 +42,9 @@ class Step(BaseModel):
     ms: float = Field(description='milliseconds of wall clock, waiting included')
     inferences: int = Field(description='model inputs')
     candidates: int
-    tokens: int | None
-    truncated: int | None
-    precision: str | None
+    tokens: int | None = None
+    truncated: int | None = None
+    precision: str | None = None
 
 
 class Place(BaseModel):
@@ -103,12 +75,6 @@ class CandidateResponse(BaseModel):
     grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
 
 
-class QueryText(BaseModel):
-    """The query of an answer."""
-
-    text: str
-
-
 class Judged(BaseModel):
     """The judged topic whose text the query is."""
 
@@ -120,7 +86,7 @@ class Judged(BaseModel):
 class SearchResponse(OfIndex):
     """Hits, in the form of Pyserini's server with additions."""
 
-    query: QueryText
+    query: dict[str, str]
     candidates: list[CandidateResponse]
     system: list[str]
     fusion: str | None
@@ -129,23 +95,6 @@ class SearchResponse(OfIndex):
     rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
     judged: Judged | None = None
     explanations: list[dict[str, Any]] | None = Field(None, description='with explain=MODEL')
-
-
-class BatchQuery(Sent):
-    """A query of a batch."""
-
-    text: Text
-    qid: Text | None = None
-
-
-class BatchRequest(PipelineForm):
-    """Queries that are answered together."""
-
-    queries: list[BatchQuery] = Field(min_length=1)
-    hits: int = Field(10, ge=1)
-    parse: bool = True
-    provenance: bool = False
-    display: bool = False
 
 
 class BatchResult(SearchResponse):
@@ -160,33 +109,17 @@ class BatchResponse(OfIndex):
     results: list[BatchResult]
 
 
-class CompareRequest(Sent):
-    """Two ways to answer one question."""
-
-    query: Text
-    hits: int = Field(10, ge=1)
-    a: PipelineForm = Field(default_factory=lambda: PipelineForm.model_validate({}))
-    b: PipelineForm = Field(default_factory=lambda: PipelineForm.model_validate({}))
-    display: bool = False
-
-
-class Move(BaseModel):
-    """A hit's rank on both sides; null where it is absent, or below the side's `depths`."""
-
-    docid: str
-    a: int | None
-    b: int | None
-
-
 class CompareResponse(OfIndex):
     """Two answers side by side."""
 
-    query: QueryText
+    query: dict[str, str]
     a: SearchResponse
     b: SearchResponse
     overlap: float = Field(description='share of common hits')
     rbo: float = Field(description='rank-biased overlap, p=0.9')
-    moves: list[Move]
+    moves: list[dict[str, str | int | None]] = Field(
+        description='the docid and rank of each hit on both sides; null where it is absent, or below `depths`'
+    )
     depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
     judged: Judged | None
 
@@ -211,13 +144,6 @@ class ExplainResponse(OfIndex):
     docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
 
 
-class RerankerInfo(BaseModel):
-    """A reranker that may be asked for."""
-
-    name: str
-    system: str
-
-
 class IndexInfo(BaseModel):
     """What may be asked of an index."""
 
@@ -228,7 +154,7 @@ class IndexInfo(BaseModel):
     base_index: str | None
     systems: list[str] = Field(description='the default first')
     fusions: list[str]
-    rerankers: list[RerankerInfo]
+    rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
     topics: int
     judged_topics: int
     limits: dict[str, int]
@@ -254,18 +180,10 @@ class DocumentResponse(OfIndex):
     display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
 
 
-class TopicInfo(BaseModel):
-    """A topic of an index."""
-
-    qid: str
-    text: str
-    judged: bool
-
-
 class TopicsResponse(OfIndex):
     """Questions to try."""
 
-    topics: list[TopicInfo]
+    topics: list[dict[str, Any]] = Field(description='qid, text, and whether it is judged')
 
 
 class QrelsResponse(OfIndex):

@@ -13,6 +13,7 @@ from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
+from pyserini_repbert.pipeline.adapted import with_adapted
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker
@@ -24,7 +25,7 @@ from pyserini_repbert.serve.together import Queue, Together
 if TYPE_CHECKING:
     from pyserini_repbert.data.topics import Qrels
 
-DENSE, ANN, HYBRID = 'dense', 'ann', 'hybrid'
+DENSE, ANN, HYBRID, ADAPTED = 'dense', 'ann', 'hybrid', 'adapted'
 
 
 def type_of(alias: str, settings: IndexSettings) -> str:
@@ -118,6 +119,9 @@ class ServedIndex:
         if dense is not None and base is None and not getattr(dense.index, 'has_texts', False):
             raise InputError(f"index '{alias}' stores no passages: name the Lucene index that does as its base_index")
         self.systems = (*self._rankers, *self.specs)
+        if settings.adapted:
+            self._open_adapted(settings.adapted)
+            self.systems += (ADAPTED,)
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
@@ -146,6 +150,13 @@ class ServedIndex:
         self.encoder = Path(str(getattr(dense.query_encoder, 'name', own.encoder))).name
         dense.search('warm', 1)
         return dense
+
+    def _open_adapted(self, folder: str) -> None:
+        """Open what `adapt` wrote as one system; a reranker in it works in the queue of rerankers."""
+        spec = PipelineSpec(adapted=folder, index=self.settings.place, encoder=self.settings.encoder)
+        queue = self._queues['rerank' if with_adapted(spec).stages else 'java']
+        pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
+        self._rankers[ADAPTED] = Together(pipeline, queue, ADAPTED)
 
     def close(self) -> None:
         """Release the workers of a Ray cluster."""
@@ -179,7 +190,7 @@ class ServedIndex:
 
     def encodes(self, system: str) -> bool:
         """Whether a system encodes the query with a model."""
-        return system in (DENSE, ANN) or self.index_type == 'impact'
+        return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
 
     def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> Together:
         """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the index's."""

@@ -12,12 +12,13 @@ from pydantic import Field
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
-from pyserini_repbert.fusion.methods import FusionMethod, fuse
-from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
+from pyserini_repbert.fusion.methods import fuse
+from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import by_score
+from pyserini_repbert.serve import requests
 from pyserini_repbert.serve.documents import document
 from pyserini_repbert.serve.payloads import Shown, index_payload, search_payload
-from pyserini_repbert.serve.searching import Ask, RequestTrace
+from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -54,18 +55,24 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         query: Annotated[str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")],
         index: Annotated[str, Field(description='name of an index, see list_indexes; default: the first')] = '',
         hits: _Hits = usual,
-        parse: Annotated[bool, Field(description='documents parsed, otherwise as they are stored')] = True,
-        system: Annotated[list[str] | None, Field(description="'dense', 'bm25', …, see get_index")] = None,
-        fusion: Annotated[str, Field(description='interleave, rrf or interpolation')] = 'interleave',
-        rerank: Annotated[list[str] | None, Field(description='NAME@K, or NAME@K:METHOD for duoBERT')] = None,
-        provenance: Annotated[bool, Field(description="each hit's rank and score in every ranking")] = False,
-        k1: Annotated[float | None, Field(ge=0, le=1e6)] = None,
-        b: Annotated[float | None, Field(ge=0, le=1)] = None,
+        parse: requests.Parsed = True,
+        system: requests.Systems | None = None,
+        fusion: requests.Fusion = 'interleave',
+        alpha: requests.Alpha = None,
+        weights: requests.Weights | None = None,
+        normalize: requests.Normalize = 'none',
+        rrf_k: requests.RrfK = None,
+        rerank: requests.Stages | None = None,
+        provenance: requests.Provenance = False,
+        k1: requests.K1 = None,
+        b: requests.B = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
-        spec = PipelineSpec.of({'fusion': fusion, 'stages': rerank or (), 'k1': k1, 'b': b})
-        ask, shown = Ask(text, hits, system or (), spec, provenance), Shown(parse, provenance=provenance)
+        settings: dict[str, Any] = {'fusion': fusion, 'alpha': alpha, 'normalize': normalize}
+        settings |= {'rrf_k': rrf_k, 'k1': k1, 'b': b}
+        form = requests.PipelineForm(system=system or [], weights=weights or [], rerank=rerank or [], **settings)
+        ask, shown = requests.Ask(text, hits, form.system, form.spec, provenance), Shown(parse, provenance=provenance)
 
         def work(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(service.served))
@@ -98,7 +105,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         results1: _Scores,
         results2: _Scores,
         hits: _Hits = 10,
-        method: Annotated[str, Field(description='interleave, rrf or interpolation')] = FusionMethod.INTERLEAVE.value,
+        method: requests.Fusion = 'interleave',
     ) -> dict[str, float]:
         """Fuse two result lists of one question into one, best first."""
         runs = [{'q': by_score(list(own), list(own.values()))} for own in (results1, results2)]

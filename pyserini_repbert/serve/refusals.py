@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+from typing import Any, get_origin
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import (
     BusyError,
     ClusterError,
@@ -123,3 +124,15 @@ def add_error_handlers(app: FastAPI) -> None:
         given = json.dumps(first.get('input'), default=str)[:_CUT] if first['type'] != 'missing' else 'nothing'
         status = 422 if where[0] == 'body' else 400
         return json_response({'error': f'{name}: {first["msg"]} ({given} was given)'}, status)
+
+
+async def known_parameters(request: Request) -> None:
+    """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
+    parameters = request.scope['route'].dependant.query_params
+    lists = {own.alias: get_origin(own.field_info.annotation) is list for own in parameters}
+    for name in request.query_params:
+        if name not in lists:
+            near, known = did_you_mean(name, list(lists)), ', '.join(lists) or 'none'
+            raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
+        if len(request.query_params.getlist(name)) > 1 and not lists[name]:
+            raise InputError(f"parameter '{name}' was given more than once: give it once")

@@ -1,58 +1,144 @@
-"""What routes share: refused parameters, and an end when the client goes away."""
+"""What a client may ask: the forms of requests, shared by HTTP and MCP, and the checks of what they name."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import TypeVar, get_origin
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
-from fastapi import Request
-from starlette.requests import ClientDisconnect
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.searching import RequestTrace
-from pyserini_repbert.serve.service import Service
-
-Progress = dict[str, RequestTrace]  # by request id
-_Result = TypeVar('_Result')
-_LOOKED_AGAIN = 0.25  # seconds between checks that a client is still connected
-
-
-async def known_parameters(request: Request) -> None:
-    """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
-    parameters = request.scope['route'].dependant.query_params
-    lists = {own.alias: get_origin(own.field_info.annotation) is list for own in parameters}
-    for name in request.query_params:
-        if name not in lists:
-            near, known = did_you_mean(name, list(lists)), ', '.join(lists) or 'none'
-            raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
-        if len(request.query_params.getlist(name)) > 1 and not lists[name]:
-            raise InputError(f"parameter '{name}' was given more than once: give it once")
+from pyserini_repbert.fusion.methods import combiner
+from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.rerankers import Rerankers
+from pyserini_repbert.serve.settings import Limits
 
 
-async def answered(
-    request: Request,
-    service: Service,
-    work: Callable[[RequestTrace], _Result],
-    reranks: bool = False,
-    progress: Progress | None = None,
-) -> _Result:
-    """`service.run`, ended when the client goes away: then raises ClientDisconnect.
+def _characters(text: str) -> str:
+    if has_surrogates(text):
+        raise ValueError('half of a surrogate pair is no character')
+    return text
 
-    Parameters
+
+Text = Annotated[str, AfterValidator(_characters)]
+
+
+def _field(name: str, least: float | None = None, most: float | None = None) -> Any:
+    """A field of `PipelineSpec`, with its help, and what a client may give."""
+    return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
+
+
+# What a client may say of a pipeline; HTTP and MCP share it.
+_SYSTEMS = "systems of the index, several to be fused: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
+Systems = Annotated[list[Text], Field(max_length=8, description=_SYSTEMS)]
+Fusion = Annotated[Literal['interleave', 'rrf', 'interpolation'], Field(description='how several systems become one')]
+Alpha = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('alpha', 0, 1)]
+Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Weights = Annotated[list[Weight], _field('weights')]
+Normalize = Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')]
+RrfK = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('rrf_k', 0, 1e6)]
+Stages = Annotated[list[Text], Field(max_length=4, description='NAME@K, or NAME@K:METHOD for duoBERT; repeatable')]
+K1 = Annotated[float | None, _field('k1', 0, 1e6)]
+B = Annotated[float | None, _field('b', 0, 1)]
+Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
+Parsed = Annotated[bool, Field(description='documents parsed, otherwise as they are stored')]
+Mended = Annotated[bool, Field(description='passages mended for reading, words of the query marked')]
+
+
+class Sent(BaseModel):
+    """A part of a body; unknown fields are refused."""
+
+    model_config = ConfigDict(extra='forbid')
+
+
+class PipelineForm(Sent):
+    """Systems, their fusion, and rerankers."""
+
+    system: Systems = []
+    fusion: Fusion = 'interleave'
+    alpha: Alpha = None
+    weights: Weights = []
+    normalize: Normalize = 'none'
+    rrf_k: RrfK = None
+    rerank: Stages = []
+    k1: K1 = None
+    b: B = None
+
+    @property
+    def spec(self) -> PipelineSpec:
+        """All but the systems. Raises InputError for a stage that is none."""
+        names = PipelineForm.model_fields.keys() - {'system', 'rerank'}
+        return PipelineSpec.of(self.model_dump(include=names) | {'stages': self.rerank})
+
+
+class BatchQuery(Sent):
+    """A query of a batch."""
+
+    text: Text
+    qid: Text | None = None
+
+
+class BatchRequest(PipelineForm):
+    """Queries that are answered together."""
+
+    queries: list[BatchQuery] = Field(min_length=1)
+    hits: int = Field(10, ge=1)
+    parse: Parsed = True
+    provenance: Provenance = False
+    display: Mended = False
+
+
+class CompareRequest(Sent):
+    """Two ways to answer one question."""
+
+    query: Text
+    hits: int = Field(10, ge=1)
+    a: PipelineForm = PipelineForm()
+    b: PipelineForm = PipelineForm()
+    display: Mended = False
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a client asks of an index; `checked` refuses what it may not ask for.
+
+    Attributes
     ----------
-    progress : where the request's trace is while it is answered
+    query : its text
+    hits : candidates of the answer
+    systems : names of systems, fused in this order; empty: the index's default
+    spec : the fusion with its settings, the stages, and BM25's k1 and b
+    deep : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     """
-    trace = RequestTrace()
-    requests = {} if progress is None else progress
-    requests[request.state.request_id] = trace
-    task = asyncio.ensure_future(service.run(work, reranks, trace))
-    try:
-        while not (await asyncio.wait({task}, timeout=_LOOKED_AGAIN))[0]:
-            if await request.is_disconnected():
-                raise ClientDisconnect
-        return task.result()
-    finally:
-        task.cancel()
-        del requests[request.state.request_id]
+
+    query: str
+    hits: int = 10
+    systems: Sequence[str] = ()
+    spec: PipelineSpec = field(default_factory=PipelineSpec)
+    deep: bool = False
+
+
+def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
+    """The ask with the names of its systems in place of a default or 'hybrid'."""
+    check_query(ask.query, limits)
+    if not 1 <= ask.hits <= limits.hits:
+        raise InputError(f'{ask.hits} hits were asked for, expected 1 to {limits.hits}')
+    systems, spec = index.chosen(ask.systems), ask.spec
+    if (spec.k1 is not None or spec.b is not None) and systems != ('bm25',):
+        raise InputError("'k1' and 'b' are for system 'bm25' alone")
+    combiner(len(systems), **spec.formula)  # refuses settings of another method
+    rerankers.check(spec.stages, limits)
+    return replace(ask, systems=systems)
+
+
+def check_query(query: str, limits: Limits) -> None:
+    """Raises InputError for a query that is empty, too long, or no text."""
+    if not query.strip():
+        raise InputError('the query is empty: give a question')
+    if has_surrogates(query):
+        raise InputError('the query has half of a surrogate pair, which is no character')
+    if len(query) > limits.query_characters:
+        raise InputError(f'the query has {len(query):,} characters, at most {limits.query_characters:,} are read')

@@ -63,6 +63,7 @@ class IndexSettings(_Settings):
     ann : whether its approximate index is a system too
     ray : the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its Lucene index
+    adapted : a folder of `adapt`, whose search is a system named 'adapted'
     topics, qrels : queries and judgments for it, by name or file; None: the catalog's, for an index of the catalog
     """
 
@@ -74,6 +75,7 @@ class IndexSettings(_Settings):
     ann: bool = False
     ray: str | None = None
     sparse: list[str] | None = None
+    adapted: str | None = None
     topics: str | None = None
     qrels: str | None = None
 
@@ -91,7 +93,7 @@ class IndexSettings(_Settings):
             values['encoder'] = _file(folder, self.encoder)
         if self.sparse is not None:
             values['sparse'] = [_sparse(folder, spec) for spec in self.sparse]
-        for key in ('topics', 'qrels'):
+        for key in ('adapted', 'topics', 'qrels'):
             values[key] = values[key] and _file(folder, values[key])
         return IndexSettings(**values)
 

@@ -31,7 +31,7 @@ BAD_ADDRESSES = [
     (f'{SEARCH}&rerank=epic@4:index=/etc', 400, 'not open to clients'),
     (f'{SEARCH}&rerank=/etc@4', 404, 'there is no reranker'),
     (f'{SEARCH}&fusion=rff', 400, 'rrf'),
-    (f'{SEARCH}&alpha=0.3', 400, "for fusion 'interpolation'"),
+    (f'{SEARCH}&alpha=0.3', 400, "alpha is for 'interpolation'"),
     (f'{SEARCH}&alpha=nan&fusion=interpolation', 400, 'alpha'),
     (f'{SEARCH}&k1=1', 400, "'bm25' alone"),
     (f'{SEARCH}&k1=1&b=0.5', 400, "'bm25' alone"),

@@ -9,6 +9,7 @@ import pytest
 from pyserini_repbert.fusion import provenance
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.serve.indexes import ServedIndex
 
 QUERY = 'cat sat on the mat'
 
@@ -175,3 +176,19 @@ def test_a_query_id_is_given_once(client):
     for queries in ([{'text': 'a', 'qid': 'x'}, {'text': 'b', 'qid': 'x'}], [{'text': 'a'}, {'text': 'b', 'qid': '0'}]):
         answer = client.post('/v1/tiny/batch', json={'queries': queries})
         assert answer.status_code == 400 and 'qid' in answer.json()['error'] and 'twice' in answer.json()['error']
+
+
+def test_interpolation_of_normalized_rankings(client, monkeypatch):
+    """A client says how rankings are fused, in an address, a body, and with a weight for each of them."""
+    opened = ServedIndex.ranker
+    monkeypatch.setattr(ServedIndex, 'chosen', lambda self, names: tuple(names) or ('dense',))
+    monkeypatch.setattr(ServedIndex, 'ranker', lambda self, name, k1, b: opened(self, 'dense').with_settings(name=name))
+    side = {'system': ['one', 'two'], 'fusion': 'interpolation', 'normalize': 'minmax'}
+    asked = side | {'query': QUERY, 'hits': 12}
+    for settings in ({}, {'weights': [0.25, 0.75]}):
+        found = client.get('/v1/tiny/search', params=asked | settings).json()['candidates']
+        assert [hit['score'] for hit in (found[0], found[-1])] == [1.0, 0.0]
+    both = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 12, 'a': side, 'b': {}}).json()
+    assert both['a']['candidates'][0]['score'] == 1.0
+    for wrong in ({'weights': [1]}, {'weights': [1, 2], 'alpha': 0.5}, {'fusion': 'rrf'}, {'weights': ['nan', 1]}):
+        assert client.get('/v1/tiny/search', params=asked | wrong).status_code == 400, wrong

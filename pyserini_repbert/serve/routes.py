@@ -1,0 +1,242 @@
+"""The addresses below /v1. The OpenAPI document states limits, so the routes are made for a service's settings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve import forms, payloads, requests
+from pyserini_repbert.serve.explanations import SAMPLES, layers
+from pyserini_repbert.serve.forms import json_response
+from pyserini_repbert.serve.payloads import API, Shown
+from pyserini_repbert.serve.refusals import RESPONSES, NotFoundError, known_parameters
+from pyserini_repbert.serve.searching import RequestTrace
+from pyserini_repbert.serve.service import Service
+
+Progress = dict[str, RequestTrace]  # by request id
+_Result = TypeVar('_Result')
+_LOOKED_AGAIN = 0.25  # seconds between checks that a client is still connected
+
+
+def make_router(service: Service) -> APIRouter:
+    """The routes of a service."""
+    router = APIRouter(
+        prefix='/v1',
+        responses=RESPONSES,
+        dependencies=[Depends(known_parameters)],
+        redirect_slashes=False,
+    )
+    progress: Progress = {}
+
+    @router.get(
+        '/indexes', summary='The indexes, and what may be asked of them', responses=forms.gives(forms.IndexesResponse)
+    )
+    async def indexes() -> Response:
+        indexes = [payloads.index_payload(service, index) for index in service.served.values()]
+        return json_response({'api': API, 'indexes': indexes})
+
+    @router.get(
+        '/progress/{request_id}',
+        summary='How far the stages of a request are',
+        responses=forms.gives(forms.ProgressResponse),
+    )
+    async def progressed(request_id: str) -> Response:
+        trace = progress.get(request_id)
+        if trace is None or trace.now is None:
+            raise NotFoundError('no such request is being reranked now')
+        stage, done, total = trace.now
+        return json_response({'api': API, 'stage': stage, 'done': done, 'total': total})
+
+    _add_searching(router, service, progress)
+    _add_stored(router, service)
+    return router
+
+
+def _add_stored(router: APIRouter, service: Service) -> None:
+    """The addresses of what an index holds."""
+    limits = service.settings.limits
+    index_of = Path(description='name of an index, see /v1/indexes')
+
+    @router.get('/{index}', summary='What may be asked of an index', responses=forms.gives(forms.IndexResponse))
+    async def about(index: str = index_of) -> Response:
+        return json_response({'api': API, **payloads.index_payload(service, service.index(index))})
+
+    @router.get('/{index}/doc/{docid:path}', summary='A document', responses=forms.gives(forms.DocumentResponse))
+    async def doc(
+        request: Request,
+        index: str = index_of,
+        docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
+        parse: bool = True,
+        max_doc_length: int | None = Query(None, ge=1),
+        display: bool = Query(False, description='also the passage mended for reading'),
+        query: str = Query('', max_length=limits.query_characters, description='with display: the words to be marked'),
+    ) -> Response:
+        shown = Shown(parse, max_doc_length, display=display)
+
+        def work(_: RequestTrace) -> Response:
+            raw = service.raw(index, docid)
+            text = service.index(index).texts([docid])[0] if display else None
+            payload = {'api': API, 'index': index, 'docid': docid, **payloads.document_payload(query, raw, text, shown)}
+            return json_response(payload)
+
+        return await _answered(request, service, work)
+
+    @router.get('/{index}/topics', summary='Questions on an index', responses=forms.gives(forms.TopicsResponse))
+    async def topics(
+        index: str = index_of,
+        like: str = Query('', max_length=200, description='a part of the question'),
+        limit: int = Query(20, ge=1, le=1000),
+    ) -> Response:
+        return json_response(payloads.topics_payload(service.index(index), like, limit))
+
+    @router.get(
+        '/{index}/qrels/{qid:path}', summary='The judgments of a topic', responses=forms.gives(forms.QrelsResponse)
+    )
+    async def qrels(index: str = index_of, qid: str = Path()) -> Response:
+        own = service.index(index)
+        grades, topic = own.grades(qid), own.topics.get(qid)
+        text = None if topic is None else topic.text
+        return json_response({'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades})
+
+
+def _listed(values: list[str]) -> list[str]:
+    """The values of a parameter that was given several times or with commas."""
+    return [part.strip() for value in values for part in value.split(',') if part.strip()]
+
+
+def _add_searching(router: APIRouter, service: Service, progress: Progress) -> None:
+    """Add the addresses to a router; they note in `progress` how far the stages of a request are."""
+    limits = service.settings.limits
+    index_of = Path(description='name of an index, see /v1/indexes')
+    query_of = Query(min_length=1, max_length=limits.query_characters, description='a question')
+
+    @router.get('/{index}/search', summary='Search an index', responses=forms.gives(forms.SearchResponse))
+    async def search(
+        request: Request,
+        index: str = index_of,
+        query: str = query_of,
+        hits: int = Query(min(10, limits.hits), ge=1, le=limits.hits, description='candidates of the answer'),
+        system: requests.Systems = Query([]),
+        fusion: requests.Fusion = 'interleave',
+        alpha: requests.Alpha = None,
+        weights: requests.Weights = Query([]),
+        normalize: requests.Normalize = 'none',
+        rrf_k: requests.RrfK = None,
+        rerank: requests.Stages = Query([]),
+        parse: requests.Parsed = True,
+        max_doc_length: int | None = Query(None, ge=1, description='characters of each document'),
+        k1: requests.K1 = None,
+        b: requests.B = None,
+        provenance: requests.Provenance = False,
+        display: requests.Mended = False,
+        explain: list[str] = Query([], max_length=4, description='rerankers to explain the best hits by'),
+        explain_hits: int = Query(1, ge=1, le=10, description='how many of the best hits are explained'),
+    ) -> Response:
+        shown = Shown(parse, max_doc_length, provenance, display)
+        settings: dict[str, Any] = {'fusion': fusion, 'alpha': alpha, 'normalize': normalize}
+        settings |= {'rrf_k': rrf_k, 'k1': k1, 'b': b}
+        form = requests.PipelineForm(system=_listed(system), weights=weights, rerank=rerank, **settings)
+        ask = requests.Ask(query, hits, form.system, form.spec, provenance)
+
+        def work(trace: RequestTrace) -> Response:
+            (answer,) = service.search(index, [ask], trace)
+            payload = payloads.search_payload(service.index(index), answer, shown)
+            if explain:
+                docids = answer.ranking.docids[:explain_hits]
+                models = _listed(explain) if docids else []
+                payload['explanations'] = [service.explain(index, own, query, docids, {}, trace) for own in models]
+            return json_response(payload)
+
+        return await _answered(request, service, work, bool(rerank or explain), progress)
+
+    def ask_of(
+        body: requests.BatchRequest | requests.CompareRequest, query: str, pipeline: requests.PipelineForm, deep: bool
+    ) -> requests.Ask:
+        hits = body.hits if 'hits' in body.model_fields_set else min(body.hits, limits.hits)
+        return requests.Ask(query, hits, pipeline.system, pipeline.spec, deep)
+
+    @router.post('/{index}/batch', summary='Search for several queries', responses=forms.gives(forms.BatchResponse))
+    async def batch(request: Request, index: str = index_of, body: requests.BatchRequest = Body()) -> Response:
+        if len(body.queries) > limits.batch_queries:
+            raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
+        asks = [ask_of(body, one.text, body, body.provenance) for one in body.queries]
+        qids = [str(place) if one.qid is None else one.qid for place, one in enumerate(body.queries)]
+        (qid, times), *_ = Counter(qids).most_common(1)
+        if times > 1:
+            raise InputError(f"qid '{qid[:60]}' was given twice (a query without one has its place, from 0)")
+        shown = Shown(body.parse, None, body.provenance, body.display)
+
+        def work(trace: RequestTrace) -> Response:
+            answers, own = service.search(index, asks, trace), service.index(index)
+            results = [payloads.search_payload(own, answer, shown) for answer in answers]
+            with_qids = [{'qid': qid, **result} for qid, result in zip(qids, results, strict=True)]
+            return json_response({'api': API, 'index': index, 'results': with_qids})
+
+        return await _answered(request, service, work, bool(body.rerank))
+
+    @router.get(
+        '/{index}/explain', summary='Why passages are where they are', responses=forms.gives(forms.ExplainResponse)
+    )
+    async def explain(
+        request: Request,
+        index: str = index_of,
+        query: str = query_of,
+        model: str = Query(description="a reranker's name, or a system: epic, cedr, duobert, monobert"),
+        docid: list[str] = Query(min_length=1, max_length=limits.rerank_depth, description='repeatable'),
+        top: int = Query(10, ge=0, le=100, description='EPIC: expansions'),
+        layer: str | None = Query(None, description="CEDR: layers with commas, '0,6'; default: the last"),
+        samples: int = Query(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'"),
+        seed: int = Query(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'"),
+    ) -> Response:
+        options = {'top': top, 'samples': samples, 'seed': seed, 'layers': layers(layer) if layer else None}
+
+        def work(trace: RequestTrace) -> Response:
+            explained: dict[str, Any] = service.explain(index, model, query, docid, options, trace)
+            return json_response({'api': API, 'index': index, **explained})
+
+        return await _answered(request, service, work, True, progress)
+
+    @router.post('/{index}/compare', summary='Two answers side by side', responses=forms.gives(forms.CompareResponse))
+    async def compare(request: Request, index: str = index_of, body: requests.CompareRequest = Body()) -> Response:
+        asks = [ask_of(body, body.query, pipeline, True) for pipeline in (body.a, body.b)]
+        shown = Shown(provenance=True, display=body.display)
+
+        def work(trace: RequestTrace) -> Response:
+            a, b = (service.search(index, [ask], trace)[0] for ask in asks)
+            return json_response(payloads.comparison_payload(service.index(index), {'a': a, 'b': b}, shown))
+
+        return await _answered(request, service, work, bool(body.a.rerank or body.b.rerank), progress)
+
+
+async def _answered(
+    request: Request,
+    service: Service,
+    work: Callable[[RequestTrace], _Result],
+    reranks: bool = False,
+    progress: Progress | None = None,
+) -> _Result:
+    """`service.run`, ended when the client goes away: then raises ClientDisconnect.
+
+    Parameters
+    ----------
+    progress : where the request's trace is while it is answered
+    """
+    trace = RequestTrace()
+    running = {} if progress is None else progress
+    running[request.state.request_id] = trace
+    task = asyncio.ensure_future(service.run(work, reranks, trace))
+    try:
+        while not (await asyncio.wait({task}, timeout=_LOOKED_AGAIN))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+        return task.result()
+    finally:
+        task.cancel()
+        del running[request.state.request_id]
