@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.output_files import check_outside, record_output
-from pyserini_repbert.commands.terminal import model_update
+from pyserini_repbert.commands.terminal import cut_text, model_update
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.corpus import Corpus
@@ -117,7 +117,7 @@ def encode(
     record_output(options, str(output), ('corpus',), used_models([encoder]))
     text = f'part {options.shard} is done, {manifest.count} passages' if part.of > 1 else described(manifest)
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
-    print(f'{options.output}: {text}{skipped}')
+    print(f'{options.output}: {text}{skipped}{cut_text(encoder)}')
 
 
 def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]) -> Manifest[Any]:

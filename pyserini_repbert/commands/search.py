@@ -13,7 +13,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags
 from pyserini_repbert.commands.output_files import check_files, record_output, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
-from pyserini_repbert.commands.terminal import Bars, ask, model_update, shown_hits
+from pyserini_repbert.commands.terminal import Bars, ask, cut_text, model_update, shown_hits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -211,6 +211,8 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
         write_provenance(options.provenance, names, [part.run for part in parts], run)
     silent = sum(not ranking for ranking in run.values())
     without = f', {silent} without hits' if silent else ''
+    first = opened.pipeline.first.leaves() if opened.pipeline.first else ()
+    without += ''.join(cut_text(getattr(leaf, 'query_encoder', None)) for leaf in first)
     searched = f'{1000 * seconds / max(len(topics), 1):.1f} ms each ({" + ".join(names)})'
     print(f'{options.output}: {len(topics)} topics{without}, {searched}')
     if 'rerank' in watcher.began:

@@ -10,7 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import printable, progress
 from pyserini_repbert.errors import PyseriniRepbertError
@@ -114,6 +114,12 @@ class _Progress(Trace):
 
     def __init__(self, bars: Bars) -> None:
         self.begins, self.advance = bars.begins, bars.advance  # type: ignore[method-assign]
+
+
+def cut_text(encoder: Any) -> str:
+    """', 3 cut to 256 wordpieces' for the texts that an encoder cut; '' for none, or where it does not count them."""
+    n_cut = getattr(getattr(encoder, 'tokenizer', None), 'n_cut', 0)
+    return f', {n_cut} cut to {encoder.limit} wordpieces' if n_cut else ''
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:

@@ -199,6 +199,7 @@ class EpicEncoder:
         self._in_batches(texts, work, token_budget, on_progress)
 
     def _chunks(self, ids: Sequence[list[int]], limit: int, token_type: int) -> list[list[TokenChunk]]:
+        self.tokenizer.n_cut += sum(len(ids_of_text) > limit for ids_of_text in ids)
         return [self.tokenizer.chunks(ids_of_text[:limit], self.chunk_size, token_type) for ids_of_text in ids]
 
     def _in_batches(

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyserini_repbert.errors import InputError
-
-PERSISTENCE = 0.9  # p of Webber et al. (2010), which puts 86% of the weight on the first ten ranks
+PERSISTENCE = 0.9  # p of Webber et al. (2010): that a reader goes on; 86% of the weight is on the first ten ranks
 
 
 def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
@@ -25,7 +23,7 @@ def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
     return len(common) / longer if longer else 1.0
 
 
-def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = PERSISTENCE) -> float:
+def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
     """RBO, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to 1.
 
     1 for two empty rankings, 0 if only one is empty.
@@ -33,10 +31,8 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = 
     Parameters
     ----------
     first, second : docids, best first, each distinct
-    p : probability that a reader goes on to the next rank, above 0 and below 1
     """
-    if not 0 < p < 1:
-        raise InputError(f'p is {p}, a probability above 0 and below 1 was expected')
+    p = PERSISTENCE
     short, long = sorted((first, second), key=len)
     if not short:
         return float(not long)

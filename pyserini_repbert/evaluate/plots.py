@@ -13,13 +13,9 @@ _Content = TypeVar('_Content')
 
 
 def plot_lines(path: StrPath, panels: Mapping[str, Mapping[str, Mapping[int, float]]], x_label: str) -> None:
-    """A panel of lines for each label of a y axis; the point with the greatest y of each line is named by its x and y.
+    """A panel for each label of a y axis: name of a line -> x -> y. The point with the greatest y of a line is named.
 
     The x axis is logarithmic, and still has 0, at its left end.
-
-    Parameters
-    ----------
-    panels : label of the y axis -> name of a line -> x -> y
     """
 
     def draw(axis: Any, label: str, series: Mapping[str, Mapping[int, float]]) -> None:
@@ -70,12 +66,7 @@ def plot_points(
 
 
 def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
-    """A heat map, with the values in its cells, for each title.
-
-    Parameters
-    ----------
-    matrices : title -> row -> column -> value
-    """
+    """A heat map, with the values in its cells, for each title: row -> column -> value."""
 
     def draw(axis: Any, title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
         values = [list(row.values()) for row in rows.values()]

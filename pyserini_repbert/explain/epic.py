@@ -60,25 +60,14 @@ class Explanation:
 
     def as_json(self) -> dict[str, Any]:
         """The explanation as values of JSON."""
-        return {
-            'score': self.score,
-            'quality': self.quality,
-            'precision': self.precision,
-            'query_terms': [term._asdict() for term in self.query],
-            'passage_terms': [term._asdict() for term in self.passage],
-            'expansions': [term._asdict() for term in self.expansions],
-            'contributions': [part._asdict() for part in self.contributions],
-        }
+        parts = {'query_terms': self.query, 'passage_terms': self.passage, 'expansions': self.expansions}
+        listed = {name: [term._asdict() for term in terms] for name, terms in parts.items()}
+        listed['contributions'] = [part._asdict() for part in self.contributions]
+        return {'score': self.score, 'quality': self.quality, 'precision': self.precision, **listed}
 
 
 def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0) -> Explanation:
-    """Explain the score of a passage that is given as a text.
-
-    Parameters
-    ----------
-    top : how many expansions
-    prune : how many of the largest weights of the passage's vector are kept, 0 for all
-    """
+    """Explain the score of a passage that is given as a text, of whose weights the `prune` largest count (0: all)."""
     vector = largest(encoder.encode_dense([passage])[0], prune)
     return _explained(encoder, query, vector, passage, top)
 
@@ -88,10 +77,7 @@ def explain_indexed(
 ) -> Explanation:
     """Explain the score of a passage in an index, from its stored vector, pruned and quantised as it is.
 
-    Parameters
-    ----------
-    text : of the passage; default: from the index, if it stores texts
-    top : how many expansions
+    The text is that of the index, if it stores texts and none is given.
     """
     check_fits(index, encoder)
     row = int(index.rows([docid])[0])
@@ -141,7 +127,8 @@ def as_text(explanation: Explanation, colours: bool) -> str:
     quality = '' if explanation.quality is None else f', passage quality {explanation.quality:.4f}'
     lines = [f'score {explanation.score:.4f}{quality}']
     for title, terms in _sections(explanation):
-        lines += ['', f'{title}:', _shaded_line(terms) if colours else _plain_line(terms)]
+        line = _shaded_line(terms) if colours else '  '.join(f'{term.term} {term.weight:.3f}' for term in terms)
+        lines += ['', f'{title}:', line or '(none)']
     lines += ['', f'{"term":20} {"query":>9} {"passage":>9} {"product":>9}']
     lines += [
         f'{part.term:20} {part.query_weight:9.4f} {part.passage_weight:9.4f} {part.contribution:9.4f}'
@@ -169,12 +156,8 @@ def _shares(terms: Sequence[Weighted]) -> list[float]:
     return [max(term.weight, 0) / strongest for term in terms]
 
 
-def _plain_line(terms: Sequence[Weighted]) -> str:
-    return '  '.join(f'{term.term} {term.weight:.3f}' for term in terms) or '(none)'
-
-
 def _shaded_line(terms: Sequence[Weighted]) -> str:
     shades = [_SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)] for share in _shares(terms)]
     words = (''.join(one if one.isprintable() else '\ufffd' for one in term.term) for term in terms)
     cells = [f'\x1b[30;48;5;{shade}m{word}\x1b[0m' for word, shade in zip(words, shades, strict=True)]
-    return ' '.join(cells) or '(none)'
+    return ' '.join(cells)

@@ -61,14 +61,7 @@ class SimilarityMap(NamedTuple):
 
 
 class SimilarityModel:
-    """The BERT of a checkpoint, whatever its head: similarities do not need one.
-
-    Parameters
-    ----------
-    model : a CEDR checkpoint, or any other BERT: catalog name or folder
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'; similarities are always in float32
-    """
+    """The BERT of a CEDR checkpoint, or of any other: similarities need no head, and are always in float32."""
 
     def __init__(
         self, model: AnyCheckpoint, device: str = 'cpu', precision: Precision | str = Precision.FLOAT32
@@ -87,7 +80,7 @@ class SimilarityModel:
         self.layout = CedrLayout.of(self.config, self.settings, self.tokenizer)
 
     def maps(self, query: str, passage: str, layers: Sequence[int] | None = None) -> list[SimilarityMap]:
-        """The similarity maps of a query and a passage, as `similarity_maps` gives them."""
+        """What `similarity_maps` gives."""
         return similarity_maps(self.bert, self.layout, self.tokenizer, query, passage, layers)
 
 

@@ -51,12 +51,14 @@ class WordPieceTokenizer:
     backend : the tokenizer of the package `tokenizers`; it neither truncates nor pads
     cls, sep, pad : ids of the special tokens
     vocab_size : number of wordpieces
+    n_cut : texts that were longer than their limit
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self.backend = tokenizer
+        self.n_cut = 0
         self.cls, self.sep, self.pad = (self._id(token) for token in ('[CLS]', '[SEP]', '[PAD]'))
         self.vocab_size = tokenizer.get_vocab_size()
 
@@ -127,6 +129,7 @@ class WordPieceTokenizer:
         """`[CLS] text [SEP]` for each text, cut to its first `limit` wordpieces (special tokens not counted)."""
         sequences = []
         for ids in self.ids(texts):
+            self.n_cut += len(ids) > limit
             input_ids = [self.cls, *ids[:limit], self.sep]
             sequences.append(TokenSequence(input_ids, [token_type] * len(input_ids)))
         return sequences

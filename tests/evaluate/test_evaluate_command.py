@@ -39,6 +39,12 @@ def test_default_measures(capsys, word):
     assert 'Over 3 judged topics. a has no hits for 1 of them, which count 0.' in printed
 
 
+def test_a_run_of_other_topics_is_warned_of(capsys, files):
+    (files / 'c.run').write_text(''.join(f'{qid} Q0 r 1 1 t\n' for qid in '14567'))
+    assert evaluate('--qrels qrels c.run a.run') == 0
+    assert capsys.readouterr().err == 'warning: 1 of the 5 topics of c are judged\n'
+
+
 def test_per_query(capsys):
     assert evaluate('--qrels qrels a.run --measures MRR@10 --per-query -') == 0
     expected = 'run\tqid\tmeasure\tvalue\na\t1\tMRR@10\t0.500000\na\t2\tMRR@10\t1.000000\na\t3\tMRR@10\t0.000000\n'

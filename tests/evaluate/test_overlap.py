@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 
 
@@ -27,13 +26,6 @@ from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 def test_rank_biased_overlap_by_hand(first, second, expected):
     assert rank_biased_overlap(first, second) == pytest.approx(expected, abs=1e-12)
     assert rank_biased_overlap(second, first) == pytest.approx(expected, abs=1e-12)
-
-
-def test_persistence():
-    assert rank_biased_overlap('ab', 'ac', 0.5) == pytest.approx(0.5 + 0.25 / 2 + 0.25 / 2)
-    for p in (0, 1, -0.1, float('nan')):
-        with pytest.raises(InputError, match='above 0 and below 1'):
-            rank_biased_overlap('a', 'a', p)
 
 
 def test_overlap():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.commands.terminal import shown_hits
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
@@ -97,6 +98,18 @@ def test_a_terminal_does_not_obey_what_a_corpus_says():
         '   1. \ufffd[31md  (1.0000)',
         '      red\ufffd]0;title\ufffd \ufffdcat',
     ]
+
+
+def test_texts_that_were_cut_are_counted(tiny_checkpoint, corpus_file, tmp_path, capsys):
+    (tmp_path / 't.tsv').write_text('1\tred\n2\tred cat\n')
+    given = f'--corpus {corpus_file(9)} --encoder {tiny_checkpoint()} --quiet'
+    assert run(encode, f'{given} --output {tmp_path / "b"}'.split()) == 0
+    assert ' cut to ' not in capsys.readouterr().out
+    assert run(encode, f'{given} --max-length 1 --output {tmp_path / "c"}'.split()) == 0
+    assert ', 9 cut to 1 wordpieces\n' in capsys.readouterr().out
+    flags = f'--index {tmp_path / "b"} --topics {tmp_path / "t.tsv"} --output {tmp_path / "run"} --quiet'
+    assert run(main, f'{flags} --max-length 1'.split()) == 0
+    assert '2 topics, 1 cut to 1 wordpieces, ' in capsys.readouterr().out
 
 
 def test_explain_is_for_questions(bundle, tmp_path, capsys):

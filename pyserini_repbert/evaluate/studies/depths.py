@@ -25,8 +25,6 @@ def consistency_factors(
     depths : each n, at least 1
     reference_depth : how many of the reference's hits count as candidates (1000 in the paper); None for all
     """
-    if min(depths, default=0) < 1:
-        raise InputError(f'depths {list(depths)}: numbers of at least 1 were expected')
     totals = dict.fromkeys(depths, 0.0)
     rankings = {qid: ranking.docids for qid, ranking in run.items() if ranking.docids}
     if not rankings:

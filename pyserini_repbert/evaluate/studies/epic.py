@@ -75,7 +75,7 @@ def compare_pruning(
     settings: Sequence[tuple[int, str]],
     folder: Path,
     k: int = 1000,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> list[PruningResult]:
     """Rerank a first stage with each setting; only the passages among its hits are encoded, once.
 
@@ -105,8 +105,7 @@ def compare_pruning(
         shares = [overlap(run[qid].docids, reference[qid].docids, _AGREEMENT_DEPTH) for qid in run]
         size = index.bytes_per_passage()
         results.append(PruningResult(prune, weights, size, milliseconds, means, float(np.mean(shares))))
-        if on_progress is not None:
-            on_progress(1)
+        on_progress(1)
     return results
 
 

@@ -124,7 +124,7 @@ def tune_fusion(
     seed: int = 0,
     methods: Sequence[str] = tuple(FusionMethod),
     k: int | None = 1000,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> Tuned:
     """Choose a setting on the training topics of each fold, and report its values on those held out.
 
@@ -146,8 +146,7 @@ def tune_fusion(
     tried: dict[FusionSetting, Evaluation] = {}
     for setting in settings(names, methods):
         tried[setting] = evaluate(_in_order(setting.fused(runs, topics, k)), qrels, [measure])
-        if on_progress is not None:
-            on_progress(1)
+        on_progress(1)
     shuffled = random.Random(seed).sample(topics, len(topics))
     choices: list[FoldChoice] = []
     values: dict[str, float] = {}

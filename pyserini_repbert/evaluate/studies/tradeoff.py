@@ -108,7 +108,7 @@ def trade_off(
     rates: Sequence[float] = (),
     trials: int = 10,
     hits: int = 1000,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> tuple[list[Point], list[Setting]]:
     """Points for the settings, and the settings for which pairs or scores are missing.
 
@@ -133,16 +133,14 @@ def trade_off(
             points.append(Point(setting, mono + duo, mono * rates[0] + duo * rates[-1] if known else None, means))
         else:
             missing.append(setting)
-        if on_progress is not None:
-            on_progress(1)
+        on_progress(1)
     return points, missing
 
 
 def _replayed_run(saved: Sequence[SavedScores], setting: Setting, seed: int, hits: int) -> Run | None:
     run: Run = {}
     for topic in saved:
-        order = replayed_order(topic, setting, seed)
-        if order is None:
+        if (order := replayed_order(topic, setting, seed)) is None:
             return None
         docids = [topic.docids[position] for position in order[:hits].tolist()]
         run[topic.qid] = Ranking(docids, reciprocal_scores(len(docids)))
