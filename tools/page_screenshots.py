@@ -21,7 +21,7 @@ _BOTH = f'{_QUERY}&system=dense&system=bm25&hits=5'
 PICTURES = {
     'light': (f'?{_BOTH}&rerank=monobert-demo%4010', '.hit', 1280, 960, 'light'),
     'dark': (f'?{_BOTH}&open=qed-0033&why=epic', '.terms', 1280, 1100, 'dark'),
-    'narrow': (f'?{_BOTH}', '.hit', 360, 960, 'light'),
+    'narrow': (f'?{_BOTH}', '.hit', 390, 844, 'light'),
     'compare': (f'?view=compare&{_QUERY}&system=dense&b.system=bm25&hits=6', '.pair', 1280, 1150, 'light'),
 }
 _LONGEST = 120_000  # ms to wait for a picture's contents

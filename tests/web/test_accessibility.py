@@ -52,7 +52,7 @@ def test_a_dialog(opened):
 
 def test_a_reranker_in_the_controls(opened):
     page = opened(360, bypass_csp=True).open(f'{SEARCH}&rerank=monobert-demo%404')
-    page.locator('summary').click()
+    page.locator('#controls summary').click()
     page.get_by_role('button', name='Add a stage').click()
     page.wait_for_selector('.steps li:has-text("duobert")')
     assert violations(page) == []

@@ -54,6 +54,7 @@ def test_from_a_search_to_a_comparison(opened):
     page.get_by_role('link', name='Compare').click()
     page.wait_for_selector('.pair')
     assert 'view=compare' in page.url and 'b.system=bm25' in page.url
+    page.locator('#controls summary').click()
     page.locator('.picker').nth(1).get_by_role('button', name='Add a reranker').click()
     page.wait_for_selector('.pair-heads h2:has-text("B: bm25 → monobert-demo@20")')
     assert 'b.rerank=monobert-demo%4020' in page.url

@@ -21,8 +21,8 @@ def test_an_example_leads_to_hits_that_say_where_they_come_from(opened, api):
     found = api('garden/search', query=QUERY, system='dense,bm25', provenance='true', display='true')
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
     for card, hit in zip(page.locator('.hit').all(), found['candidates'], strict=True):
-        places = ', '.join(f'{one["ranking"]} {one["rank"] or "not in it"}' for one in hit['provenance'])
-        assert card.locator('svg.journey').get_attribute('aria-label') == f'Ranks: {places}'
+        dense, bm25, fused = (f'{one["ranking"]} {one["rank"] or "–"}' for one in hit['provenance'])
+        assert card.locator('.journey').inner_text() == f'{dense} · {bm25} → {fused}'
         assert card.locator('.passage').text_content() == ''.join(part['text'] for part in hit['display'])
         marked = [part['text'] for part in hit['display'] if part['match']]
         assert card.locator('mark').all_text_contents() == marked
@@ -49,8 +49,8 @@ def test_controls_change_the_ranking_and_the_address(opened, api):
     own = opened()
     page = own.open(ASKED)
     page.get_by_label('Fusion').select_option('rrf')
-    page.get_by_label('Added to ranks').fill('5')
-    page.get_by_label('Added to ranks').press('Enter')
+    page.get_by_label('RRF constant k').fill('5')
+    page.get_by_label('RRF constant k').press('Enter')
     page.get_by_role('button', name='Add a reranker').click()
     page.get_by_label('of the best').fill('4')
     page.get_by_label('of the best').press('Tab')
@@ -58,6 +58,8 @@ def test_controls_change_the_ranking_and_the_address(opened, api):
     assert 'fusion=rrf' in page.url and 'rrf_k=5' in page.url and 'rerank=monobert-demo%404' in page.url
     found = api('garden/search', query=QUERY, system='dense,bm25', fusion='rrf', rrf_k=5, rerank='monobert-demo@4')
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
+    moved = page.locator('svg.journey').first.get_attribute('aria-label')
+    assert moved.startswith('Ranks: dense ') and 'monobert-demo@4' in moved
     assert '4 inferences' in page.locator('.steps li:has-text("monobert-demo@4")').inner_text()
     page.get_by_label('bm25', exact=True).uncheck()
     page.wait_for_selector('.steps li:has-text("bm25")', state='detached')
@@ -111,9 +113,16 @@ def test_themes(opened):
     page = opened(scheme='dark').open('', '.example')
     paper = 'getComputedStyle(document.body).backgroundColor'
     dark = page.evaluate(paper)
+    page.get_by_text('More').click()
     page.locator('#theme').click()
     light = page.evaluate(paper)
     assert sum(json.loads(f'[{dark[4:-1]}]')) < 120 and sum(json.loads(f'[{light[4:-1]}]')) > 600
     page.reload()
     page.wait_for_selector('.example')
-    assert page.evaluate(paper) == light and page.locator('#theme').inner_text() == 'Theme: light'
+    assert page.evaluate(paper) == light and page.locator('#theme').text_content() == 'Theme: light'
+
+
+def test_on_a_phone_the_first_hit_is_in_the_upper_half(opened):
+    page = opened(390).open(ASKED)
+    assert page.locator('.hit').first.bounding_box()['y'] < 400
+    assert page.locator('#index option').count() == 0 or page.locator('#index').is_hidden()

@@ -3,7 +3,7 @@
 import { address } from './api.js';
 import { h } from './dom.js';
 import { button } from './messages.js';
-import { pipelineParameters } from './state.js';
+import { fusionSettings, pipelineParameters } from './state.js';
 
 /** A text as one word of a shell command, quoted if it has to be. */
 export function quoted(text) {
@@ -20,12 +20,8 @@ function searchParameters(state) {
 }
 
 function side(pipeline) {
-  const one = pipeline.system.length < 2;
-  const own = { system: pipeline.system, rerank: pipeline.rerank };
-  if (!one) own.fusion = pipeline.fusion;
-  if (!one && pipeline.fusion === 'interpolation' && pipeline.alpha !== null) own.alpha = pipeline.alpha;
-  if (!one && pipeline.fusion === 'rrf' && pipeline.rrf_k !== null) own.rrf_k = pipeline.rrf_k;
-  return own;
+  const { system, rerank } = pipeline;
+  return { system, rerank, ...(system.length > 1 ? fusionSettings(pipeline) : {}) };
 }
 
 /** The body of a request for a comparison. */
@@ -71,9 +67,7 @@ export function asCommand(state, about, pipeline = state.a) {
   words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
   if (place > 0) words.push('--sparse-first');
   if (systems.length > 1) {
-    words.push(`--fusion ${pipeline.fusion}`);
-    if (pipeline.fusion === 'interpolation' && pipeline.alpha !== null) words.push(`--alpha ${pipeline.alpha}`);
-    if (pipeline.fusion === 'rrf' && pipeline.rrf_k !== null) words.push(`--rrf-k ${pipeline.rrf_k}`);
+    words.push(...Object.entries(fusionSettings(pipeline)).map(([name, value]) => `--${name.replace('_', '-')} ${value}`));
   }
   words.push(...pipeline.rerank.map((own) => `--rerank ${quoted(own)}`), `--hits ${state.hits}`, `--query ${quoted(state.q)}`);
   return words.join(' \\\n  ');

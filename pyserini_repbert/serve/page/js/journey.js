@@ -1,6 +1,6 @@
 // Where a hit comes from: a small slope chart of its ranks, from the first ranking to the last.
 
-import { svg } from './dom.js';
+import { h, svg } from './dom.js';
 
 const STEP = { wide: 86, narrow: 68 }; // px between two rankings
 const TOP = 16, HEIGHT = 28, BELOW = 16;
@@ -35,13 +35,26 @@ export function inWords(places) {
   return places.map((own) => `${own.ranking} ${own.rank ?? (own.below ? `below ${own.below}` : 'not in it')}`).join(', ');
 }
 
+/** Whether a reranker gives a hit another rank. */
+export function moves(places, fusions) {
+  return places.some((own, at) => at > 0 && kindOf(own.ranking, fusions) === 'rerank' && own.rank !== places[at - 1].rank);
+}
+
+/** The ranks in a line: 'dense 3 · bm25 12 → rrf 4'. */
+function inLine(places, fusions) {
+  const sign = (own) => (['dense', 'sparse'].includes(kindOf(own.ranking, fusions)) ? ' · ' : ' → ');
+  const rank = (own) => own.rank ?? (own.below ? `>${own.below}` : '–');
+  return places.map((own, at) => `${at ? sign(own) : ''}${own.ranking} ${rank(own)}`).join('');
+}
+
 /**
- * The slope chart of a hit.
+ * The ranks of a hit: a slope chart where a reranker moves it, a line of text otherwise.
  *
  * places: [{ranking, rank, score, below}] in the order of the rankings; fusions: names of fusion methods; deepest: the greatest
  * rank that any hit has, so that the lines of all hits have one scale.
  */
 export function journey(places, fusions, deepest) {
+  if (!moves(places, fusions)) return h('p', { class: 'journey' }, inLine(places, fusions));
   const kinds = places.map((own) => kindOf(own.ranking, fusions));
   const scale = Math.log2(Math.max(deepest, 10));
   const size = window.matchMedia('(max-width: 40rem)').matches ? 'narrow' : 'wide';

@@ -8,7 +8,7 @@ import { listen, openKeys } from './keys.js';
 import { button, during, message } from './messages.js';
 import { picker } from './picker.js';
 import { results } from './results.js';
-import { addressOf, pipelineParameters, stateOf } from './state.js';
+import { BARE, addressOf, pipelineParameters, stateOf } from './state.js';
 import { count, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare' };
@@ -32,7 +32,7 @@ function defaultSystems() {
 function rival(pipeline) {
   const own = pipeline.system;
   const other = own.length > 1 ? own.at(-1) : [...defaultSystems(), ...about.systems].find((name) => name !== own[0]);
-  return { system: [other ?? own[0]], fusion: 'interleave', alpha: null, rrf_k: null, rerank: [] };
+  return { ...BARE, system: [other ?? own[0]] };
 }
 
 /**
@@ -80,8 +80,9 @@ function drawControls() {
     } }));
   told();
   const wide = window.matchMedia('(min-width: 56rem)');
-  const details = h('details', { open: wide.matches }, summary, h('div', { class: 'pickers' }, pickers), hitsField());
-  wide.onchange = () => { details.open = wide.matches; };
+  const open = () => wide.matches && !(state.view === 'compare' && state.q); // a comparison takes the whole page
+  const details = h('details', { open: open() }, summary, h('div', { class: 'pickers' }, pickers), hitsField());
+  wide.onchange = () => { details.open = open(); };
   box.replaceChildren(details);
   byId('go').textContent = TITLES[state.view];
 }
@@ -151,17 +152,19 @@ function start() {
 
 function chooseIndex() {
   const select = byId('index');
-  select.replaceChildren(...indexes.map((own) => h('option', { value: own.name }, own.name)));
-  select.disabled = false;
-  select.parentElement.hidden = indexes.length < 2;
   about = indexes.find((own) => own.name === state.index) ?? null;
+  const helpers = new Set(indexes.map((own) => own.base_index)); // each is a part of another index
+  const offered = indexes.filter((own) => own === about || !helpers.has(own.name));
+  select.replaceChildren(...offered.map((own) => h('option', { value: own.name }, own.name)));
+  select.disabled = false;
+  select.parentElement.hidden = offered.length < 2;
   if (!about && state.index) {
     drawHead();
     found.replaceChildren(message('bad', `There is no index “${state.index}” here`, ['This service has:'],
-      h('ul', { class: 'examples' }, indexes.map((own) => h('li', null, button(own.name, () => take(own.name), { class: 'example' }))))));
+      h('ul', { class: 'examples' }, offered.map((own) => h('li', null, button(own.name, () => take(own.name), { class: 'example' }))))));
     return false;
   }
-  about ??= indexes[0];
+  about ??= offered[0];
   state = { ...state, index: about.name };
   if (!state.a.system.length) {
     const system = defaultSystems().slice(0, state.view === 'compare' ? 1 : undefined);
@@ -173,8 +176,7 @@ function chooseIndex() {
 }
 
 function take(name) {
-  const bare = { system: [], fusion: 'interleave', alpha: null, rrf_k: null, rerank: [] };
-  state = { ...state, index: name, a: bare, b: bare, open: '', why: '' };
+  state = { ...state, index: name, a: BARE, b: BARE, open: '', why: '' };
   if (chooseIndex()) go(state);
 }
 
@@ -210,7 +212,7 @@ byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!about) return;
   if (tooLong(field.value.trim())) return;
-  go({ ...state, q: field.value.trim(), open: '', why: '' }, { controls: false });
+  go({ ...state, q: field.value.trim(), open: '', why: '' }, { controls: state.view === 'compare' });
   found.focus({ preventScroll: true });
 });
 for (const link of document.querySelectorAll('[data-view]')) {

@@ -5,6 +5,7 @@ import { button } from './messages.js';
 import { METHODS, parseStage, stageText, systemOf } from './stages.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
+const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)' };
 const DEPTHS = { duobert: 5 };
 const DEPTH = 20;
 
@@ -55,12 +56,14 @@ export function picker({ about, pipeline, onchange, label }) {
   function fusion() {
     if (now.system.length < 2 && !now.system.includes('hybrid')) return null;
     const chosen = field('Fusion', select(Object.entries(FUSIONS).filter(([own]) => about.fusions.includes(own)), now.fusion,
-      (event) => changed({ fusion: event.target.value, alpha: null, rrf_k: null })));
+      (event) => changed({ fusion: event.target.value, alpha: null, normalize: 'none', rrf_k: null })));
     const alpha = now.fusion !== 'interpolation' ? null : field(`Weight of ${now.system[0]}`,
       number(now.alpha ?? 0.5, { min: 0, max: 1, step: 0.05 }, (event) => changed({ alpha: Number(event.target.value) })));
-    const k = now.fusion !== 'rrf' ? null : field('Added to ranks',
+    const k = now.fusion !== 'rrf' ? null : field('RRF constant k',
       number(now.rrf_k ?? 60, { min: 0, max: 1e6 }, (event) => changed({ rrf_k: Number(event.target.value) })));
-    return [chosen, alpha, k];
+    const normalize = now.fusion !== 'interpolation' ? null : field('Scores',
+      select(Object.entries(NORMALIZED), now.normalize, (event) => changed({ normalize: event.target.value })));
+    return [chosen, alpha, normalize, k];
   }
 
   function stageRow(text, place) {
@@ -96,7 +99,7 @@ export function picker({ about, pipeline, onchange, label }) {
     };
     if (!about.rerankers.length) return h('p', { class: 'note' }, 'This service has no rerankers.');
     return h('fieldset', { class: 'stages' }, h('legend', null, 'Rerankers'),
-      now.rerank.length ? h('ol', null, now.rerank.map(stageRow)) : h('p', { class: 'note' }, 'None: the ranking stays as it is.'),
+      now.rerank.length ? h('ol', null, now.rerank.map(stageRow)) : h('p', { class: 'note' }, 'No reranker'),
       now.rerank.length < 4 && button(now.rerank.length ? 'Add a stage' : 'Add a reranker', add, { class: 'quiet add' }));
   }
 

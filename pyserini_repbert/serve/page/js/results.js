@@ -1,7 +1,7 @@
 // The answer to a search: what it cost, and its hits.
 
 import { h, passage } from './dom.js';
-import { inWords, journey, kindOf } from './journey.js';
+import { inWords, journey, kindOf, moves } from './journey.js';
 import { button, message } from './messages.js';
 import { whyPanel } from './why.js';
 import { count, duration, measure, score } from './words.js';
@@ -79,12 +79,12 @@ function card(hit, context) {
       event.preventDefault();
       toggle.click();
     } },
-  h('header', null, h('span', { class: 'rank' }, String(hit.rank)), h('h2', null, hit.docid), gradeBadge(hit.grade),
+  h('header', null, h('span', { class: 'rank' }, String(hit.rank)), h('span', { class: 'docid-label' }, 'docid'), h('h2', null, hit.docid), gradeBadge(hit.grade),
     h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`)),
   shownPassage(partsOf(hit)),
   h('div', { class: 'origin' }, hit.provenance && h('div', scrolled, journey(hit.provenance, about.fusions, deepest)),
     about.rerankers.length > 0 && toggle),
-  hit.provenance && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);
+  moves(hit.provenance ?? [], about.fusions) && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);
   if (state.open === hit.docid && about.rerankers.length) setOpen(true, false);
   return article;
 }
@@ -96,7 +96,8 @@ export function results({ about, answer, state, onopen, onsystem }) {
   const deepest = Math.max(...answer.candidates.flatMap((hit) => (hit.provenance ?? []).map((own) => own.rank ?? 1)));
   const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
   return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip,
-    answer.rankings?.length > 1 && h('p', { class: 'note' }, 'The line of a hit goes through its rank in each ranking, the best on top.')), h('div', { class: 'hits' }, cards)];
+    answer.candidates.some((hit) => moves(hit.provenance ?? [], about.fusions))
+      && h('p', { class: 'note' }, 'Each line shows the hit’s rank at every stage, the best on top.')), h('div', { class: 'hits' }, cards)];
 }
 
 function noHits(about, answer, onsystem) {

@@ -4,6 +4,9 @@ const SIDES = { a: '', b: 'b.' };
 export const VIEWS = ['search', 'compare'];
 export const HITS = 10;
 
+/** A pipeline of the index's default system. */
+export const BARE = { system: [], fusion: 'interleave', alpha: null, normalize: 'none', rrf_k: null, rerank: [] };
+
 function pipelineOf(parameters, prefix) {
   const listed = parameters.getAll(`${prefix}system`).flatMap((own) => own.split(','));
   const number = (name) => {
@@ -14,6 +17,7 @@ function pipelineOf(parameters, prefix) {
     system: listed.map((own) => own.trim()).filter(Boolean),
     fusion: parameters.get(`${prefix}fusion`) || 'interleave',
     alpha: number('alpha'),
+    normalize: parameters.get(`${prefix}normalize`) || 'none',
     rrf_k: number('rrf_k'),
     rerank: parameters.getAll(`${prefix}rerank`).filter(Boolean),
   };
@@ -36,13 +40,20 @@ export function stateOf(search) {
   };
 }
 
+/** The fusion of several systems {fusion, alpha, normalize, rrf_k}, without settings that have no effect. */
+export function fusionSettings({ fusion, alpha, normalize, rrf_k }) {
+  const settings = { fusion };
+  if (fusion === 'interpolation' && alpha !== null) settings.alpha = alpha;
+  if (fusion === 'interpolation' && normalize !== 'none') settings.normalize = normalize;
+  if (fusion === 'rrf' && rrf_k !== null) settings.rrf_k = rrf_k;
+  return settings;
+}
+
 /** A pipeline as [name, value] pairs, without settings that have no effect. */
 export function pipelineParameters(pipeline, prefix = '') {
   const pairs = pipeline.system.map((own) => [`${prefix}system`, own]);
   if (pipeline.system.length > 1) {
-    pairs.push([`${prefix}fusion`, pipeline.fusion]);
-    if (pipeline.fusion === 'interpolation' && pipeline.alpha !== null) pairs.push([`${prefix}alpha`, pipeline.alpha]);
-    if (pipeline.fusion === 'rrf' && pipeline.rrf_k !== null) pairs.push([`${prefix}rrf_k`, pipeline.rrf_k]);
+    pairs.push(...Object.entries(fusionSettings(pipeline)).map(([name, value]) => [`${prefix}${name}`, value]));
   }
   return [...pairs, ...pipeline.rerank.map((own) => [`${prefix}rerank`, own])];
 }
