@@ -19,7 +19,7 @@ from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, folder_of
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence_transformers import BATCH, MODULES, folder_digest, open_model
 
@@ -32,8 +32,9 @@ def is_sentence_folder(name: AnyCheckpoint) -> bool:
     """Whether a name means a folder of a bi-encoder of sentence-transformers, not of one of this package's systems."""
     if not isinstance(name, (str, Path)) or catalog.find('encoders', str(name)) is not None:
         return False
-    config = Path(name) / 'config.json'
-    return (Path(name) / MODULES).is_file() and not (config.is_file() and 'ranking' in read_object(config))
+    folder = folder_of(name)
+    config = folder / 'config.json'
+    return (folder / MODULES).is_file() and not (config.is_file() and 'ranking' in read_object(config))
 
 
 class _SentenceEncoder(TextEncoder):
@@ -41,7 +42,7 @@ class _SentenceEncoder(TextEncoder):
 
     Parameters
     ----------
-    encoder_dir : a folder of sentence-transformers
+    encoder_dir : a folder of sentence-transformers, or a repository in the hub's cache
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens kept of a text and its prompt, special tokens included; default: as the folder says
@@ -62,15 +63,15 @@ class _SentenceEncoder(TextEncoder):
         max_length: int | None = None,
         **_: object,
     ) -> None:
-        self.name = str(encoder_dir)
+        self.name, self._folder = str(encoder_dir), folder_of(encoder_dir)
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)
-        settings = Path(encoder_dir) / 'config_sentence_transformers.json'
+        settings = self._folder / 'config_sentence_transformers.json'
         similarity = read_object(settings).get('similarity_fn_name') if settings.is_file() else None
         if similarity not in _SIMILARITIES:
             raise InputError(f"{settings}: similarity '{similarity}' was given, cosine or dot was expected")
         self.normalised = similarity == 'cosine'
-        self._sentence_transformer = open_model('SentenceTransformer', encoder_dir, device, self.precision)
+        self._sentence_transformer = open_model('SentenceTransformer', self._folder, device, self.precision)
         self._encode = getattr(self._sentence_transformer, self.method)
         self.max_length = int(min(self._sentence_transformer.max_seq_length or math.inf, NO_LIMIT))
         self.limit = self._checked(self.max_length if max_length is None else max_length)
@@ -79,7 +80,7 @@ class _SentenceEncoder(TextEncoder):
     @cached_property
     def weights_sha256(self) -> str:
         """Checksum over the files of the folder."""
-        return folder_digest(self.name)
+        return folder_digest(self._folder)
 
     def embed(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -254,3 +255,19 @@ def test_cross_encoders_of_other_kinds_are_refused(plain, bi_encoder):
         SentenceCrossEncoderReranker(two)
     with pytest.raises(MismatchError, match='no classifier'):
         open_reranker(bi_encoder())
+
+
+def test_a_repository_in_the_hubs_cache(bi_encoder, tmp_path, monkeypatch, capsys):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(tmp_path / 'hub'))
+    repository, folder = tmp_path / 'hub/models--org--small', bi_encoder()
+    (repository / 'refs').mkdir(parents=True)
+    (repository / 'refs/main').write_text('abc')
+    shutil.copytree(folder, repository / 'snapshots/abc')
+    here, there = query_encoder(folder), query_encoder('org/small')
+    assert there.name == 'org/small' and there.weights_sha256 == here.weights_sha256
+    assert np.array_equal(there.encode('the cat'), here.encode('the cat'))
+    command = ['--corpus', 'demo', '--encoder', 'org/other', '--output', str(tmp_path / 'index')]
+    assert run(encode, command) == 2
+    assert "no repository in the hub's cache: check the path, or fetch" in capsys.readouterr().err

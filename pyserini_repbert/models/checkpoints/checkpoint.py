@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -12,17 +13,20 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.data.json_values import read_object
-from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
 from pyserini_repbert.record import Model
 
 __all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
 
+_REPOSITORY = re.compile(r'[\w.-]+/[\w.-]+')  # of the hub
 AnyCheckpoint = str | Path | Checkpoint  # by catalog name, by folder, or opened
 
 
 def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
-    """A checkpoint by catalog name or folder; downloaded and converted on first use where the catalog says so.
+    """A checkpoint by catalog name, folder or repository of the hub (`folder_of`).
+
+    What the catalog names is downloaded and converted on first use.
 
     An adapter is opened with the checkpoint that it adapts, which may be an adapter, too. A `Checkpoint` is returned as
     it is.
@@ -48,8 +52,7 @@ def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
 def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
     """`above` are the folders of the adapters over this checkpoint."""
     entry = catalog.find(kind, str(name))
-    if entry is None and Path(name).is_dir():
-        folder = Path(name)
+    if entry is None and (folder := folder_of(name)).is_dir():
         verify(folder)
         return Checkpoint.open(folder, str(name), base=_base_of(folder, kind, above)).check()
     entry = entry or catalog.get(kind, str(name))
@@ -65,6 +68,24 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
         folder = hub.hub_checkpoint(entry) if 'hub' in entry.values else hub.downloaded_checkpoint(entry)
     verify(folder)
     return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above)).check()
+
+
+def folder_of(name: str | Path) -> Path:
+    """The folder that a name means: its own, or in the Hugging Face hub's cache for a repository, 'ORG/NAME'.
+
+    Raises UnknownNameError for a repository that is not there.
+    """
+    if Path(name).exists() or not _REPOSITORY.fullmatch(str(name)):
+        return Path(name)
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(str(name), local_files_only=True))
+    except Exception as error:  # the client has errors of many classes
+        raise UnknownNameError(
+            f"'{name}' is no folder here, and no repository in the hub's cache: check the path, or fetch the "
+            f'repository with `hf download {name}`'
+        ) from error
 
 
 @cache
