@@ -29,7 +29,7 @@ from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.search import ann
-from pyserini_repbert.search.ann_building import build_ann, mean_recall
+from pyserini_repbert.search.ann import build_ann, mean_recall
 from pyserini_repbert.search.exact import ExactIndex
 
 _SPREAD = 0.7  # within a cluster, of that of the centres

@@ -26,7 +26,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import RepBertSearcher
-from pyserini_repbert.search.ann_building import build_ann
+from pyserini_repbert.search.ann import build_ann
 
 DENSE = 'repbert-demo'
 _HITS = 1000

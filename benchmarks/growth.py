@@ -90,7 +90,7 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
         if options.ann:
             from pyserini_repbert.index.ann import AnnIndex
             from pyserini_repbert.search import ann
-            from pyserini_repbert.search.ann_building import build_ann
+            from pyserini_repbert.search.ann import build_ann
 
             found['ann build s'] = once(lambda: build_ann(bundle, recall=0.9))
             index = AnnIndex(bundle)

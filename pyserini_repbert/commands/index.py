@@ -124,7 +124,7 @@ def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.names.indexes import existing_folder
     from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.search.ann_building import build_ann
+    from pyserini_repbert.search.ann import build_ann
     from pyserini_repbert.search.dense import RepBertSearcher
 
     folder = existing_folder(options.index, options.encoder)

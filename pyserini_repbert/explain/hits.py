@@ -13,8 +13,8 @@ from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.rerank.cedr import CedrReranker
+from pyserini_repbert.rerank.cross_encoder import MonoBertReranker
 from pyserini_repbert.rerank.epic import EpicReranker
-from pyserini_repbert.rerank.monobert import MonoBertReranker
 from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
 
 _WORDS = 5  # query terms in a line

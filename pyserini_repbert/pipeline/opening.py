@@ -26,7 +26,7 @@ from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.sparse import open_sparse
 
 SYSTEMS = {
-    'monobert': ('monobert', 'MonoBertReranker'),
+    'monobert': ('cross_encoder', 'MonoBertReranker'),
     'duobert': ('duobert', 'DuoBertReranker'),
     'epic': ('epic', 'EpicReranker'),
     'cedr': ('cedr', 'CedrReranker'),

@@ -12,7 +12,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.pipeline.part_file import PartFile, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
 from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, Ranker, Run
-from pyserini_repbert.search.pyserinis import Searcher, as_ranker
+from pyserini_repbert.search.hybrid import Searcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
 BATCH_TOPICS = 512  # searched together

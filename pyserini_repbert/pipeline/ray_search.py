@@ -41,9 +41,7 @@ class ShardSearch:
             self._starts.append(start)
             start += sum(record.count for record in group_records)
 
-    def __call__(
-        self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
-    ) -> list[TopRows]:
+    def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k best rows of each query, float32 (n, d), and all that tie with the last of them.
 
         Raises
@@ -55,8 +53,6 @@ class ShardSearch:
         """
         jobs = [Job(work.name, work, (queries, k)) for work in self._works]
         parts: list[list[TopRows]] = self._crew.run(jobs)
-        if on_progress is not None:
-            on_progress(len(queries))
         return [merged(tops, self._starts, k) for tops in zip(*parts, strict=True)]
 
 

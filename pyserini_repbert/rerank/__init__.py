@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.aggregation import aggregate as aggregate
     from pyserini_repbert.rerank.base import Reranker as Reranker
     from pyserini_repbert.rerank.cedr import CedrReranker as CedrReranker
+    from pyserini_repbert.rerank.cross_encoder import MonoBertReranker as MonoBertReranker
     from pyserini_repbert.rerank.duobert import DuoBertReranker as DuoBertReranker
     from pyserini_repbert.rerank.epic import EpicReranker as EpicReranker
-    from pyserini_repbert.rerank.monobert import MonoBertReranker as MonoBertReranker
 
 _MODULES = {
     'aggregate': 'pyserini_repbert.rerank.aggregation',
@@ -18,6 +18,6 @@ _MODULES = {
     'CedrReranker': 'pyserini_repbert.rerank.cedr',
     'DuoBertReranker': 'pyserini_repbert.rerank.duobert',
     'EpicReranker': 'pyserini_repbert.rerank.epic',
-    'MonoBertReranker': 'pyserini_repbert.rerank.monobert',
+    'MonoBertReranker': 'pyserini_repbert.rerank.cross_encoder',
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _MODULES)

@@ -15,7 +15,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress
-from pyserini_repbert.rerank.text_reranker import TextReranker, each_pair, in_lists
+from pyserini_repbert.rerank.cross_encoder import TextReranker, each_pair, in_lists
 
 EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a model gives
 

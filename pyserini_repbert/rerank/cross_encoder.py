@@ -1,9 +1,11 @@
-"""The base of monoBERT's and duoBERT's rerankers: loading the model, and logit differences of its inputs."""
+"""Rerankers whose model reads query and passage together: what they share, and monoBERT."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,15 +13,86 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.batching import Forward
+from pyserini_repbert.models.batching import Forward, run_batched, usual_budget
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.cross_encoder import LABELS, CrossEncoder, logit_differences
+from pyserini_repbert.models.cross_encoder import (
+    LABELS,
+    MONOBERT,
+    CrossEncoder,
+    MonoBert,
+    log_probabilities,
+    logit_differences,
+)
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, Built, PairInputs, TripleInputs
-from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.rerank.base import Progress
-from pyserini_repbert.rerank.text_reranker import TextReranker
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.rerank.base import Progress, Reranker, Work
+
+
+class TextReranker(Reranker):
+    """Opens a checkpoint and counts work; subclasses own the model and document the parameters.
+
+    Attributes
+    ----------
+    checkpoint : opened
+    name : the checkpoint's catalog name or folder
+    token_budget : padded tokens in a batch
+    tokenizer : the checkpoint's
+    work : what it has done so far
+    """
+
+    work: Work
+    _forward: Forward
+
+    def __init__(self, model: AnyCheckpoint, device: str, precision: Precision | str, token_budget: int | None) -> None:
+        self.checkpoint = open_checkpoint(model, 'rerankers')
+        self.name = self.checkpoint.name
+        self.device = usable_device(device)
+        self.precision: str = Precision(precision).on(self.device)
+        self.dtype = Precision(precision).dtype(self.device)
+        self.token_budget = usual_budget(token_budget, self.device)
+        self.tokenizer = self.checkpoint.tokenizer()
+        self.work = Work()
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights."""
+        return self.checkpoint.weights_sha256
+
+    def identity(self) -> Mapping[str, object]:
+        """The checkpoint, and every setting that changes a score."""
+        return {**super().identity(), 'dtype': str(self.precision)}
+
+    def _logits(self, inputs: Sequence[Built], pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
+        """The logits of model inputs, float32 (n, labels), in their order; counted as work."""
+        sequences = [built.sequence for built in inputs]
+        self.work.inferences += len(sequences)
+        self.work.tokens += sum(len(built.input_ids) for built in sequences)
+        return run_batched(self._forward, sequences, pad, self.device, self.token_budget, on_progress)
+
+    def _tokens(self, queries: Sequence[str], lists: Sequence[Ranking]) -> dict[str, list[int]]:
+        """The wordpiece ids of each distinct query and text, by text: each is tokenised once."""
+        texts = (candidate.text or '' for candidates in lists for candidate in candidates)
+        distinct = list(dict.fromkeys([*queries, *texts]))
+        return dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
+
+
+def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
+    """(query, text) of every candidate, list after list; '' for a candidate without text."""
+    return [
+        (query, candidate.text or '')
+        for query, candidates in zip(queries, lists, strict=True)
+        for candidate in candidates
+    ]
+
+
+def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> list[NDArray[np.floating]]:
+    """Scores in the order of `each_pair`, cut into an array for each list."""
+    ends = np.cumsum([0, *map(len, lists)]).tolist()
+    return [scores[start:end] for start, end in pairwise(ends)]
+
 
 HEAD = 'classifier.weight'
 
@@ -126,3 +199,46 @@ class CrossEncoderReranker(TextReranker):
         if not np.isfinite(logits).all():
             raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")
         return logit_differences(logits)
+
+
+class MonoBertReranker(CrossEncoderReranker):
+    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), ordered as the logit differences.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or a cross-encoder folder of sentence-transformers with 1 or 2 labels
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'; logits are always computed in float32
+    layout : how long texts are cut, 'paper', 'dl4marco', 'pygaggle' or 'pygaggle_fast_tokenizer' (`PairLayout`);
+        default: the checkpoint's, else 'paper'
+    max_length : tokens of the longest input, special tokens included; default: the checkpoint's, else 512 or BERT's
+        positions if these are fewer
+    backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of 'onnx-int8' by more
+    token_budget : padded tokens in a batch; default: by device
+
+    Raises
+    ------
+    UnknownNameError, MissingResourceError, DamagedFileError
+        for a checkpoint that is not there or not whole
+    MismatchError
+        for a checkpoint of another system, without a classifier, or with another number of labels
+    InputError
+        for settings that the model or the machine does not allow
+    MissingDependencyError
+        where a package that the backend needs is not installed
+    """
+
+    system = MONOBERT
+    module = MonoBert
+    builder = PairInputs
+    inputs: PairInputs
+
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
+    ) -> list[NDArray[np.floating]]:
+        """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
+        tokens = self._tokens(queries, lists)
+        built = [self.inputs.build(tokens[query], tokens[text]) for query, text in each_pair(queries, lists)]
+        self.work.candidates += len(built)
+        self.work.truncated += sum(item.truncated for item in built)
+        return in_lists(log_probabilities(self._differences(built, on_progress)), lists)

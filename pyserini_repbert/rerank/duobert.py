@@ -16,8 +16,7 @@ from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation, aggregate_differences, checked_method, sampled_pairs
 from pyserini_repbert.rerank.base import Progress
-from pyserini_repbert.rerank.cross_encoder import Backend, CrossEncoderReranker
-from pyserini_repbert.rerank.text_reranker import in_lists
+from pyserini_repbert.rerank.cross_encoder import Backend, CrossEncoderReranker, in_lists
 
 Matrix = NDArray[np.float64]
 Wanted = NDArray[np.bool_]

@@ -15,7 +15,7 @@ from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence_transformers import BATCH, folder_digest, open_model
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker
-from pyserini_repbert.rerank.text_reranker import each_pair, in_lists
+from pyserini_repbert.rerank.cross_encoder import each_pair, in_lists
 
 CHUNK = 1024  # pairs between two calls of a progress callback
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,17 +14,25 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode import encoders
+from pyserini_repbert.encode.text_encoder import model_difference
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
+from pyserini_repbert.index.records import Settings
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.gpu_index import GpuIndex
-from pyserini_repbert.search.query_vectors import QueryEncoder, check_encoder, encoded
 from pyserini_repbert.trace import Trace
+
+
+class QueryEncoder(Protocol):
+    """A query encoder with Pyserini's interface."""
+
+    def encode(self, query: str) -> NDArray[np.float32]:
+        """One query's vector, float32 (d,)."""
 
 
 class RepBertSearcher(Ranker):
@@ -106,7 +114,7 @@ class RepBertSearcher(Ranker):
             query_encoder = encoders.query_encoder(query_encoder, device, precision=precision, max_length=max_length)
         self.query_encoder: QueryEncoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
-        check_encoder(query_encoder, self.index_dir, self.dimension, settings)
+        _check_encoder(query_encoder, self.index_dir, self.dimension, settings)
 
     @classmethod
     def from_prebuilt_index(
@@ -165,7 +173,9 @@ class RepBertSearcher(Ranker):
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
         """The queries' vectors, float32 (n, d), after the query map."""
-        vectors = encoded(self.query_encoder, queries, self.dimension)
+        batch = getattr(self.query_encoder, 'encode_batch', None)
+        encoded = batch(queries) if batch else [self.query_encoder.encode(query) for query in queries]
+        vectors = np.asarray(encoded, dtype=np.float32).reshape(len(queries), self.dimension)
         return vectors if self.query_map is None else vectors + vectors @ self.query_map
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
@@ -191,16 +201,27 @@ class RepBertSearcher(Ranker):
         return [_ranking(top, self.index.docids(top.rows), k) for top in self._top_rows(vectors, k)]
 
 
-def _in_folder(
-    folder: FaissFolder, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
-) -> list[exact.TopRows]:
+def _check_encoder(encoder: QueryEncoder, index: Path, dimension: int, settings: Settings | None) -> None:
+    """Raises MismatchError for an encoder of another dimension, or of another model than `settings` of the index say.
+
+    `settings` are None where the index does not name its encoder.
+    """
+    built_with = settings and settings.encoder
+    name = getattr(encoder, 'name', type(encoder).__name__)
+    advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
+    given = getattr(encoder, 'dimension', dimension)
+    if given != dimension:
+        raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
+    if name == built_with:
+        advice = f'restore its files, encode the index again, or remove {index}'
+    if settings and (part := model_difference(settings, encoder)):
+        part = 'weights or settings' if part == 'weights' else part
+        raise MismatchError(f"index {index} was built with other {part} than encoder '{name}': {advice}")
+
+
+def _in_folder(folder: FaissFolder, queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
     """`exact.Search` in a FAISS folder."""
-    tops = []
-    for query in queries:
-        tops.append(exact.TopRows(*folder.search(query, k)))
-        if on_progress is not None:
-            on_progress(1)
-    return tops
+    return [exact.TopRows(*folder.search(query, k)) for query in queries]
 
 
 def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:

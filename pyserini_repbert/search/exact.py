@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -42,9 +42,7 @@ _ROUNDED_ROWS = 20_000  # at least, for rounded vectors to be faster
 class Search(Protocol):
     """A search of a whole index by exact inner products, on any device or machine."""
 
-    def __call__(
-        self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
-    ) -> list[TopRows]:
+    def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k rows of the greatest scores, and all that tie with the last, for each query, float32 (n, d)."""
 
 
@@ -73,23 +71,18 @@ class ExactIndex:
         self._searches = 0
         self._lock = threading.Lock()
 
-    def search(
-        self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
-    ) -> list[TopRows]:
+    def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k rows of the greatest scores, and all that tie with the last, for each query.
 
         Parameters
         ----------
         queries : float32 (n, d)
         k : number of rows; a smaller index gives fewer
-        on_progress : called with the number of queries done since the last call
         """
         tops: list[TopRows] = []
         for start in range(0, len(queries), QUERY_GROUP):
             group = np.ascontiguousarray(queries[start : start + QUERY_GROUP], np.float32)
             tops += self._search_group(group, min(k, len(self._index)))
-            if on_progress is not None:
-                on_progress(len(group))
         return tops
 
     def _search_group(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:

@@ -7,7 +7,7 @@ block by block; whenever too many are, the threshold rises to the query's k-th b
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -74,9 +74,7 @@ class GpuIndex:
         ]
         self._lock = threading.Lock()
 
-    def search(
-        self, queries: NDArray[np.float32], k: int, on_progress: Callable[[int], object] | None = None
-    ) -> list[TopRows]:
+    def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k rows with the greatest inner products, and all that tie with the last of them, for each query.
 
         Raises InputError for vectors of the index, or of queries, that are not finite in the dtype.
@@ -84,7 +82,6 @@ class GpuIndex:
         Parameters
         ----------
         queries : float32 (n, d)
-        on_progress : called once, with the number of queries, when all are done
         """
         if not self._shares:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
@@ -92,8 +89,6 @@ class GpuIndex:
             raise InputError('a query vector is not finite in float16: search in float32', parameters=('device_dtype',))
         with self._lock, ThreadPoolExecutor(len(self._shares)) as pool:
             tops = list(pool.map(lambda share: share.search(queries, k), self._shares))
-        if on_progress is not None:
-            on_progress(len(queries))
         starts = [0] * len(tops)  # rows are those of the whole index already
         return tops[0] if len(tops) == 1 else [merged(parts, starts, k) for parts in zip(*tops, strict=True)]
 

@@ -1,18 +1,51 @@
-"""`HybridSearcher`: dense and sparse searchers fused, with the interface of Pyserini's class of that name."""
+"""`HybridSearcher`, with the interface of Pyserini's class of that name; any such searcher as a `Ranker`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
-from pyserini_repbert.ranking import Candidate, Ranker, Ranking, Run, by_score, topics_of
-from pyserini_repbert.search.pyserinis import Searcher, as_ranker
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, by_score, topics_of
+from pyserini_repbert.trace import Trace
 
 PYSERINI = 'pyserini'  # the formula of Pyserini's HybridSearcher, which is not that of `interpolation`
 _PYSERINI_ALPHA = 0.1  # its default
+
+
+class Searcher(Protocol):
+    """A searcher with Pyserini's interface; a hit has `docid` and `score`."""
+
+    def batch_search(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int) -> dict[str, list[Any]]:
+        """Hits by qid."""
+
+
+class PyseriniRanker(Ranker):
+    """Ranks with a searcher of Pyserini's, whose hits have no text unless it has a method `texts`."""
+
+    def __init__(self, searcher: Searcher, name: str = '') -> None:
+        self.searcher, self.name = searcher, name or type(searcher).__name__
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        texts, qids = [topic.text for topic in topics], [topic.qid for topic in topics]
+        hits = self.searcher.batch_search(texts, qids, k=1000 if k is None else k, threads=self.threads)
+        return {
+            qid: Ranking((hit.docid for hit in results), (float(hit.score) for hit in results))
+            for qid, results in hits.items()
+        }
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """The stored passages, None for each that it lacks."""
+        stored: list[str | None] = getattr(self.searcher, 'texts', super().texts)(docids)
+        return stored
+
+
+def as_ranker(searcher: Any) -> Ranker:
+    """A ranker as it is; any other searcher as a `PyseriniRanker`."""
+    return searcher if isinstance(searcher, Ranker) else PyseriniRanker(searcher)
 
 
 class HybridSearcher(Fusion):

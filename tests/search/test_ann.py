@@ -19,8 +19,7 @@ from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, efforts, factory
 from pyserini_repbert.search import HybridSearcher, RepBertSearcher
-from pyserini_repbert.search.ann import best_of, scores
-from pyserini_repbert.search.ann_building import build_ann, mean_recall
+from pyserini_repbert.search.ann import best_of, build_ann, mean_recall, scores
 from pyserini_repbert.search.exact import TopRows
 
 COUNT = 900
@@ -166,7 +165,7 @@ def test_a_bundle_that_is_encoded_anew_loses_it(bundle, vectors):
 
 
 def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.search.ann_building.efforts', lambda *_: [Effort(100, 1)])
+    monkeypatch.setattr('pyserini_repbert.search.ann.efforts', lambda *_: [Effort(100, 1)])
     folder = write_bundle(tmp_path / 'b', vectors)
     bundle, before = DenseBundle(folder), sorted(folder.iterdir())
     for settings, message in [

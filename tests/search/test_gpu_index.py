@@ -97,11 +97,11 @@ def check(found, vectors, queries, k):
 
 def test_resident_vectors_are_copied_once(bundle, vectors):
     device = FakeGpu()
-    index, done = opened(bundle, device), []
+    index = opened(bundle, device)
     queries = clustered(1500, seed=1)
-    check(index.search(queries, 7, done.append), vectors, queries, 7)
+    check(index.search(queries, 7), vectors, queries, 7)
     check(index.search(queries[:1], 30), vectors, queries[:1], 30)
-    assert (device.rows_copied, device.passes, done) == (1000, 1, [1500])
+    assert (device.rows_copied, device.passes) == (1000, 1)
 
 
 @pytest.mark.parametrize('n_queries', [1, 1030])

@@ -16,8 +16,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import Fusion, fuse
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.search import HybridSearcher
-from pyserini_repbert.search.hybrid import PYSERINI
-from pyserini_repbert.search.pyserinis import as_ranker
+from pyserini_repbert.search.hybrid import PYSERINI, as_ranker
 
 
 @dataclass

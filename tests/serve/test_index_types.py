@@ -17,7 +17,7 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search.ann_building import build_ann
+from pyserini_repbert.search.ann import build_ann
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings

@@ -16,7 +16,7 @@ from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.search.pyserinis import as_ranker
+from pyserini_repbert.search.hybrid import as_ranker
 from pyserini_repbert.search.sparse import open_sparse
 from pyserini_repbert.trace import Notes
 
