@@ -16,10 +16,11 @@ from playwright.sync_api import sync_playwright
 
 IMAGES = Path(__file__).parents[1] / 'docs' / 'images'
 _QUERY = 'q=what+was+the+city+of+beijing+previously+known+as'
+_MOVED = 'q=where+does+kevins+family+go+in+home+alone+2&system=dense&system=bm25&hits=5'
 _BOTH = f'{_QUERY}&system=dense&system=bm25&hits=5'
 # name: address, selector of what has to be there, width, height, color scheme
 PICTURES = {
-    'light': (f'?{_BOTH}&rerank=monobert-demo%4010', '.hit', 1280, 960, 'light'),
+    'light': (f'?{_MOVED}&rerank=monobert-demo%4010', '.hit', 1280, 960, 'light'),
     'dark': (f'?{_BOTH}&open=qed-0033&why=epic', '.terms', 1280, 1100, 'dark'),
     'narrow': (f'?{_BOTH}', '.hit', 390, 844, 'light'),
     'compare': (f'?view=compare&{_QUERY}&system=dense&b.system=bm25&hits=6', '.pair', 1280, 1150, 'light'),
