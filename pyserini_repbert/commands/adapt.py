@@ -59,7 +59,8 @@ def main(arguments: list[str]) -> None:
     pipeline = opened.pipeline
     assert pipeline.first is not None
     dense, *sparse = pipeline.first.leaves()
-    assert isinstance(dense, RepBertSearcher)
+    if not isinstance(dense, RepBertSearcher):
+        raise command.usage('no dense index was given: name the encoder of --index as --encoder')
     reranker = pipeline.rerankers and Pipeline([pipeline.rerankers], pipeline.source)
     with command.progress(FOLDS * (FOLDS + 1) // 2 + 1, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.serve import main
+from pyserini_repbert.commands.serve import _settings, main, make_parser
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
@@ -155,3 +155,18 @@ def test_rerankers_that_are_none_and_folders_of_one_name_are_refused_at_the_star
         place.mkdir(parents=True)
     with pytest.raises(InputError, match="have one name, 'same': rename a folder"):
         Service(ServeSettings(rerankers=[*map(str, places)]))
+
+
+def test_a_dense_and_a_lucene_index_behind_one_name():
+    given = ['--index', 'mine=dense+lucene', '--topics', 'topics.tsv', '--qrels', 'qrels.txt']
+    assert _settings(make_parser().parse_args(given)).indexes == {
+        'mine-lucene': IndexSettings(path='lucene'),
+        'mine': IndexSettings(path='dense', base_index='mine-lucene', topics='topics.tsv', qrels='qrels.txt'),
+    }
+    assert command.run(main, ['--index', 'a', '--index', 'b', '--qrels', 'qrels.txt']) == 2
+
+
+def test_what_adapt_wrote_is_named_relative_to_the_file(tmp_path):
+    (tmp_path / 'mine').mkdir()
+    file = read_settings(_written(tmp_path, 'indexes: {known: {name: demo, adapted: mine}}'))
+    assert file.indexes['known'].adapted == str(tmp_path / 'mine')
