@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from pyserini_repbert.commands import command, doctor
-from pyserini_repbert.models.precision import has_native_bfloat16
+from pyserini_repbert.models.precision import has_native_bfloat16, usable_device
 
 ANSWERS = (True, False)
 
@@ -97,3 +97,10 @@ def test_numbers_of_threads():
     assert command.threads('1') == 1 and command.threads('1024') == 1024
     with pytest.raises(command.argparse.ArgumentTypeError, match="'0' is not a whole number of at least 1"):
         command.threads('0')
+
+
+@pytest.mark.parametrize(('there', 'device'), [(False, 'cpu'), (True, 'cuda')])
+def test_auto_is_a_gpu_where_there_is_one(there, device, monkeypatch):
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: there)
+    monkeypatch.setattr(torch.cuda, 'device_count', lambda: int(there))
+    assert str(usable_device('auto')) == device

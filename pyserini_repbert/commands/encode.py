@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.output_files import check_outside, record_output
-from pyserini_repbert.commands.terminal import cut_text, model_update
+from pyserini_repbert.commands.terminal import cut_text, model_update, say_device
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.corpus import Corpus
@@ -91,6 +91,7 @@ def encode(
     from pyserini_repbert.record import checksum, read_record, write_record
 
     forbid_downloads(options.offline)
+    say_device(options)
     if options.finish:
         recorded = [read_record(path) for path in Path(options.output).glob('part-0-of-*') if path.is_dir()]
         manifest = finish_parts(options.output, settings, options.overwrite)
@@ -145,7 +146,7 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]
         offline=options.offline,
     )
     with (
-        connected(options.ray, options.threads, options.device != 'cpu') as fleet,
+        connected(options.ray, options.threads, options.device not in ('cpu', 'auto')) as fleet,
         command.progress(passages, 'encode', 'passages', options.quiet) as bar,
     ):
         return encode_parts(fleet, work, options.overwrite, bar.update)

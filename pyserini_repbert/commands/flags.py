@@ -36,7 +36,7 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
     'fields': {'nargs': '+', 'default': [], 'help': 'JSON lines: the text fields, joined by a space'},
     'on_error': {'default': 'refuse', 'choices': ('refuse', 'skip'), 'help': 'what to do with bad lines'},
     'query': {'required': True, 'type': utf8_text, 'metavar': 'TEXT', 'help': 'the query'},
-    'device': {'default': 'cpu', 'help': 'cpu, cuda, cuda:N or mps'},
+    'device': {'default': 'auto', 'help': 'auto: a GPU where there is one; cpu, cuda, cuda:N or mps'},
     'threads': {'type': threads, 'help': 'CPU threads at most; by default as OMP_NUM_THREADS says'},
     'offline': {**_STORE, 'help': 'never download'},
     'ray': {'metavar': 'ADDRESS', 'help': "on a Ray cluster: HOST:PORT, or 'auto'"},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
-from pyserini_repbert.commands.terminal import Bars, costs_text
+from pyserini_repbert.commands.terminal import Bars, costs_text, say_device
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def main(arguments: list[str]) -> int:
     from pyserini_repbert.download import forbid_downloads
 
     forbid_downloads(options.offline)
+    say_device(options)
     tag = run_tag(options)
     if options.from_pairs:
         if options.stages or options.run:
@@ -162,7 +163,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     about = {'passages': options.corpus or options.index, 'fields': options.fields}
     with contextlib.ExitStack() as held:
         if options.ray is not None:
-            fleet = held.enter_context(connected(options.ray, gpu=options.device != 'cpu'))
+            fleet = held.enter_context(connected(options.ray, gpu=options.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': fleet})
         opened = open_pipeline(spec, machine)
         held.enter_context(contextlib.closing(opened.pipeline))

@@ -13,7 +13,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags
 from pyserini_repbert.commands.output_files import check_files, record_output, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
-from pyserini_repbert.commands.terminal import Bars, ask, cut_text, model_update, shown_hits
+from pyserini_repbert.commands.terminal import Bars, ask, cut_text, model_update, say_device, shown_hits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,10 +93,12 @@ def main(arguments: list[str]) -> int:
             from pyserini_repbert.lucene.jvm import started_ahead
 
             held.enter_context(started_ahead(few_queries=bool(options.query)))
+        if spec.is_dense or spec.stages:
+            say_device(options)
         if options.ray is not None:
             from pyserini_repbert.pipeline.ray_workers import connected
 
-            fleet = held.enter_context(connected(options.ray, options.threads, options.device != 'cpu'))
+            fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': fleet})
         _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
     return 0

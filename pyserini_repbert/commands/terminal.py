@@ -73,6 +73,14 @@ def model_update(update: Callable[[int], object], options: argparse.Namespace) -
     return update if options.quiet or options.precision else updated
 
 
+def say_device(options: argparse.Namespace) -> None:
+    """Say on stderr which GPU --device auto found; a CPU needs no word."""
+    import torch
+
+    if options.device == 'auto' and torch.cuda.is_available() and not options.quiet:
+        print(f'device: cuda ({torch.cuda.get_device_name()})', file=sys.stderr)
+
+
 def _advise(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 

@@ -70,11 +70,16 @@ def _kernels_are_narrow() -> bool:
 
 
 def usable_device(name: str) -> torch.device:
-    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'. Raises InputError if it is unknown or this machine lacks it."""
+    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a GPU of CUDA where there is one, else the CPU.
+
+    Raises InputError for a device that is unknown, or that this machine lacks.
+    """
+    if name == 'auto':
+        name = 'cuda' if torch.cuda.is_available() else 'cpu'
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise InputError(f"device '{name}' is unknown: expected cpu, cuda, cuda:N or mps") from error
+        raise InputError(f"device '{name}' is unknown: expected auto, cpu, cuda, cuda:N or mps") from error
     available = {
         'cpu': True,
         'cuda': torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),

@@ -139,7 +139,7 @@ class ServedIndex:
         if own.ray:
             from pyserini_repbert.pipeline.ray_workers import connected
 
-            workers = self._held.enter_context(connected(own.ray, gpu=self._service.device != 'cpu'))
+            workers = self._held.enter_context(connected(own.ray, gpu=self._service.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': workers})
         dense: Any = _opened(spec, machine)
         self._rankers[DENSE] = Together(dense, self._queues['dense'], DENSE)
