@@ -129,7 +129,7 @@ def _with_topics_file(arguments: list[str]) -> list[str]:
     replaced = list(arguments)
     for position, given in enumerate(arguments[:-1]):
         name = arguments[position + 1]
-        found = catalog.file('topics', name) if given == '--topics' and not Path(name).exists() else None
-        if found is not None:
-            replaced[position + 1] = str(found)
+        shipped = catalog.file('topics', name) if given == '--topics' and not Path(name).exists() else None
+        if shipped is not None:
+            replaced[position + 1] = str(shipped)
     return replaced

@@ -38,8 +38,8 @@ class Finding(NamedTuple):
 
 
 def _python() -> Iterator[Finding]:
-    found = f'{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs'
-    yield Finding('python', 'ok', found)
+    description = f'{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs'
+    yield Finding('python', 'ok', description)
 
 
 def _java() -> Iterator[Finding]:

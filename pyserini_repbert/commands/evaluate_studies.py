@@ -86,7 +86,7 @@ def _show_by_depth(options: argparse.Namespace, what: str, measured: Callable[[R
     """Print the values that `measured` gives by depth for each of the runs, and write their files."""
     values = {name: measured(run) for name, run in read_named(named_paths(options.runs), options.quiet)}
     depths = next(iter(values.values()))
-    rows = [[name, *(f'{value:.3f}' for value in own.values())] for name, own in values.items()]
+    rows = [[name, *(f'{value:.3f}' for value in by_depth.values())] for name, by_depth in values.items()]
     print(markdown([what, *(f'@{depth}' for depth in depths)], rows))
     write_values(options.csv, ['run', 'depth', what.replace(' ', '_')], values)
     if options.plot:
@@ -116,9 +116,14 @@ def rerank_depth(arguments: Sequence[str]) -> None:
         values[name] = rerank_at_depths(run, reranked, qrels, measures, options.depths)
         if count := unscored(run, reranked, qrels, max(options.depths)):
             notes.append(f'{count} hits of {name} have no score in {path}: they stay below those that have one.')
-    panels = {m.name: {n: {d: own[d][m.name] for d in own} for n, own in values.items()} for m in measures}
+    panels = {
+        m.name: {n: {d: by_measure[d][m.name] for d in by_measure} for n, by_measure in values.items()}
+        for m in measures
+    }
     for measure, runs in panels.items():
-        cells = [[str(depth), *_cells([own[depth] for own in runs.values()], 0)] for depth in options.depths]
+        cells = [
+            [str(depth), *_cells([by_measure[depth] for by_measure in runs.values()], 0)] for depth in options.depths
+        ]
         print(markdown([f'{measure} at depth', *runs], cells), end='\n\n')
     for note in notes:
         print(note)

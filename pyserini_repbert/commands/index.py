@@ -30,8 +30,8 @@ _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
 def make_parser() -> Parser:
     """The command's flags."""
-    made = parser('index', 'Build EPIC and Lucene indexes, check and export indexes.')
-    actions = made.add_subparsers(dest='action', required=True, metavar='ACTION')
+    flags = parser('index', 'Build EPIC and Lucene indexes, check and export indexes.')
+    actions = flags.add_subparsers(dest='action', required=True, metavar='ACTION')
     check = actions.add_parser('check', help='read every file of an index and compare it with its checksum')
     export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
     for action in (check, export):
@@ -83,7 +83,7 @@ def make_parser() -> Parser:
     add_flags(lucene, 'corpus_format', 'fields', 'on_error')
     for action in actions.choices.values():
         action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
-    return made
+    return flags
 
 
 def main(arguments: list[str]) -> int:

@@ -189,8 +189,10 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
     for saved in queries:
         k0 = len(saved.scores) if options.k0 is None else options.k0
         k1 = min(about.get('k1', len(saved.members)), len(saved.members)) if options.k1 is None else options.k1
-        found = replay(saved, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[: options.hits]
-        run[saved.qid] = Ranking([item.docid for item in found], [item.score for item in found])
+        ranking = replay(saved, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[
+            : options.hits
+        ]
+        run[saved.qid] = Ranking([item.docid for item in ranking], [item.score for item in ranking])
     write_run(options.output, run, options.output_format, tag)
     record_output(options, options.output, ('from_pairs',))
     print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')

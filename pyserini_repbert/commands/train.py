@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int | None:
     check_name(output)
     from pyserini_repbert.train.training import train
 
-    done = train(
+    trained = train(
         recipe,
         output,
         resume=options.resume,
@@ -60,9 +60,11 @@ def main(arguments: list[str]) -> int | None:
     )
     if int(os.environ.get('RANK', '0')):
         return 0
-    _record(options, recipe, done.folder)
-    measured = f', {recipe.validation.measure} {done.best:.4f}' if recipe.validation and done.best is not None else ''
-    print(f'{done.folder}: {done.steps} steps, mean loss {done.loss:.4f}{measured}')
+    _record(options, recipe, trained.folder)
+    measured = (
+        f', {recipe.validation.measure} {trained.best:.4f}' if recipe.validation and trained.best is not None else ''
+    )
+    print(f'{trained.folder}: {trained.steps} steps, mean loss {trained.loss:.4f}{measured}')
     return 0
 
 

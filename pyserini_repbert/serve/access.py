@@ -78,17 +78,21 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        own = {'registry': self.registry}
-        self._requests = Counter('pyserini_repbert_requests', 'Requests answered', ['route', 'method', 'status'], **own)
+        registered = {'registry': self.registry}
+        self._requests = Counter(
+            'pyserini_repbert_requests', 'Requests answered', ['route', 'method', 'status'], **registered
+        )
         self._seconds = Histogram(
-            'pyserini_repbert_request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **own
+            'pyserini_repbert_request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **registered
         )
-        self._batches = Histogram('pyserini_repbert_batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **own)
+        self._batches = Histogram(
+            'pyserini_repbert_batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **registered
+        )
         self._steps = Histogram(
-            'pyserini_repbert_step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **own
+            'pyserini_repbert_step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **registered
         )
-        self._inferences = Counter('pyserini_repbert_inferences', 'Model inputs', ['step'], **own)
-        self._waiting = Gauge('pyserini_repbert_waiting', 'Jobs that wait', ['lane'], **own)
+        self._inferences = Counter('pyserini_repbert_inferences', 'Model inputs', ['step'], **registered)
+        self._waiting = Gauge('pyserini_repbert_waiting', 'Jobs that wait', ['lane'], **registered)
         ProcessCollector(registry=self.registry)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -177,7 +181,7 @@ class Gate:
         if key is None:
             return False
         digest = _digest(key)
-        return any([hmac.compare_digest(digest, own) for own in self._keys])  # noqa: C419 (all are compared)
+        return any([hmac.compare_digest(digest, known_digest) for known_digest in self._keys])  # noqa: C419 (all are compared)
 
     def _bounded(self, receive: Receive) -> Receive:
         """`receive`, which raises for a body above the limit, whatever the headers say."""

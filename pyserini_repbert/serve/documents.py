@@ -50,15 +50,17 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
         value = raw
     if isinstance(value, dict):
         fields = {
-            key: own if isinstance(own, (dict, list)) else str(own)
-            for key, own in value.items()
+            key: item if isinstance(item, (dict, list)) else str(item)
+            for key, item in value.items()
             if key not in _IDENTIFIERS
         }
         value = next(iter(fields.values())) if len(fields) == 1 else fields
     if isinstance(value, str):
         return value[:most]
     if isinstance(value, dict):
-        return {key: own[:most] if isinstance(own, str) and key.lower() in _CUT else own for key, own in value.items()}
+        return {
+            key: item[:most] if isinstance(item, str) and key.lower() in _CUT else item for key, item in value.items()
+        }
     return value
 
 
@@ -81,15 +83,15 @@ def marked(query: str, text: str) -> list[tuple[str, bool]]:
     """
     wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
     parts: list[tuple[str, bool]] = []
-    done = 0
-    for found in _WORD.finditer(text):
-        if _stem(found.group()) in wanted:
-            if found.start() > done:
-                parts.append((text[done : found.start()], False))
-            parts.append((found.group(), True))
-            done = found.end()
-    if done < len(text) or not parts:
-        parts.append((text[done:], False))
+    end = 0
+    for match in _WORD.finditer(text):
+        if _stem(match.group()) in wanted:
+            if match.start() > end:
+                parts.append((text[end : match.start()], False))
+            parts.append((match.group(), True))
+            end = match.end()
+    if end < len(text) or not parts:
+        parts.append((text[end:], False))
     return parts
 
 

@@ -50,7 +50,7 @@ def explanation(
         raise InputError(f"reranker '{name}' explains nothing: ask for EPIC, CEDR, duoBERT or monoBERT")
     else:
         passages = [_maps(rerankers.similarity_model(name), query, hit.text or '', options) for hit in hits]
-    return head | {'passages': [{'docid': hit.docid} | own for hit, own in zip(hits, passages, strict=True)]}
+    return head | {'passages': [{'docid': hit.docid} | passage for hit, passage in zip(hits, passages, strict=True)]}
 
 
 def _maps(model: Any, query: str, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,7 +60,10 @@ def _maps(model: Any, query: str, text: str, options: Mapping[str, Any]) -> dict
         'n_layers': last,
         'query_tokens': maps[0].query,
         'passage_tokens': maps[0].passage,
-        'maps': [{'layer': own.layer, 'values': np.round(own.values.astype(float), 4).tolist()} for own in maps],
+        'maps': [
+            {'layer': heat_map.layer, 'values': np.round(heat_map.values.astype(float), 4).tolist()}
+            for heat_map in maps
+        ],
     }
 
 
@@ -104,8 +107,8 @@ def _scores(reranker: Reranker, query: str, hits: Ranking, trace: Trace) -> dict
 
 
 def _rounded(values: Any) -> list[float]:
-    found: list[float] = np.round(np.asarray(values, dtype=float), _DIGITS).tolist()
-    return found
+    rounded: list[float] = np.round(np.asarray(values, dtype=float), _DIGITS).tolist()
+    return rounded
 
 
 def layers(text: str) -> Sequence[int]:

@@ -66,10 +66,10 @@ def sparse_specs(settings: IndexSettings, wanted: Sequence[str] | None, lucene: 
     specs = {}
     for spec in wanted:
         name, _, folder = spec.partition('@')
-        own = names_class(name)
-        if not folder and lucene and not own:
+        is_class = names_class(name)
+        if not folder and lucene and not is_class:
             spec = f'{name}@{place}'
-        specs[name] = PipelineSpec(sparse=(spec,), index=None if folder or lucene or own else place)
+        specs[name] = PipelineSpec(sparse=(spec,), index=None if folder or lucene or is_class else place)
     return specs
 
 
@@ -127,27 +127,27 @@ class ServedIndex:
             raise InputError(f"index '{alias}' has nothing to search")
         for name in self.specs if settings.sparse else ():
             self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
-        own = self.ranker(searchers[0]).ranker
-        self._store: Any = base._store if base else own
-        self.passages = len(own) if dense is not None else own.size
+        store = self.ranker(searchers[0]).ranker
+        self._store: Any = base._store if base else store
+        self.passages = len(store) if dense is not None else store.size
         self._read_judgments()
 
     def _open_dense(self) -> Any:
-        own = self.settings
-        spec = PipelineSpec(index=own.place, encoder=own.encoder, precision=self._service.precision)
+        settings = self.settings
+        spec = PipelineSpec(index=settings.place, encoder=settings.encoder, precision=self._service.precision)
         machine = self._machine.model_copy(update={'threads': 1})
-        if own.ray:
+        if settings.ray:
             from pyserini_repbert.pipeline.ray_workers import connected
 
-            workers = self._held.enter_context(connected(own.ray, gpu=self._service.device not in ('cpu', 'auto')))
+            workers = self._held.enter_context(connected(settings.ray, gpu=self._service.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': workers})
         dense: Any = _opened(spec, machine)
         self._rankers[DENSE] = Together(dense, self._queues['dense'], DENSE)
-        if own.ann:
+        if settings.ann:
             ann = _opened(spec.model_copy(update={'ann': True}), machine)
             ann = ann.with_settings(query_encoder=dense.query_encoder)
             self._rankers[ANN] = Together(ann, self._queues['dense'], ANN)
-        self.encoder = Path(str(getattr(dense.query_encoder, 'name', own.encoder))).name
+        self.encoder = Path(str(getattr(dense.query_encoder, 'name', settings.encoder))).name
         dense.search('warm', 1)
         return dense
 

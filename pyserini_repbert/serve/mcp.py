@@ -93,7 +93,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         index_type: Literal['', 'tf', 'dense', 'faiss', 'impact'] = '',
     ) -> list[str]:
         """The names of the indexes, of one type or of all."""
-        return [name for name, own in service.served.items() if index_type in ('', own.index_type)]
+        return [name for name, index in service.served.items() if index_type in ('', index.index_type)]
 
     @tool
     async def get_index(index_name: _Index) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         method: requests.Fusion = 'interleave',
     ) -> dict[str, float]:
         """Fuse two result lists of one question into one, best first."""
-        runs = [{'q': by_score(list(own), list(own.values()))} for own in (results1, results2)]
+        runs = [{'q': by_score(list(scores), list(scores.values()))} for scores in (results1, results2)]
         ranking = fuse(runs, method, hits)['q']
         return dict(zip(ranking.docids, ranking.scores, strict=True))
 

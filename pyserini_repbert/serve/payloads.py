@@ -84,11 +84,13 @@ def _add_provenance(index: ServedIndex, answer: Answer, payload: dict[str, Any])
         candidate['provenance'] = [
             {
                 'ranking': part.name,
-                'rank': own.get(docid),
-                'score': round(float(part.ranking.scores[own[docid] - 1]), _SCORE_DIGITS) if docid in own else None,
-                'below': None if docid in own else part.below,
+                'rank': ranks_in_part.get(docid),
+                'score': round(float(part.ranking.scores[ranks_in_part[docid] - 1]), _SCORE_DIGITS)
+                if docid in ranks_in_part
+                else None,
+                'below': None if docid in ranks_in_part else part.below,
             }
-            for part, own in zip(answer.parts, ranks, strict=True)
+            for part, ranks_in_part in zip(answer.parts, ranks, strict=True)
         ]
         candidate['grade'] = grades.get(docid)
 
@@ -111,21 +113,21 @@ def comparison_payload(index: ServedIndex, answers: Mapping[str, Answer], shown:
     """The body of the answer to a comparison: two answers, 'a' and 'b', to one question."""
     a, b = (answers[side].ranking.docids for side in 'ab')
     query = answers['a'].ask.query
-    ranks = {side: _ranks(own.whole.ranking) for side, own in answers.items()}
+    ranks = {side: _ranks(of_side.whole.ranking) for side, of_side in answers.items()}
     qid = index.judged(query)
-    measures = {} if qid is None else {side: measures_of(index, qid, own) for side, own in answers.items()}
+    measures = {} if qid is None else {side: measures_of(index, qid, of_side) for side, of_side in answers.items()}
     return {
         'api': API,
         'index': index.alias,
         'query': {'text': query},
-        **{side: search_payload(index, own, shown) for side, own in answers.items()},
+        **{side: search_payload(index, of_side, shown) for side, of_side in answers.items()},
         'overlap': overlap(a, b, max(len(a), len(b), 1)),
         'rbo': rank_biased_overlap(a, b),
         'moves': [
-            {'docid': docid, **{side: own.get(docid) for side, own in ranks.items()}}
+            {'docid': docid, **{side: of_side.get(docid) for side, of_side in ranks.items()}}
             for docid in dict.fromkeys((*a, *b))
         ],
-        'depths': {side: own.whole.below for side, own in answers.items()},
+        'depths': {side: of_side.whole.below for side, of_side in answers.items()},
         'judged': None if qid is None else _judged(index, qid, measures),
     }
 
@@ -149,6 +151,6 @@ def index_payload(service: Service, index: ServedIndex) -> dict[str, Any]:
 
 def topics_payload(index: ServedIndex, like: str, most: int) -> dict[str, Any]:
     """The first `most` topics of the index whose text contains `like`, regardless of case."""
-    found = [query for query in index.topics.values() if like.casefold() in query.text.casefold()]
-    topics = [{'qid': query.qid, 'text': query.text, 'judged': query.qid in index.qrels} for query in found[:most]]
+    matching = [query for query in index.topics.values() if like.casefold() in query.text.casefold()]
+    topics = [{'qid': query.qid, 'text': query.text, 'judged': query.qid in index.qrels} for query in matching[:most]]
     return {'api': API, 'index': index.alias, 'topics': topics}

@@ -129,7 +129,7 @@ def add_error_handlers(app: FastAPI) -> None:
 async def known_parameters(request: Request) -> None:
     """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
     parameters = request.scope['route'].dependant.query_params
-    lists = {own.alias: get_origin(own.field_info.annotation) is list for own in parameters}
+    lists = {parameter.alias: get_origin(parameter.field_info.annotation) is list for parameter in parameters}
     for name in request.query_params:
         if name not in lists:
             near, known = did_you_mean(name, list(lists)), ', '.join(lists) or 'none'

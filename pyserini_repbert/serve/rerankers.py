@@ -115,7 +115,11 @@ class Rerankers:
     def named(self, model: str) -> str:
         """The name of a reranker, given that or a system, whose first it is. Raises UnknownNameError for neither."""
         named = model in self.systems
-        name = model if named else next((name for name, own in self.systems.items() if own == model), model)
+        name = (
+            model
+            if named
+            else next((name for name, model_of_name in self.systems.items() if model_of_name == model), model)
+        )
         self.system(name)
         return name
 

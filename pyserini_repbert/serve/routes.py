@@ -100,8 +100,8 @@ def _add_stored(router: APIRouter, service: Service) -> None:
         '/{index}/qrels/{qid:path}', summary='The judgments of a topic', responses=forms.gives(forms.QrelsResponse)
     )
     async def qrels(index: str = index_of, qid: str = Path()) -> Response:
-        own = service.index(index)
-        grades, topic = own.grades(qid), own.topics.get(qid)
+        served = service.index(index)
+        grades, topic = served.grades(qid), served.topics.get(qid)
         text = None if topic is None else topic.text
         return json_response({'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades})
 
@@ -151,7 +151,7 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
             if explain:
                 docids = answer.ranking.docids[:explain_hits]
                 models = _listed(explain) if docids else []
-                payload['explanations'] = [service.explain(index, own, query, docids, {}, trace) for own in models]
+                payload['explanations'] = [service.explain(index, model, query, docids, {}, trace) for model in models]
             return json_response(payload)
 
         return await _answered(request, service, work, bool(rerank or explain), progress)
@@ -174,8 +174,8 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         shown = Shown(body.parse, None, body.provenance, body.display)
 
         def work(trace: RequestTrace) -> Response:
-            answers, own = service.search(index, asks, trace), service.index(index)
-            results = [payloads.search_payload(own, answer, shown) for answer in answers]
+            answers, served = service.search(index, asks, trace), service.index(index)
+            results = [payloads.search_payload(served, answer, shown) for answer in answers]
             with_qids = [{'qid': qid, **result} for qid, result in zip(qids, results, strict=True)]
             return json_response({'api': API, 'index': index, 'results': with_qids})
 

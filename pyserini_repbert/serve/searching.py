@@ -104,21 +104,23 @@ def answer(
     systems_notes = list(searched.parts.values()) or [searched]
     searched_depth = depth if len(systems) == 1 else fused_depth(spec.fusion, depth) or depth
     parts, steps = [], []
-    for own in systems_notes:
-        parts.append(_part(own.name, own.run[_QID], searched_depth, index.passages))
-        encoded = int(index.encodes(own.name))
-        steps.append(Step(step=own.name, ms=_ms(own), inferences=encoded, candidates=len(own.run[_QID])))
+    for part_notes in systems_notes:
+        parts.append(_part(part_notes.name, part_notes.run[_QID], searched_depth, index.passages))
+        encoded = int(index.encodes(part_notes.name))
+        steps.append(
+            Step(step=part_notes.name, ms=_ms(part_notes), inferences=encoded, candidates=len(part_notes.run[_QID]))
+        )
     if len(systems) > 1:
         parts.append(_part(spec.fusion, searched.run[_QID], depth, index.passages))
         ms = _ms(searched) - max(map(_ms, systems_notes))
         steps.append(Step(step=spec.fusion, ms=ms, inferences=0, candidates=len(searched.run[_QID])))
     below = parts[-1].below
     stage_notes = (list(reranked.parts.values()) or [reranked]) if reranked else []
-    for stage, own in zip(stages, stage_notes, strict=False):  # nothing is reranked where nothing was found
-        parts.append(PartRanking(stage.name, own.run[_QID][: stage.reads]))
-        cost = own.cost or StageCost(stage.name, 1, 0, 0.0, None, 0, None)
+    for stage, part_notes in zip(stages, stage_notes, strict=False):  # nothing is reranked where nothing was found
+        parts.append(PartRanking(stage.name, part_notes.run[_QID][: stage.reads]))
+        cost = part_notes.cost or StageCost(stage.name, 1, 0, 0.0, None, 0, None)
         counts = {name: getattr(cost, name) for name in Step.model_fields.keys() - {'step', 'ms'}}
-        steps.append(Step(step=stage.name, ms=_ms(own), **counts))
+        steps.append(Step(step=stage.name, ms=_ms(part_notes), **counts))
     for step in steps:
         on_step(step)
     return Answer(ask, PartRanking('', ranking, below), tuple(parts), tuple(steps))

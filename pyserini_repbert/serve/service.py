@@ -85,20 +85,24 @@ class Service:
     def _open_indexes(self) -> dict[str, ServedIndex]:
         """Open the indexes, those without a base_index first: alias -> index, in the order of the settings."""
         settings = self.settings.indexes
-        on_ray = [f"'{alias}'" for alias, own in settings.items() if own.ray]
+        on_ray = [f"'{alias}'" for alias, index_settings in settings.items() if index_settings.ray]
         if len(on_ray) > 1:  # workers occupy their machines, and each holds one index
             raise InputError(f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches one on Ray')
         indexes: dict[str, ServedIndex] = {}
-        for alias, own in sorted(settings.items(), key=lambda item: item[1].base_index is not None):
+        for alias, index_settings in sorted(settings.items(), key=lambda item: item[1].base_index is not None):
             base = None
-            if own.base_index is not None:
-                if own.base_index not in settings:
-                    near = catalog.did_you_mean(own.base_index, settings)
-                    raise UnknownNameError(f"index '{alias}' names '{own.base_index}' as its base_index{near}")
-                base = indexes.get(own.base_index)
+            if index_settings.base_index is not None:
+                if index_settings.base_index not in settings:
+                    near = catalog.did_you_mean(index_settings.base_index, settings)
+                    raise UnknownNameError(
+                        f"index '{alias}' names '{index_settings.base_index}' as its base_index{near}"
+                    )
+                base = indexes.get(index_settings.base_index)
                 if base is None or base.index_type != 'tf':
-                    raise InputError(f"index '{alias}': its base_index '{own.base_index}' has to be a Lucene index")
-            indexes[alias] = ServedIndex(alias, own, self.settings, self.queues, base)
+                    raise InputError(
+                        f"index '{alias}': its base_index '{index_settings.base_index}' has to be a Lucene index"
+                    )
+            indexes[alias] = ServedIndex(alias, index_settings, self.settings, self.queues, base)
         return {alias: indexes[alias] for alias in settings}
 
     async def close(self) -> None:

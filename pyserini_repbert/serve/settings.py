@@ -120,7 +120,10 @@ class FileSettings(_Settings):
     def _paths_alone(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {alias: {'path': own} if isinstance(own, str) else own for alias, own in value.items()}
+        return {
+            alias: {'path': value_of_alias} if isinstance(value_of_alias, str) else value_of_alias
+            for alias, value_of_alias in value.items()
+        }
 
 
 class ServeSettings(FileSettings):
@@ -152,8 +155,8 @@ def read_settings(path: StrPath) -> FileSettings:
         if first['type'] == 'extra_forbidden':
             problem = 'is unknown' + catalog.did_you_mean(str(place[-1]), _known(place))
         raise file.error(f"'{'.'.join(map(str, place))}': {problem}", *place) from error
-    for alias, own in settings.indexes.items():
-        _check(file, folder, alias, own)
+    for alias, index_settings in settings.indexes.items():
+        _check(file, folder, alias, index_settings)
     for number, key in enumerate(settings.api_keys):
         if not key.strip():
             raise file.error('an API key is empty', 'api_keys', number)
@@ -162,7 +165,7 @@ def read_settings(path: StrPath) -> FileSettings:
     rerankers = settings.rerankers and [
         name if catalog.find('rerankers', name) else _file(folder, name) for name in settings.rerankers
     ]
-    indexes = {alias: own.under(folder) for alias, own in settings.indexes.items()}
+    indexes = {alias: index_settings.under(folder) for alias, index_settings in settings.indexes.items()}
     return settings.model_copy(update={'indexes': indexes, 'rerankers': rerankers})
 
 
@@ -172,15 +175,17 @@ def check_alias(alias: str) -> None:
         raise InputError(f"'{alias}' cannot be the name of an index: no slash, no % and none of {', '.join(RESERVED)}")
 
 
-def _check(file: YamlFile, folder: Path, alias: str, own: IndexSettings) -> None:
+def _check(file: YamlFile, folder: Path, alias: str, settings: IndexSettings) -> None:
     try:
         check_alias(alias)
     except InputError as error:
         raise file.error(str(error), 'indexes', alias) from error
-    if (own.path is None) == (own.name is None):
+    if (settings.path is None) == (settings.name is None):
         raise file.error(f"index '{alias}': give its path, or the name of an index of the catalog", 'indexes', alias)
-    if own.path is not None and not (folder / own.path).is_dir():
-        raise file.error(f"index '{alias}' points to a folder that is not there: {own.path}", 'indexes', alias, 'path')
+    if settings.path is not None and not (folder / settings.path).is_dir():
+        raise file.error(
+            f"index '{alias}' points to a folder that is not there: {settings.path}", 'indexes', alias, 'path'
+        )
 
 
 def _known(place: tuple[str | int, ...]) -> list[str]:
