@@ -19,6 +19,7 @@ _LIMITS = {
     errno.ENFILE: ('the system may not open more files', 'end other programs'),
     errno.ENOMEM: ('the memory is used up', 'end other programs, raise the limit (ulimit -v), or use smaller batches'),
 }
+_NO_MEMORY = ('failed to map segment', 'error return without exception set')  # a library to be loaded; one that gave up
 _ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -120,7 +121,7 @@ def exhausted(
     """
     if isinstance(error, PyseriniRepbertError):
         return error if isinstance(error, ExhaustedError) else None
-    if isinstance(error, MemoryError) or 'failed to map segment' in str(error):  # the second: a library to be loaded
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
         limit = errno.ENOMEM
     elif isinstance(error, OSError) and error.errno is not None:
         limit = error.errno
