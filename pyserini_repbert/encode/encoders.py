@@ -140,8 +140,7 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
 
-    Raises InputError where no checkpoint or a prefix is given; for an unknown precision, a device that this machine
-    lacks, or a maximum length beyond the model's positions.
+    Raises InputError without a checkpoint, with a prefix, and for values that the model or this machine does not know.
     """
 
     paper_type = repbert.QUERY_TYPE
