@@ -5,10 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pyserini_repbert.ranking import Run
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ class Trace:
     def advance(self, n: int) -> None:
         """`n` more units are done. May raise an error, which ends the work."""
 
-    def ranked(self, run: Run) -> None:
+    def ranked(self, run: dict[str, Any]) -> None:
         """The run of the part that is traced here."""
 
     def spent(self, cost: StageCost) -> None:
@@ -106,7 +103,7 @@ class Notes(Trace):
     Attributes
     ----------
     parts : the notes of the parts, by place
-    run : the part's own run, without texts
+    run : the part's own `ranking.Run`, without texts
     cost : what the part took; None if it did not say
     seconds : of wall clock until the part had its run, waiting included
     kept : values by kind and qid
@@ -115,7 +112,7 @@ class Notes(Trace):
     def __init__(self, progress: Trace = SILENT, name: str = '') -> None:
         self.progress, self.name = progress, name
         self.parts: dict[int, Notes] = {}
-        self.run: Run = {}
+        self.run: dict[str, Any] = {}
         self.cost: StageCost | None = None
         self.seconds, self._start = 0.0, time.perf_counter()
         self.kept: dict[str, dict[str, Any]] = {}
@@ -132,7 +129,7 @@ class Notes(Trace):
         """Pass on that units are done."""
         self.progress.advance(n)
 
-    def ranked(self, run: Run) -> None:
+    def ranked(self, run: dict[str, Any]) -> None:
         """Keep the run, without texts."""
         self.seconds = time.perf_counter() - self._start
         self.run |= {qid: ranking.without_texts() for qid, ranking in run.items()}
