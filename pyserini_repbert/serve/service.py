@@ -54,11 +54,12 @@ class Service:
         on_step: Callable[[Step], object] = lambda step: None,
     ) -> None:
         self.settings, self._on_step = settings, on_step
-        waiting = settings.limits.waiting
+        limits = settings.limits
+        waiting = limits.waiting
         queues = (
-            Queue('dense', waiting, _TOGETHER, _WINDOW, on_batch),
-            Queue('java', waiting, _TOGETHER, on_batch=on_batch),
-            Queue('rerank', waiting, on_batch=on_batch),
+            Queue('dense', waiting, _TOGETHER, _WINDOW, on_batch, limits.search_seconds),
+            Queue('java', waiting, _TOGETHER, 0.0, on_batch, limits.search_seconds),
+            Queue('rerank', waiting, 1, 0.0, on_batch, limits.rerank_seconds),
         )
         self.queues = {queue.name: queue for queue in queues}
         # more threads than can wait in the queues and be worked for: a full queue refuses, not the threads

@@ -6,7 +6,9 @@ batch of several, a queue waits a few milliseconds until as many have come again
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, wait
@@ -17,6 +19,7 @@ from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.trace import SILENT, Trace
 
+_PACE_OVER = 4  # batches that the mean time of a job moves over
 _LOOKED_AGAIN = 0.25  # seconds after which a waiting job asks whether its request is still there
 
 
@@ -38,6 +41,7 @@ class Queue:
     together : the most jobs of a batch, which are all of one kind
     window : seconds to wait for more jobs after a batch of several
     on_batch : called with the queue's name and the number of jobs in each batch
+    seconds : a job that would wait longer than this, by the pace of the last ones, is refused at once
     """
 
     def __init__(
@@ -47,8 +51,10 @@ class Queue:
         together: int = 1,
         window: float = 0.0,
         on_batch: Callable[[str, int], object] = lambda name, size: None,
+        seconds: float = math.inf,
     ) -> None:
         self.name, self.waiting, self.together, self.window = name, waiting, together, window
+        self.seconds, self._pace = seconds, 0.0  # seconds a job, a moving mean
         self._on_batch = on_batch
         self._jobs: deque[_Job] = deque()
         self._changed = threading.Condition()
@@ -82,13 +88,15 @@ class Queue:
         """The result for `given` of one `work([given, …])` over all waiting jobs of the same kind; None: alone.
 
         If `work` fails for a batch, it is called for each job alone, so that an error reaches only the job that caused
-        it. Raises OverloadedError where too many jobs wait, what `work` raises, and what `trace.advance` raises: then
-        the job leaves the queue.
+        it. Raises OverloadedError where too many jobs wait, or too long ones; what `work` raises; and what
+        `trace.advance` raises: then the job leaves the queue.
         """
         job = _Job(work, given, kind)
         with self._changed:
             if len(self._jobs) >= self.waiting:
                 raise OverloadedError(f'{len(self._jobs)} requests wait already ({self.name}): try again later')
+            if (expected := len(self._jobs) * self._pace) > self.seconds:
+                raise OverloadedError(f'{expected:.0f} s of work wait already ({self.name}): try again later')
             self._jobs.append(job)
             self._changed.notify()
         try:
@@ -105,7 +113,9 @@ class Queue:
     def _work(self) -> None:
         while jobs := self._next_jobs():
             self._on_batch(self.name, len(jobs))
+            start = time.monotonic()
             _run([job for job in jobs if job.result.set_running_or_notify_cancel()])
+            self._pace += ((time.monotonic() - start) / len(jobs) - self._pace) / _PACE_OVER
 
     def _next_jobs(self) -> list[_Job]:
         """Take the first job and those of its kind from the queue, once there is one; none where the queue stops."""

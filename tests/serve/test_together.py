@@ -119,3 +119,16 @@ def test_a_queue_that_stops_finishes_what_waits():
             _until_waiting(queue, 5)
         queue.stop()
     assert sorted(answered) == [0, 1, 2, 3, 4]
+
+
+def test_a_job_that_would_wait_longer_than_it_is_given_is_refused_at_once():
+    queue = Queue('test', 100, seconds=0.5)
+    with _running(queue) as threads:
+        for _ in range(3):
+            queue.call(lambda: time.sleep(0.3))
+        with _busy(queue, threads):
+            waiting = [threads.submit(queue.call, lambda: 'answered') for _ in range(3)]
+            _until_waiting(queue, 3)
+            with pytest.raises(OverloadedError, match='of work wait already'):
+                queue.call(lambda: None)
+        assert [job.result() for job in waiting] == ['answered'] * 3
