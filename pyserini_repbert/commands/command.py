@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from pyserini_repbert.commands import completion
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
@@ -91,8 +90,6 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**{'formatter_class': _Help} | options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if completion.ASKED in os.environ:
-            completion.complete_flags(self)
         self._given = sys.argv[1:] if args is None else list(args)
         options, rest = super().parse_known_args(args, namespace)
         options.command = [*self.prog.split(), *self._given]

@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.error import URLError
 
 from pyserini_repbert import __version__
-from pyserini_repbert.commands import completion
 from pyserini_repbert.commands.command import EXIT_ERROR
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
 
@@ -37,11 +36,6 @@ _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.
 
 def main(arguments: list[str]) -> int | None:
     """Run a command of ours or a module of Pyserini by name; returns its exit status."""
-    if completion.ASKED in os.environ:
-        arguments = completion.complete_command(COMMANDS)
-    if arguments[:1] == ['--completion']:
-        print(completion.script(arguments[1:]))
-        return 0
     if not arguments or arguments[0] in ('-h', '--help', 'help'):
         print(_help(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else EXIT_ERROR
@@ -65,7 +59,6 @@ def _help() -> str:
     return f"""\
 usage: {PROGRAM} COMMAND [ARGUMENTS]
        {PROGRAM} pyserini.MODULE [ARGUMENTS]
-       {PROGRAM} --completion {{bash,zsh,fish}}   a script that completes pyserini-repbert in a shell
 
 commands (each has --help):
 {commands}

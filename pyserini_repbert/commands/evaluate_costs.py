@@ -1,4 +1,4 @@
-"""The commands `evaluate tradeoff`, `epic-values` and `epic-pruning`: quality against what it costs."""
+"""The commands `evaluate tradeoff` and `epic-pruning`: quality against what it costs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyserini_repbert.commands.terminal import model_update
 from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
-from pyserini_repbert.evaluate.plots import plot_bars, plot_points
+from pyserini_repbert.evaluate.plots import plot_points
 from pyserini_repbert.evaluate.tables import markdown, write_csv
 from pyserini_repbert.names.topics import load_qrels, load_topics
 
@@ -135,29 +135,6 @@ def _budget(text: str | None) -> tuple[float, str]:
     if amount <= 0:
         raise InputError(f"--budget '{text}': expected inferences a query ('500') or seconds a query ('2.5s')")
     return amount, 'seconds' if text.endswith('s') else 'inferences'
-
-
-def epic_values(arguments: Sequence[str]) -> None:
-    """Count the values of an index; print a table, write CSV and a plot on request (EPIC Figure 2)."""
-    flags = parser('evaluate epic-values', "How often each value occurs in an EPIC index's vectors (EPIC Figure 2).")
-    flags.add_argument('--index', required=True, help='an EPIC index; one with --prune 0 has all values')
-    add_flags(flags, 'csv', 'plot')
-    options = parsed(flags, arguments)
-    from pyserini_repbert.evaluate.studies.epic import value_counts
-    from pyserini_repbert.index.epic import EpicBundle
-
-    index = EpicBundle(options.index)
-    values = value_counts(index)
-    counts = {f'{end:.1f}': count for end, count in values.counts.items()}
-    rows = [[end, f'{count:,}', f'{count / values.total:.4%}'] for end, count in counts.items()]
-    print(markdown(['values up to', 'count', 'share'], rows))
-    rest = f', among them {values.pruned:,} that the index does not keep.' if values.pruned else '.'
-    print(f'\n{values.share_up_to(0.1):.1%} of {values.total:,} values are 0.1 or below{rest}')
-    if options.csv:
-        write_csv(options.csv, ['up_to', 'count'], counts.items())
-    if options.plot:
-        title = f'{len(index):,} passages' + (f', {index.settings.prune} terms each' if index.settings.prune else '')
-        plot_bars(options.plot, {title: counts}, 'value, rounded up', 'frequency')
 
 
 def pruning_parser() -> Parser:

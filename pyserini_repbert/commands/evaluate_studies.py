@@ -1,4 +1,4 @@
-"""The commands `evaluate fusion-table`, `consistency`, `recall-depth`, `rerank-depth` and `tune-cutoff`.
+"""The commands `evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`.
 
 Each prints its results, and writes a CSV file and a plot on request.
 """
@@ -130,32 +130,6 @@ def rerank_depth(arguments: Sequence[str]) -> None:
     write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
     if options.plot:
         plot_lines(options.plot, panels, 'reranked hits')
-
-
-def tune_cutoff(arguments: Sequence[str]) -> None:
-    """Try every cut-off of a reranking, and print the best."""
-    flags = _parser('tune-cutoff', 'How many hits of a first stage to rerank: the best on validation topics.')
-    flags.add_argument('--run', required=True, help="the first stage's run file")
-    flags.add_argument('--reranked', required=True, help='its hits with the scores of the reranker')
-    add_flags(flags, 'qrels')
-    add_flags(flags, 'measure', default='MRR@10')
-    flags.add_argument('--max', type=positive_int, default=200, help='try all cut-offs from 0 to this one')
-    flags.add_argument('--cutoffs', type=zero_or_more, nargs='+', help='try these instead')
-    options = parsed(flags, arguments)
-    from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.studies import depths
-
-    (measure,) = parse_measures([options.measure])
-    qrels = load_qrels(options.qrels)
-    first, reranked = read_run(options.run), read_run(options.reranked)
-    deepest = max(len(ranking.docids) for ranking in first.values())
-    cutoffs = options.cutoffs or range(min(options.max, deepest) + 1)
-    best, values = depths.tune_cutoff(first, reranked, qrels, measure, cutoffs)
-    without = f' (without reranking {values[0]:.4f})' if 0 in values else ''
-    print(f'best cut-off {best}: {measure.name} {values[best]:.4f}{without}')
-    write_values(options.csv, ['cutoff', measure.name], values)
-    if options.plot:
-        plot_lines(options.plot, {measure.name: {'reranked': values}}, 'reranked hits')
 
 
 def _cells(values: Sequence[float], base: int) -> list[str]:

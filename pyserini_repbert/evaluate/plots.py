@@ -84,17 +84,6 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
     _draw(path, matrices, draw)
 
 
-def plot_bars(path: StrPath, bars: Mapping[str, Mapping[str, float]], x_label: str, y_label: str) -> None:
-    """A panel of bars for each title, by their labels, with a logarithmic y axis."""
-
-    def draw(axis: Any, title: str, heights: Mapping[str, float]) -> None:
-        axis.bar(list(heights), list(heights.values()))
-        axis.set_xticks(range(len(heights)), list(heights), rotation=90, fontsize=7)
-        axis.set(yscale='log', xlabel=x_label, ylabel=y_label, title=title)
-
-    _draw(path, bars, draw)
-
-
 def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'center') -> None:
     offset = {'xytext': (0, 7), 'textcoords': 'offset points', 'ha': align}
     axis.annotate(text, (x, y), fontsize=6.5, color=color, **offset)

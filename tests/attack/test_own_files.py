@@ -45,7 +45,7 @@ evaluate recall-depth --runs a.txt b.txt --qrels qrels.txt --csv c.png --plot c.
 evaluate consistency --runs a.txt --reference b.txt --csv b.txt => --csv and --reference
 evaluate tradeoff scores.npz --qrels qrels.txt --csv scores.npz => --csv and the saved scores
 evaluate join-folds --folds folds.json --runs a.txt b.txt --output b.txt => --output and a run
-evaluate tune-cutoff --run a.txt --reranked b.txt --qrels qrels.txt --csv a.txt => --csv and --run
+evaluate rerank-depth --runs a.txt --reranked b.txt --qrels qrels.txt --csv b.txt => --csv and --reranked
 explain --index index --query x --docid d1 --html index => output index is a folder
 search --index demo --topics topics.tsv --output {LONG} => its name has 216 bytes, at most 215
 encode --corpus topics.tsv --encoder repbert-demo --output {LONG} => its name has 216 bytes

@@ -13,7 +13,7 @@ from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_b
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.studies.depths import tune_cutoff
-from pyserini_repbert.evaluate.studies.epic import _reranked, value_counts
+from pyserini_repbert.evaluate.studies.epic import _reranked
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Query, Ranking
@@ -35,46 +35,10 @@ def test_the_best_cutoff_by_hand():
         tune_cutoff(first, reranked, qrels, measure, [])
 
 
-def test_tune_cutoff_command(tmp_path, capsys, figures):
-    write_run(tmp_path / 'first', {'1': ranked('abcde')})
-    write_run(tmp_path / 'reranked', {'1': ranked('edabc')})
-    (tmp_path / 'qrels').write_text('1 0 d 1\n')
-    arguments = ['--run', str(tmp_path / 'first'), '--reranked', str(tmp_path / 'reranked')]
-    arguments += ['--qrels', str(tmp_path / 'qrels'), '--csv', str(tmp_path / 'values.csv')]
-    assert command.run(main, ['tune-cutoff', *arguments, '--plot', str(tmp_path / 'plot.png')]) == 0
-    assert 'best cut-off 4: MRR@10 1.0000 (without reranking 0.2500)' in capsys.readouterr().out
-    assert (tmp_path / 'values.csv').read_text().splitlines()[5] == '4,1.000000'
-    (line,) = figures[0].axes[0].lines
-    assert line.get_xydata().tolist() == [[0, 0.25], [1, 0.25], [2, 0.25], [3, 0.25], [4, 1.0], [5, 0.5]]
-    assert (tmp_path / 'plot.png').read_bytes()[:4] == b'\x89PNG'
-
-
 @pytest.fixture
 def bundle(tiny_epic, corpus_file, tmp_path) -> EpicBundle:
     encode_epic_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0)
     return EpicBundle(tmp_path / 'index')
-
-
-def test_values_are_counted_rounded_up(bundle, tmp_path):
-    found = value_counts(bundle)
-    values = np.concatenate([bundle.vector(row).weights for row in range(30)])
-    assert found.total == 30 * 40 and found.pruned == 0
-    assert found.counts[0.1] == int(((values > 0) & (values <= 0.1)).sum())
-    assert found.share_up_to(0.2) == pytest.approx((values <= 0.2).mean())
-    pruned = value_counts(prune_epic_bundle(bundle, tmp_path / 'pruned', 10, 'float16'))
-    assert pruned.pruned == 30 * 30 and pruned.total == found.total
-
-
-def test_values_command(bundle, tmp_path, capsys, figures):
-    arguments = ['epic-values', '--index', str(bundle.folder), '--plot', str(tmp_path / 'plot.png')]
-    assert command.run(main, [*arguments, '--csv', str(tmp_path / 'values.csv')]) == 0
-    assert 'of 1,200 values are 0.1 or below.' in capsys.readouterr().out
-    counts = value_counts(bundle).counts
-    assert [bar.get_height() for bar in figures[0].axes[0].patches] == list(counts.values())
-    assert figures[0].axes[0].get_title() == '30 passages'
-    lines = (tmp_path / 'values.csv').read_text().splitlines()
-    assert lines[1:] == [f'{end:.1f},{count}' for end, count in counts.items()]
-    assert (tmp_path / 'plot.png').read_bytes()[:4] == b'\x89PNG'
 
 
 def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main
-from pyserini_repbert.evaluate.plots import plot_bars, plot_lines, plot_matrices, plot_points
+from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices, plot_points
 
 
 @pytest.fixture
@@ -81,13 +81,6 @@ def test_matrices(saved):
     assert axis.get_title() == 'MRR@10'
 
 
-def test_bars(saved):
-    (axis,) = saved(plot_bars, {'30 passages': {'0.0': 100.0, '0.1': 5.0}}, 'value', 'frequency')
-    assert [bar.get_height() for bar in axis.patches] == [100.0, 5.0]
-    assert ticks(axis) == ['0.0', '0.1'] and axis.get_yscale() == 'log'
-    assert (axis.get_title(), axis.get_xlabel(), axis.get_ylabel()) == ('30 passages', 'value', 'frequency')
-
-
 @pytest.mark.parametrize(('name', 'start'), [('a.pdf', b'%PDF'), ('a.SVG', b'<?xml'), ('a', b'\x89PNG')])
 def test_a_plot_has_the_format_of_its_name_and_the_same_bytes_again(tmp_path, name, start):
     contents = []
@@ -98,7 +91,7 @@ def test_a_plot_has_the_format_of_its_name_and_the_same_bytes_again(tmp_path, na
 
 
 def test_a_plot_in_another_format_is_refused_before_anything_is_read(tmp_path, capsys):
-    command = ['tune-cutoff', '--run', 'a', '--reranked', 'b', '--qrels', 'c', '--plot', str(tmp_path / 'x.jpg')]
+    command = ['rerank-depth', '--runs', 'a', '--reranked', 'b', '--qrels', 'c', '--plot', str(tmp_path / 'x.jpg')]
     assert run(main, command) == 2
     assert "x.jpg: '.jpg' is not a format that is drawn here" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

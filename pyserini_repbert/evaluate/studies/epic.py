@@ -1,9 +1,8 @@
-"""The values of EPIC's passage vectors (EPIC Figure 2), and what pruning and quantising them costs (Table 1)."""
+"""What pruning and quantising EPIC's passage vectors costs (EPIC Table 1)."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -22,36 +21,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Query, Ranking, Run
 
-BIN = 0.1
 _AGREEMENT_DEPTH = 10
-
-
-class ValueCounts(NamedTuple):
-    """Counts of values, rounded up to the next tenth as in EPIC Figure 2."""
-
-    counts: dict[float, int]  # by upper end of a bin, ascending: 0.1 for values above 0 and up to 0.1, 0.0 for zeros
-    pruned: int  # values that the index does not keep
-
-    @property
-    def total(self) -> int:
-        """The number of all values, kept or not."""
-        return sum(self.counts.values()) + self.pruned
-
-    def share_up_to(self, value: float) -> float:
-        """The share of values, 0 to 1, that are at most `value`; pruned ones count among them, as the smallest."""
-        low = sum(count for end, count in self.counts.items() if end <= value + BIN / 100)
-        return (low + self.pruned) / self.total if self.total else 0.0
-
-
-def value_counts(index: EpicBundle) -> ValueCounts:
-    """Count all values of an index's vectors."""
-    counts: Counter[int] = Counter()
-    for _, vectors in index.vectors():
-        bins, numbers = np.unique(np.ceil(vectors.weights.astype(np.float64) / BIN - 1e-6), return_counts=True)
-        counts.update(dict(zip(bins.astype(int).tolist(), numbers.tolist(), strict=True)))
-    filled = range(min(counts, default=0), max(counts, default=-1) + 1)
-    by_end = {round(number * BIN, 1): counts[number] for number in filled}
-    return ValueCounts(by_end, len(index) * index.settings.vocabulary - counts.total())
 
 
 class PruningResult(NamedTuple):
