@@ -76,7 +76,7 @@ class Record:
 
     Attributes
     ----------
-    command : its words, ready to be run again; without --quiet, --resume and --overwrite, which change no output
+    command : its words, ready to be run again; without flags that change no output
     output : SHA-256 of the output, as of an input: a record beside another output says nothing about it
     models : the checkpoints that it ran
     inputs : what it read

@@ -9,10 +9,11 @@ from typing import Any
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import document_encoder, query_encoder
+from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.errors import InputError, needs
+from pyserini_repbert.pipeline.opening import open_searcher
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import topics_of
-from pyserini_repbert.search.dense import RepBertSearcher
 
 with needs('beir', __name__, 'beir'):
     from beir.retrieval.search import BaseSearch
@@ -22,7 +23,7 @@ class BeirSearch(BaseSearch):  # type: ignore[misc]
     """RepBERT's exact search, for `EvaluateRetrieval(BeirSearch('repbert-demo'), score_function='dot')`."""
 
     def __init__(self, encoder: str | Path, device: str = 'cpu', precision: str = 'float32') -> None:
-        self.queries = query_encoder(encoder, device, precision=precision)
+        self.encoder, self.device, self.precision = str(encoder), device, precision
         self.passages = document_encoder(encoder, device, precision=precision)
 
     def search(
@@ -34,7 +35,8 @@ class BeirSearch(BaseSearch):  # type: ignore[misc]
         ]
         with TemporaryDirectory() as folder:
             encode_corpus(passages, self.passages, Path(folder) / 'index')
-            searcher = RepBertSearcher(Path(folder) / 'index', self.queries, str(self.queries.device), verify=False)
+            spec = PipelineSpec(index=f'{folder}/index', encoder=self.encoder, precision=self.precision)
+            searcher = open_searcher(spec, Machine(devices=(self.device,)))
             run = searcher.rank(topics_of(list(queries.values()), list(queries)), None, top_k + 1)
         others = {qid: [(hit.docid, hit.score) for hit in hits if hit.docid != qid] for qid, hits in run.items()}
         return {qid: dict(hits[:top_k]) for qid, hits in others.items()}

@@ -29,10 +29,10 @@ from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.pipeline.opening import joined, open_searcher
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranking, topics_of
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.search.hybrid import HybridSearcher
 
 with needs('mteb', __name__, 'mteb'):
     from mteb._create_dataloaders import create_dataloader
@@ -161,13 +161,15 @@ class DenseSearch(_Search):
     def __init__(
         self, model_name: str | Path, device: str = 'cpu', precision: Precision | str = Precision.FLOAT32
     ) -> None:
+        self.model_name, self.precision = model_name, precision
         self.encoder = RepBertEncoder(model_name, device=device, precision=precision)
         super().__init__(self.encoder.queries.name, self.encoder.settings)
 
-    def searcher(self, corpus: Corpus, folder: Path) -> RepBertSearcher:
+    def searcher(self, corpus: Corpus, folder: Path) -> Any:
         """Encode a corpus into a dense bundle, and open it."""
         encode_corpus(corpus, self.encoder.passages, folder)
-        return RepBertSearcher(folder, self.encoder.queries, self.encoder.device, verify=False)
+        spec = PipelineSpec(index=str(folder), encoder=str(self.model_name), precision=str(self.precision))
+        return open_searcher(spec, Machine(devices=(self.encoder.device,)))
 
 
 class SparseSearch(_Search):
@@ -184,21 +186,24 @@ class SparseSearch(_Search):
 
 
 class HybridSearch(_Search):
-    """mteb's `SearchProtocol`: a dense and a sparse search, fused as by `search.HybridSearcher`."""
+    """mteb's `SearchProtocol`: a dense and a sparse search; `settings` are those of fusion in `PipelineSpec`."""
 
     def __init__(
         self, dense: DenseSearch, sparse: SparseSearch, method: str = FusionMethod.INTERLEAVE, **settings: Any
     ) -> None:
-        self.dense, self.sparse, self.fusion = dense, sparse, {'method': str(method), **settings}
+        self.dense, self.sparse = dense, sparse
+        self.spec = PipelineSpec.of({'fusion': str(method), **settings})
         names = [Path(part.mteb_model_meta.name).name for part in (dense, sparse)]
         super().__init__(
-            f'{names[0]}-{method}-{names[1]}', {'dense': dense.settings, 'sparse': sparse.settings, **self.fusion}
+            f'{names[0]}-{method}-{names[1]}',
+            {'dense': dense.settings, 'sparse': sparse.settings, 'method': str(method), **settings},
         )
 
-    def searcher(self, corpus: Corpus, folder: Path) -> HybridSearcher:
+    def searcher(self, corpus: Corpus, folder: Path) -> Any:
         """Build both indexes of a corpus, and open them."""
         dense = self.dense.searcher(corpus, folder / 'dense')
-        return HybridSearcher(dense, self.sparse.searcher(corpus, folder / 'sparse'), **self.fusion)
+        sparse = self.sparse.searcher(corpus, folder / 'sparse')
+        return joined(self.spec, [sparse, dense] if self.spec.sparse_first else [dense, sparse]).first
 
     def _among(self, query: str, docids: Collection[str]) -> Ranking:
         runs = [part.rank([Query('', query)], None, self._size) for part in self._searcher.parts]

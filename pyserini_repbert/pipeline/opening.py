@@ -1,9 +1,9 @@
-"""`open_pipeline`: the one place that opens what a spec names."""
+"""`open_pipeline`: the one place that opens what a spec names, and that joins rankers that are open already."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from pyserini_repbert.names.indexes import NamedIndex
 from pyserini_repbert.names.rankers import names_class, open_class
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
-from pyserini_repbert.pipeline.pipeline import Chain, Pipeline
+from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
@@ -52,21 +52,29 @@ def open_pipeline(spec: PipelineSpec, machine: Machine | None = None, on_build: 
     on_build : called with a catalog index, or the folder of a Lucene index, before it is built
     """
     spec, machine = with_adapted(spec), machine or Machine()
-    stages: list[Ranker] = []
-    indexes: list[Input] = []
     texts = None
     if spec.stages and not machine.build and (spec.corpus or spec.texts_index):
         source = (spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download)
         texts = texts_opener(*source)
-    if spec.searches:
-        first, indexes = _first_stage(spec, machine, on_build)
-        stages.append(first)
-    if spec.stages:
-        stages.append(_rerankers(spec, machine))
-    pipeline = Pipeline(stages, texts)
+    searchers, indexes = _searchers(spec, machine, on_build) if spec.searches else ([], [])
+    pipeline = joined(spec, searchers, [_rerankers(spec, machine)] if spec.stages else [], texts)
     has_own = any(map(names_class, [*(name.partition('@')[0] for name in spec.sparse), *(s.name for s in spec.stages)]))
     rankers = tuple(leaf.identity() for leaf in pipeline.leaves()) if has_own else ()
     return Opened(pipeline, models_of(pipeline), tuple(indexes), rankers)
+
+
+def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:
+    """The only searcher of a spec."""
+    (searcher,) = open_pipeline(spec, machine).pipeline.leaves()
+    return searcher
+
+
+def joined(
+    spec: PipelineSpec, searchers: Sequence[Ranker], rerankers: Sequence[Ranker] = (), texts: Texts | None = None
+) -> Pipeline:
+    """A pipeline of open rankers: of searchers, which are fused as the spec says, and of rerankers."""
+    first = [Fusion(searchers, depth=spec.depth, **spec.formula)] if searchers else []
+    return Pipeline([*first, *rerankers], texts)
 
 
 def models_of(ranker: Ranker) -> tuple[Model, ...]:
@@ -78,7 +86,7 @@ def models_of(ranker: Ranker) -> tuple[Model, ...]:
     return tuple(dict.fromkeys(models))
 
 
-def _first_stage(spec: PipelineSpec, machine: Machine, on_build: Building) -> tuple[Fusion, list[Input]]:
+def _searchers(spec: PipelineSpec, machine: Machine, on_build: Building) -> tuple[list[Ranker], list[Input]]:
     """The searchers of a spec, in the order in which they are fused; and the indexes that they search."""
     combiner(len(spec.sparse) + spec.is_dense, **spec.formula)  # refuses wrong settings before anything is opened
     device = machine.devices[0]
@@ -99,7 +107,7 @@ def _first_stage(spec: PipelineSpec, machine: Machine, on_build: Building) -> tu
         indexes.append(Input('index', str(spec.index), checksum(folder)))
     elif spec.index:
         indexes.append(Input('index', spec.index))
-    return Fusion(parts, depth=spec.depth, **spec.formula), indexes
+    return parts, indexes
 
 
 def _dense(spec: PipelineSpec, machine: Machine, device: str, on_build: Building) -> tuple[RepBertSearcher, Path]:

@@ -43,7 +43,7 @@ class EpicImpactQueryEncoder:
 
 
 class EpicImpactSearcher(Ranker):
-    """Searches an index that `index lucene --variant epic-impact` wrote; safe to use from several threads.
+    """Searches a Lucene index of the variant 'epic-impact'; safe to use from several threads.
 
     Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.
 

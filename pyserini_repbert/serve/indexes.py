@@ -14,9 +14,9 @@ from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.adapted import with_adapted
-from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query, Ranker
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.serve.documents import raw_document
 from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -141,10 +141,10 @@ class ServedIndex:
 
             workers = self._held.enter_context(connected(settings.ray, gpu=self._service.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': workers})
-        dense: Any = _opened(spec, machine)
+        dense: Any = open_searcher(spec, machine)
         self._rankers[DENSE] = Together(dense, self._queues['dense'], DENSE)
         if settings.ann:
-            ann = _opened(spec.model_copy(update={'ann': True}), machine)
+            ann = open_searcher(spec.model_copy(update={'ann': True}), machine)
             ann = ann.with_settings(query_encoder=dense.query_encoder)
             self._rankers[ANN] = Together(ann, self._queues['dense'], ANN)
         self.encoder = Path(str(getattr(dense.query_encoder, 'name', settings.encoder))).name
@@ -206,7 +206,7 @@ class ServedIndex:
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
-            ranker = _opened(self.specs[system], self._machine)
+            ranker = open_searcher(self.specs[system], self._machine)
             self._rankers[system] = Together(ranker, self._queues['java'], system)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
@@ -232,12 +232,6 @@ class ServedIndex:
         """The qid of the judged topic with the same text, apart from case, spaces and a final '?'; None without one."""
         qid = self._by_text.get(_folded(query))
         return qid if qid in self.qrels else None
-
-
-def _opened(spec: PipelineSpec, machine: Machine) -> Ranker:
-    """The only searcher of a spec."""
-    (searcher,) = open_pipeline(spec, machine).pipeline.leaves()
-    return searcher
 
 
 def _folded(text: str) -> str:

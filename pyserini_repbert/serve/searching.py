@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyserini_repbert.fusion.fused import Fusion, fused_depth
-from pyserini_repbert.pipeline.pipeline import Pipeline
-from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.fusion.fused import fused_depth
+from pyserini_repbert.pipeline.opening import joined
+from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.forms import Step
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.requests import Ask
@@ -93,15 +93,14 @@ def answer(
 ) -> Answer:
     """The answer to a `checked` ask. Raises OverloadedError where too many jobs wait, and what `trace` raises."""
     spec = ask.spec
-    systems: list[Ranker] = [index.ranker(name, spec.k1, spec.b) for name in ask.systems]
-    first = Fusion(systems, **spec.formula) if len(systems) > 1 else systems[0]
+    systems = [index.ranker(name, spec.k1, spec.b) for name in ask.systems]
     stages = [rerankers.stage(stage, trace) for stage in spec.stages]
     depth = max(ask.hits, *(stage.k for stage in spec.stages[:1]), PROVENANCE_DEPTH if ask.deep else 0)
     notes = Notes(trace)
-    ranking = Pipeline([first, *stages], index).rank([Query(_QID, ask.query)], None, depth, notes)[_QID]
+    ranking = joined(spec, systems, stages, index).rank([Query(_QID, ask.query)], None, depth, notes)[_QID]
 
     searched, reranked = notes.parts[0], notes.parts.get(1)
-    systems_notes = list(searched.parts.values()) or [searched]
+    systems_notes = list(searched.parts.values())
     searched_depth = depth if len(systems) == 1 else fused_depth(spec.fusion, depth) or depth
     parts, steps = [], []
     for part_notes in systems_notes:

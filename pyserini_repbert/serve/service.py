@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError
-from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.explanations import explanation
@@ -179,7 +178,7 @@ class Service:
         check_query(query, self.settings.limits)
         self.rerankers.check([spec], self.settings.limits)
         hits = self._with_texts(self.index(alias), docids)
-        return Pipeline([self.rerankers.stage(spec, trace)]).rank([Query('0', query)], {'0': hits}, None, trace)['0']
+        return self.rerankers.stage(spec, trace).rank([Query('0', query)], {'0': hits}, None, trace)['0']
 
     def _with_texts(self, index: ServedIndex, docids: Sequence[str]) -> Ranking:
         if len(set(docids)) < len(docids):

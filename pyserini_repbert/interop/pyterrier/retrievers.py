@@ -9,15 +9,15 @@ from typing import Any
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.fused import Fusion, fused_depth
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod
+from pyserini_repbert.fusion.fused import fused_depth
+from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame, pd, pt, rank_columns
-from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.texts import texts_opener
+from pyserini_repbert.pipeline.opening import joined, open_searcher
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.hybrid import as_ranker
-from pyserini_repbert.search.sparse import open_sparse
 from pyserini_repbert.trace import Notes
 
 HITS = 1000  # of a query, as PyTerrier's own retrievers give
@@ -37,7 +37,7 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
     ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
 
     def __init__(self, ranker: Ranker | str, num_results: int = HITS) -> None:
-        self.ranker = open_sparse(ranker) if isinstance(ranker, str) else ranker
+        self.ranker: Ranker = open_searcher(PipelineSpec(sparse=(ranker,))) if isinstance(ranker, str) else ranker
         self.num_results = num_results
 
     @property
@@ -98,7 +98,8 @@ class RepBertRetriever(Retriever):
             searcher = index
         else:
             given = None if encoder is None else str(encoder)
-            searcher = RepBertSearcher(ready_folder(str(index), given, device), given, device)
+            spec = PipelineSpec(index=str(index), encoder=given)
+            searcher = open_searcher(spec, Machine(devices=(device,)))
         self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 
 
@@ -111,7 +112,8 @@ class LuceneRetriever(Retriever):
     Parameters
     ----------
     spec : 'TECHNIQUE' ('bm25', 'bm25+rm3', …), 'TECHNIQUE@INDEX', the folder of a Lucene index, or an open searcher
-    index, download, device : as in `search.sparse.open_sparse`
+    index : a Lucene index for the technique
+    download, device : as in `pipeline.spec.Machine`
     threads : queries that Lucene answers at a time
     """
 
@@ -127,9 +129,9 @@ class LuceneRetriever(Retriever):
         self.spec, self.index, self.download, self.device = spec, index, download, device
         self.num_results, self.threads = num_results, threads
         if isinstance(spec, (str, Path)):
-            beside = None if index is None else str(index)
             name = Path(str(spec).partition('@')[0]).name
-            searcher: Ranker = open_sparse(str(spec), beside, None, download, device)
+            named = PipelineSpec(sparse=(str(spec),), index=None if index is None else str(index))
+            searcher: Ranker = open_searcher(named, Machine(devices=(device,), download=download))
         else:
             name, searcher = Path(spec.index).name if hasattr(spec, 'index') else 'sparse', as_ranker(spec)
         self.ranker = searcher.with_settings(name=name, threads=threads)
@@ -141,7 +143,7 @@ class HybridRetriever(Retriever):
     Parameters
     ----------
     retrievers : of RepBERT or Lucene, in the order of fusion
-    method, alpha, rrf_k : as in `fusion.fuse`
+    method, alpha, rrf_k : as in `fusion.fuse`, None for its defaults
     depth : hits of each retriever that are fused; default: `num_results`, at least 1000 unless method is 'interleave'
     provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing where it lacks the hit
     """
@@ -151,8 +153,8 @@ class HybridRetriever(Retriever):
         retrievers: Sequence[Retriever],
         method: FusionMethod | str = FusionMethod.INTERLEAVE,
         num_results: int = HITS,
-        alpha: float = ALPHA,
-        rrf_k: float = RRF_K,
+        alpha: float | None = None,
+        rrf_k: float | None = None,
         depth: int | None = None,
         provenance: bool = False,
         threads: int = 1,
@@ -165,7 +167,8 @@ class HybridRetriever(Retriever):
         self.ranked_by = names if provenance else ()
         if provenance and len(set(names)) < len(names):
             raise InputError(f'retrievers are called {", ".join(names)}: their ranks need names that differ')
-        fusion = Fusion([retriever.ranker for retriever in retrievers], method, alpha, rrf_k, self.depth)
+        spec = PipelineSpec.of({'fusion': str(self.method), 'alpha': alpha, 'rrf_k': rrf_k, 'depth': self.depth})
+        fusion: Any = joined(spec, [retriever.ranker for retriever in retrievers]).first
         self.ranker = fusion.with_settings(threads=threads)
 
 
