@@ -27,6 +27,8 @@ _LINES = 4
 
 def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) -> str:
     """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to a few lines."""
+    from pyserini_repbert.data.passages import mended
+
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     lines = [f'? {printable(query)}']
     if not hits:
@@ -34,7 +36,7 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) ->
     for rank, hit in enumerate(hits, 1):
         lines.append(f'{rank:4d}. {printable(hit.docid)}  ({hit.score:.4f})')
         if hit.text is not None:
-            text = printable(hit.text)
+            text = mended(printable(hit.text))
             wrapped = textwrap.wrap(text, width - len(_INDENT), max_lines=_LINES, placeholder=' …')
             lines += [_INDENT + line for line in wrapped]
         if reasons:

@@ -1,4 +1,4 @@
-"""Corpora by name, whatever their format, and passage text by docid."""
+"""Corpora by name, whatever their format; passage text by docid, and in ordinary spelling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyserini_repbert.data.deliveries import ClueWebCorpus, TrecDisksCorpus, dis
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
 
-__all__ = ['Corpus', 'CorpusFormat', 'CorpusTexts', 'OnError', 'Passage', 'PassageTexts', 'corpus_of_files']
+__all__ = ['Corpus', 'CorpusFormat', 'CorpusTexts', 'OnError', 'Passage', 'PassageTexts', 'corpus_of_files', 'mended']
 
 
 class CorpusFormat(StrEnum):
@@ -128,3 +128,25 @@ class CorpusTexts:
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The texts in the order of `docids`; None for a docid that the corpus lacks or that was not wanted."""
         return [self._texts.get(docid) for docid in docids]
+
+
+# Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in proportion to the
+# text: a run of spaces is read once, from its first.
+_MENDED = (
+    (re.compile(r"``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),
+    (re.compile(r'-LRB-\s*'), '('),
+    (re.compile(r'(?<!\s)\s*+-RRB-'), ')'),
+    (re.compile(r'(?<!\s)\s++([,.;:?!%)\]}])(?=\s|$|["\')\]},.;:])'), r'\1'),
+    (re.compile(r'([(\[{])\s+'), r'\1'),
+    (re.compile(r"\b(\w++) (n't|'s|'re|'ve|'ll|'d|'m)\b"), r'\1\2'),
+    (re.compile(r"(s) '(?=\s|$)"), r"\1'"),
+    (re.compile(r'(?<=[^\W\d_]) - (?=[^\W\d_])'), '-'),
+    (re.compile(r'(?<=\S) --(?= \S)'), ' –'),
+)
+
+
+def mended(text: str) -> str:
+    """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas. Other text is not changed."""
+    for pattern, replacement in _MENDED:
+        text = pattern.sub(replacement, text)
+    return text

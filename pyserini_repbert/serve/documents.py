@@ -1,4 +1,4 @@
-"""Passages for clients: stored documents in the form of Pyserini's server, and passage text mended for reading."""
+"""Passages for clients: stored documents in the form of Pyserini's server, and passage text with marked words."""
 
 from __future__ import annotations
 
@@ -6,24 +6,13 @@ import json
 import re
 from typing import Any
 
+from pyserini_repbert.data.passages import mended
+
 _IDENTIFIERS = frozenset({'id', '_id', 'docid'})
 _CUT = frozenset({'body', 'content', 'contents', 'text'})
 
 SHOWN_CHARACTERS = 20_000  # of a passage that is mended and marked; a pattern's call holds all threads up
 
-# Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in proportion to the
-# text: a run of spaces is read once, from its first.
-_MENDED = (
-    (re.compile(r"``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),
-    (re.compile(r'-LRB-\s*'), '('),
-    (re.compile(r'(?<!\s)\s*+-RRB-'), ')'),
-    (re.compile(r'(?<!\s)\s++([,.;:?!%)\]}])(?=\s|$|["\')\]},.;:])'), r'\1'),
-    (re.compile(r'([(\[{])\s+'), r'\1'),
-    (re.compile(r"\b(\w++) (n't|'s|'re|'ve|'ll|'d|'m)\b"), r'\1\2'),
-    (re.compile(r"(s) '(?=\s|$)"), r"\1'"),
-    (re.compile(r'(?<=[^\W\d_]) - (?=[^\W\d_])'), '-'),
-    (re.compile(r'(?<=\S) --(?= \S)'), ' –'),
-)
 _WORD = re.compile(r'\w+')
 _STOPWORDS = frozenset(
     'a an and are as at be but by did do does for had has have how if in into is it its no not of on or such that the '
@@ -67,13 +56,6 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
 def raw_document(docid: str, text: str) -> str:
     """A passage of a bundle as Lucene stores one."""
     return json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)
-
-
-def mended(text: str) -> str:
-    """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas. Other text is not changed."""
-    for pattern, replacement in _MENDED:
-        text = pattern.sub(replacement, text)
-    return text
 
 
 def marked(query: str, text: str) -> list[tuple[str, bool]]:

@@ -66,6 +66,11 @@ def test_the_reason_of_a_sentence_transformers_cross_encoder_is_its_score(cross_
     )
 
 
+def test_tokenised_passages_are_shown_as_prose():
+    hits = Ranking(['d'], [1.0], ["`` Time flies , '' he said ; \x07 ( listen ) ."])
+    assert shown_hits('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
+
+
 def test_the_command_explains(bundle, cross_encoder_folder, capsys):
     mono = cross_encoder_folder('monobert')
     command = ['--index', str(bundle), '--query', 'red cat', '--hits', '3', '--quiet']

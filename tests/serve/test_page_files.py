@@ -1,14 +1,11 @@
-"""The page's files: there, of the right kind, under a policy without exceptions; and passages mended for reading."""
+"""The page's files: there, of the right kind, under a policy without exceptions."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
 import pyserini_repbert.serve
-from pyserini_repbert.serve.documents import mended
 
 PAGE = Path(pyserini_repbert.serve.__file__).parent / 'page'
 
@@ -44,16 +41,3 @@ def test_nothing_comes_from_elsewhere_or_goes_around_the_policy():
         )
     html = (PAGE / 'index.html').read_text(encoding='utf-8')
     assert not re.search(r'\son\w+=|\sstyle=|<style|<script>', html)
-
-
-@pytest.mark.parametrize(
-    ('tokens', 'text'),
-    [
-        ('won the prize twice -- in 1956 and 1972 .', 'won the prize twice – in 1956 and 1972.'),
-        ('1940 -- 1942', '1940 – 1942'),
-        ('--index and a -- b', '--index and a – b'),
-        ("`` shade '' , it said", '"shade", it said'),
-    ],
-)
-def test_tokens_are_mended(tokens, text):
-    assert mended(tokens) == text
