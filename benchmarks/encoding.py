@@ -72,7 +72,7 @@ def main() -> None:
         options,
         [
             Figure('encoding, float32: sentence-transformers', peer_time / own_time, 'x', 1.3, headline=True),
-            Figure('encoding, --precision auto: sentence-transformers, float32', peer_time / auto_time, headline=True),
+            Figure('encoding, --precision auto: sentence-transformers, float32', peer_time / auto_time),
         ],
     )
 

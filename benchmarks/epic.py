@@ -240,10 +240,7 @@ def main() -> None:
             )
             for name in bundles
         ]
-        told += [
-            Figure(f'EPIC, {name}: scipy.sparse', peer / took[f'bundle, {name}'], 'x', 10, headline=name == 'float16')
-            for name in bundles
-        ]
+        told += [Figure(f'EPIC, {name}: scipy.sparse', peer / took[f'bundle, {name}'], 'x', 10) for name in bundles]
         told += [
             Figure(
                 'EPIC, bytes a passage, float16 (its section 3: 3,994)', sizes['float16'], 'bytes', 3994, at_most=True

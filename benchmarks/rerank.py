@@ -156,10 +156,8 @@ def main() -> None:
         figures.tell(
             options,
             [
-                Figure('monoBERT, float32: CrossEncoder', times['peer'] / times['ours'], 'x', 1.5, headline=True),
-                Figure(
-                    'monoBERT, --precision auto: CrossEncoder, float32', times['peer'] / times['auto'], headline=True
-                ),
+                Figure('monoBERT, float32: CrossEncoder', times['peer'] / times['ours'], 'x', 1.5),
+                Figure('monoBERT, --precision auto: CrossEncoder, float32', times['peer'] / times['auto']),
                 Figure('monoBERT, int8: CrossEncoder, float32', times['peer'] / times['int8'], 'x', 3),
                 Figure('monoBERT, --precision auto: one pair at a time', times['single'] / times['auto']),
                 Figure('duoBERT: monoBERT at equal tokens', times['mono, as long'] / times['duo']),
