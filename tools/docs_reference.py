@@ -55,7 +55,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def undocumented() -> list[str]:
-    """The public names, and public methods of public classes, that have no docstring, as dotted paths."""
+    """The public names, and public methods of public classes, that have no docstring, as dotted paths.
+
+    A method without one has that of the method that it overrides.
+    """
     import griffe
 
     loader = griffe.GriffeLoader(search_paths=[ROOT])
@@ -69,5 +72,10 @@ def undocumented() -> list[str]:
             if not own.has_docstring:
                 found.append(f'{package}.{name}')
             methods = own.functions.items() if own.is_class else ()
-            found += [f'{package}.{name}.{key}' for key, one in methods if one.is_public and not one.has_docstring]
+            above = [base.members for base in own.mro()] if own.is_class else []
+            found += [
+                f'{package}.{name}.{key}'
+                for key, one in methods
+                if one.is_public and not any(key in of and of[key].has_docstring for of in (own.members, *above))
+            ]
     return [name for name in found if not name.endswith('__')]

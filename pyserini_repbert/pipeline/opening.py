@@ -21,7 +21,7 @@ from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.rerank.saving import Saving
+from pyserini_repbert.rerank.saved_scores import Saving
 from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.sparse import open_sparse
 

@@ -39,15 +39,12 @@ class Chain(Ranker):
         return run or {}
 
     def identity(self) -> Mapping[str, Any]:
-        """All that decides its rankings, stage by stage."""
         return {'stages': [stage.identity() for stage in self.stages]}
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
-        """The query-document pairs to come for runs of these lengths."""
         return [sum(counts) for counts in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
 
     def leaves(self) -> Iterator[Ranker]:
-        """The leaves of its parts, in their order."""
         for stage in self.stages:
             yield from stage.leaves()
 
@@ -80,21 +77,17 @@ class Pipeline(Ranker):
         return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
 
     def identity(self) -> Mapping[str, Any]:
-        """All that decides its rankings, stage by stage."""
         stages = self.rerankers.identity() if self.rerankers else {}
         return {'first': self.first.identity() if self.first else None, **stages}
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
-        """The query-document pairs to come for runs of these lengths."""
         return self.rerankers.planned(lengths) if self.rerankers else super().planned(lengths)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The stored passages, None for each that it lacks."""
         texts = _texts(self.source, docids)
         return super().texts(docids) if texts is None else list(texts.texts(docids))
 
     def leaves(self) -> Iterator[Ranker]:
-        """The leaves of its parts, in their order."""
         for part in (self.first, self.rerankers):
             yield from part.leaves() if part else ()
 

@@ -90,15 +90,12 @@ class Spread(Ranker):
             yield number, run, notes
 
     def close(self) -> None:
-        """End the workers."""
         self._places.close()
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
-        """The query-document pairs to come for runs of these lengths."""
         return [self._facts.planned[min(n, len(self._facts.planned) - 1)] for n in lengths]
 
     def identity(self) -> Mapping[str, Any]:
-        """All that decides its rankings, stage by stage."""
         return self._facts.identity
 
     @property

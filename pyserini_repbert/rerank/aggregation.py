@@ -46,15 +46,8 @@ def aggregate(
     samples : m of 'sample', drawn without replacement for each candidate; all of J_i if it has no more
     seed : of the sampling
 
-    Returns
-    -------
-    float64 (n,); 0 for a candidate without a competitor
-
-    Raises
-    ------
-    InputError
-        for a matrix that is not square, an unknown method, `samples` with a method other than 'sample' (or none with
-        it), or a needed probability that is NaN or not from 0 to 1
+    Returns float64 (n,), 0 for a candidate without a competitor. Raises InputError for a matrix that is not square, and
+    a needed probability that is NaN or not from 0 to 1.
     """
     chosen = checked_method(method, samples)
     matrix = np.asarray(p, dtype=np.float64)

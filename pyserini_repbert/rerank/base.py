@@ -25,16 +25,7 @@ NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 @dataclass(slots=True)
 class Work:
-    """What a reranker has done.
-
-    Attributes
-    ----------
-    inferences : model inputs
-    tokens : tokens of these inputs, padding not counted
-    candidates : candidates that were scored
-    truncated : candidates whose text was cut
-    stored : candidates that were scored with a vector from an index, without reading their text
-    """
+    """What a reranker has done, counted as in `StageCost`."""
 
     inferences: int = 0
     tokens: int = 0
@@ -100,7 +91,6 @@ class Reranker(Ranker):
         return {'reranker': type(self).__name__, 'name': self.name, **weights, **depth, **share}
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
-        """The query-document pairs to come for runs of these lengths."""
         return [self.inferences(min(n, self.reads)) for n in lengths]
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -125,16 +115,11 @@ class Reranker(Ranker):
         reranked = {}
         for (qid, ranking), new_scores in zip(run.items(), scores, strict=True):
             head, rest = ranking[: len(new_scores)], NO_HITS if self.drop_rest else ranking[len(new_scores) :]
-            reranked[qid] = rescored(head, new_scores if self.weight is None else self._shared(head, new_scores)).above(
-                rest
-            )
+            if self.weight is not None:
+                before, after = (scaled(column, Normalization.MINMAX) for column in (head.scores, new_scores.tolist()))
+                new_scores = (1 - self.weight) * before + self.weight * after
+            reranked[qid] = rescored(head, new_scores).above(rest)
         return reranked
-
-    def _shared(self, ranking: Ranking, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        weight = self.weight or 0.0
-        before = scaled(ranking.scores, Normalization.MINMAX)
-        shared: NDArray[np.floating] = (1 - weight) * before + weight * scaled(scores.tolist(), Normalization.MINMAX)
-        return shared
 
     @contextmanager
     def counted(self, lists: Sequence[Sequence[Candidate]], trace: Trace) -> Iterator[Self]:

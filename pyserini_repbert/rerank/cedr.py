@@ -36,21 +36,6 @@ class CedrReranker(TextReranker):
     max_length : wordpieces kept of a document; default: the checkpoint's limit, else 800
     n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2, Figure 2b); default: all
     token_budget : padded tokens in a batch; default: by device
-
-    Attributes
-    ----------
-    name : the checkpoint's catalog name or folder
-    precision : of BERT, never 'auto'
-    work : what it has done so far; a document is one inference, however many parts it has, and tokens are approximate
-
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint that is not there or not whole
-    MismatchError
-        for a checkpoint of another system, or a plain BERT
-    InputError
-        for settings that the model or the machine does not allow
     """
 
     def __init__(
@@ -73,7 +58,6 @@ class CedrReranker(TextReranker):
         return self.ranker.bert.config.num_hidden_layers
 
     def identity(self) -> Mapping[str, object]:
-        """The checkpoint, and every setting that changes a score."""
         settings = {'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
         return {**super().identity(), **settings}
 

@@ -32,16 +32,7 @@ from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
 
 class TextReranker(Reranker):
-    """Opens a checkpoint and counts work; subclasses own the model and document the parameters.
-
-    Attributes
-    ----------
-    checkpoint : opened
-    name : the checkpoint's catalog name or folder
-    token_budget : padded tokens in a batch
-    tokenizer : the checkpoint's
-    work : what it has done so far
-    """
+    """Opens a checkpoint and counts work; subclasses own the model and document the parameters."""
 
     work: Work
     _forward: Forward
@@ -62,7 +53,6 @@ class TextReranker(Reranker):
         return self.checkpoint.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
-        """The checkpoint, and every setting that changes a score."""
         return {**super().identity(), 'dtype': str(self.precision)}
 
     def _logits(self, inputs: Sequence[Built], pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
@@ -94,9 +84,6 @@ def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> list[NDArray[np.fl
     return [scores[start:end] for start, end in pairwise(ends)]
 
 
-HEAD = 'classifier.weight'
-
-
 class Backend(Choice, what='backend'):
     """The library that runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with weights of 8 bits."""
 
@@ -110,13 +97,9 @@ class CrossEncoderReranker(TextReranker):
 
     Attributes
     ----------
-    name : the checkpoint's catalog name or folder
     max_tokens : length of the longest model input, special tokens included
-    precision : of the model, never 'auto'
-    work : what it has done so far
-    system : the system of its checkpoints
-    module : the class of its model
-    builder : the class that builds model inputs
+    system : of its checkpoints
+    module, builder : the classes of its model, and of what builds model inputs
     """
 
     system: str
@@ -152,7 +135,6 @@ class CrossEncoderReranker(TextReranker):
         )
 
     def identity(self) -> Mapping[str, object]:
-        """The checkpoint, and every setting that changes a score."""
         settings = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
         return {**super().identity(), **settings, 'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query}
 
@@ -168,12 +150,12 @@ class CrossEncoderReranker(TextReranker):
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:
         tensors = self.checkpoint.tensors()
-        if HEAD not in tensors:
+        if 'classifier.weight' not in tensors:
             raise MismatchError(
                 f"checkpoint '{self.name}' has no classifier, which {self.system} needs: "
                 "give a reranker's checkpoint (an encoder, for one, has none)"
             )
-        labels = len(tensors[HEAD])
+        labels = len(tensors['classifier.weight'])
         if labels not in LABELS:
             raise MismatchError(
                 f"checkpoint '{self.name}' tells {labels} classes apart: {self.system} needs a head with 2 labels "
@@ -215,17 +197,6 @@ class MonoBertReranker(CrossEncoderReranker):
         positions if these are fewer
     backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of 'onnx-int8' by more
     token_budget : padded tokens in a batch; default: by device
-
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint that is not there or not whole
-    MismatchError
-        for a checkpoint of another system, without a classifier, or with another number of labels
-    InputError
-        for settings that the model or the machine does not allow
-    MissingDependencyError
-        where a package that the backend needs is not installed
     """
 
     system = MONOBERT

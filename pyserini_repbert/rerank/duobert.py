@@ -40,7 +40,7 @@ class DuoBertReranker(CrossEncoderReranker):
     layout : how long texts are cut, 'paper' or 'code' (`TripleLayout`); default: the checkpoint's, else 'paper'
     samples, seed : m of 'sample', and the seed of the sampling
 
-    The other parameters, and what is raised, are those of `MonoBertReranker`.
+    The other parameters are those of `MonoBertReranker`.
     """
 
     system = DUOBERT
@@ -69,7 +69,6 @@ class DuoBertReranker(CrossEncoderReranker):
         return model.with_three_segments() if isinstance(model, DuoBert) else model
 
     def identity(self) -> Mapping[str, object]:
-        """The checkpoint, and every setting that changes a score."""
         return {**super().identity(), 'method': str(self.method), 'samples': self.samples, 'seed': self.seed}
 
     def inferences(self, n: int) -> int:

@@ -34,6 +34,8 @@ class Missing(Choice, what='missing'):
 class EpicReranker(Reranker):
     """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term is shared.
 
+    Of its work, an inference is a passage that was encoded on the fly.
+
     A vector computed on the fly is pruned like those of the index but not quantised, so that scores differ by the error
     of quantising. If nothing is pruned, only the terms of queries are computed.
 
@@ -48,23 +50,6 @@ class EpicReranker(Reranker):
     token_budget : padded tokens in a batch; default: by device
     max_length : wordpieces kept of a passage; default: as the index was built, else the checkpoint's limit
     verify : compare the index's files with their checksums when they have changed since the last time
-
-    Attributes
-    ----------
-    checkpoint : opened
-    name : the checkpoint's catalog name or folder
-    weights_sha256 : of the checkpoint
-    precision : of BERT, never 'auto'
-    work : what it has done so far; an inference is a passage that was encoded on the fly
-
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint that is not there, or a checkpoint or index that is not whole
-    MismatchError
-        for a checkpoint of another system, or an index made with another vocabulary, variant or other weights
-    InputError
-        for an index that is not there, or settings that the model or the machine does not allow
     """
 
     needs_text = False
@@ -103,7 +88,6 @@ class EpicReranker(Reranker):
         return self.encoder.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
-        """The checkpoint, and every setting that changes a score."""
         dtype = str(self.precision)
         settings: dict[str, object] = {'max_length': self.encoder.limit, 'prune': self.prune, 'dtype': dtype}
         if self.index is not None:

@@ -1,4 +1,4 @@
-"""Saved scores of monoBERT and duoBERT, from which reranking is replayed without a model.
+"""Scores of monoBERT and duoBERT that are saved, and from which reranking is replayed without a model.
 
 For each query: the first stage's candidates in their order with monoBERT's scores, and duoBERT's logit differences for
 the pairs that were compared. A smaller k0 or k1, or another aggregation, then takes sorting only.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NotRequired
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,30 +20,20 @@ from typing_extensions import TypedDict  # pydantic needs this one below Python 
 from pyserini_repbert.data.json_values import checked, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
-from pyserini_repbert.ranking import NO_HITS, Ranking
-from pyserini_repbert.rerank.aggregation import aggregate_differences
-from pyserini_repbert.rerank.base import ordered
-from pyserini_repbert.rerank.duobert import sample_seed
+from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
+from pyserini_repbert.rerank.aggregation import aggregate_differences, sampled_pairs
+from pyserini_repbert.rerank.base import Reranker, ordered
+from pyserini_repbert.rerank.duobert import DuoBertReranker, sample_seed
+from pyserini_repbert.trace import Trace
 
 _FORMAT = 1
-
-
-class _Cost(TypedDict):
-    stage: NotRequired[str]
-    seconds: float
-    inferences: int
-
-
-class _About(TypedDict):
-    costs: NotRequired[list[_Cost]]
-    k1: NotRequired[int]
 
 
 class _Names(TypedDict):
     """The JSON object in the array `names` of a file; `scored` and `members` tell the sizes of the other arrays."""
 
     format: int
-    about: _About
+    about: dict[str, Any]
     qids: list[str]
     queries: list[str]
     docids: list[list[str]]
@@ -71,45 +62,28 @@ class SavedScores:
     differences: NDArray[np.float64]
 
 
-def best_of(saved: SavedScores, k0: int, k1: int) -> NDArray[np.int64]:
-    """Positions of the k1 best of the first k0 candidates, best first, ties in their order; for k0 = 0 the first k1."""
-    if not k0:
-        return np.arange(min(k1, len(saved.docids)), dtype=np.int64)
-    return np.argsort(-saved.scores[:k0], kind='stable')[:k1].astype(np.int64)
-
-
 def needed_pairs(saved: SavedScores, depths: Sequence[int], k1: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The pairs to score so that every k0 in `depths` can be replayed with up to k1.
 
-    Returns
-    -------
-    members int64 (m,), by position in `saved.docids`, and bool (m, m), True for pairs of members to score
+    Members, int64 (m,), by position in `saved.docids`, and bool (m, m), True for pairs of members to score.
     """
-    groups = [best_of(saved, k0, k1) for k0 in depths]
-    members = np.array(list(dict.fromkeys(int(position) for group in groups for position in group)), dtype=np.int64)
-    place = {int(position): row for row, position in enumerate(members)}
-    pairs = np.zeros((len(members), len(members)), dtype=bool)
+    in_order = np.arange(len(saved.docids))  # without monoBERT, k0 = 0
+    ranked = [np.argsort(-saved.scores[:k0], kind='stable') if k0 else in_order for k0 in depths]
+    groups = [positions[:k1].tolist() for positions in ranked]
+    row = {position: row for row, position in enumerate(dict.fromkeys(chain.from_iterable(groups)))}
+    pairs = np.zeros((len(row), len(row)), dtype=bool)
     for group in groups:
-        rows = [place[int(position)] for position in group]
+        rows = [row[position] for position in group]
         pairs[np.ix_(rows, rows)] = True
     np.fill_diagonal(pairs, False)
-    return members, pairs
+    return np.array(list(row), dtype=np.int64), pairs
 
 
-def submatrix(saved: SavedScores, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The logit differences between the candidates at `positions`, int64 (n,): float64 (n, n), NaN where not compared.
-
-    Raises InputError for a candidate that was not compared at all.
-    """
-    place = {int(position): row for row, position in enumerate(saved.members)}
-    if missing := [saved.docids[position] for position in positions.tolist() if position not in place]:
-        raise InputError(
-            f"query '{saved.qid}': candidate '{missing[0]}' was not compared with the others: "
-            'score again so that this k0 can be replayed',
-            parameters=('replay_k0',),
-        )
-    rows = [place[int(position)] for position in positions]
-    return saved.differences[np.ix_(rows, rows)]
+def submatrix(saved: SavedScores, docids: Sequence[str]) -> NDArray[np.float64]:
+    """The logit differences between candidates, float64 (n, n), NaN where not compared."""
+    row = {saved.docids[position]: row for row, position in enumerate(saved.members.tolist())}
+    rows = [row.get(docid, len(row)) for docid in docids]
+    return np.pad(saved.differences, (0, 1), constant_values=np.nan)[np.ix_(rows, rows)]
 
 
 def replay(
@@ -130,10 +104,7 @@ def replay(
     method, samples, seed : of the aggregation, as of `aggregate`
     drop_rest : drop the candidates that a stage does not rerank, instead of ranking them below
 
-    Raises
-    ------
-    InputError
-        where the score of a candidate or a pair is needed that was not saved
+    Raises InputError where the score of a candidate or a pair is needed that was not saved.
     """
     if min(k0, len(saved.docids)) > len(saved.scores):
         raise InputError(f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores")
@@ -142,16 +113,15 @@ def replay(
     ranking = scored.above(NO_HITS if drop_rest and k0 else incoming[k0:])
     if not k1:
         return ranking
-    position = {docid: place for place, docid in enumerate(saved.docids)}
     head = ranking[:k1]
-    differences = submatrix(saved, np.array([position[docid] for docid in head.docids], dtype=np.int64))
-    if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any() and method != 'sample':
+    differences, query_seed = submatrix(saved, head.docids), sample_seed(seed, saved.query)
+    if np.isnan(differences[sampled_pairs(len(head), samples, query_seed)]).any():
         raise InputError(
             f"query '{saved.qid}': not all pairs of k0={k0}, k1={k1} were compared: score again so that k0={k0} can be "
             'replayed',
             parameters=('replay_k0',),
         )
-    new = aggregate_differences(differences, method, samples, sample_seed(seed, saved.query))
+    new = aggregate_differences(differences, method, samples, query_seed)
     return ordered(head, new).above(NO_HITS if drop_rest else ranking[k1:])
 
 
@@ -176,46 +146,105 @@ def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Map
 def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]:
     """The saved scores in a file, and `about` as it was written.
 
-    Raises
-    ------
-    InputError
-        for a file that does not exist, or is of another kind or format
-    DamagedFileError
-        for a file whose parts do not fit together
+    Raises InputError for a file of another kind or format, DamagedFileError where its parts do not fit together.
     """
     file = existing_file(path, 'file of saved scores')
     try:
         with warnings.catch_warnings(action='ignore'), np.load(file, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
-            scores, differences = np.asarray(arrays['scores']), np.asarray(arrays['differences'])
+            scores, differences = (np.asarray(arrays[name]) for name in ('scores', 'differences'))
     except Exception as error:  # numpy and zipfile raise nearly anything for a file that is no .npz
         raise InputError(
             f'{file} holds no saved scores: the rerank command writes them', parameters=('pairs',)
         ) from error
-    damaged = f'{file} is damaged: write it again'
     if isinstance(content, dict) and content.get('format') != _FORMAT:
         raise InputError(f'{file} has format {content.get("format")!r}, this version reads {_FORMAT}: write it again')
     try:
         names = checked(_Names, content)
+        return list(_queries(names, scores, differences)), dict(names['about'])
     except ValueError as error:
-        raise DamagedFileError(f'{damaged} ({error})') from error
-    if len({len(names[key]) for key in ('qids', 'queries', 'docids', 'scored', 'members')}) != 1:
-        raise DamagedFileError(f'{damaged} (its lists differ in length)')
-    sizes = [(scored, len(members)) for scored, members in zip(names['scored'], names['members'], strict=True)]
-    shapes = (sum(n for n, _ in sizes),), (sum(m * m for _, m in sizes),)
-    if (scores.shape, differences.shape) != shapes or {scores.dtype, differences.dtype} != {np.dtype(np.float64)}:
-        raise DamagedFileError(f'{damaged} (its arrays do not fit its names)')
-    queries, start, pair_start = [], 0, 0
-    columns = zip(names['qids'], names['queries'], names['docids'], names['members'], sizes, strict=True)
-    for qid, query, docids, members, (n, m) in columns:
-        if (
-            not 0 <= n <= len(docids)
-            or len({*members}) != m
-            or not all(0 <= member < len(docids) for member in members)
-        ):
-            raise DamagedFileError(f"{damaged} (query '{qid}' has scores of candidates that it has not)")
-        matrix = differences[pair_start : pair_start + m * m].reshape(m, m)
-        places = np.array(members, dtype=np.int64)
-        queries.append(SavedScores(qid, query, tuple(docids), scores[start : start + n], places, matrix))
-        start, pair_start = start + n, pair_start + m * m
-    return queries, dict(names['about'])
+        raise DamagedFileError(f'{file} is damaged: write it again ({error})') from error
+
+
+def _queries(names: _Names, scores: NDArray[Any], differences: NDArray[Any]) -> Iterator[SavedScores]:
+    """The saved scores of each query. Raises ValueError where the arrays do not fit the names."""
+    ends = np.cumsum([0, *names['scored']]).tolist()
+    pair_ends = np.cumsum([0, *(len(members) ** 2 for members in names['members'])]).tolist()
+    if (scores.shape, differences.shape) != ((ends[-1],), (pair_ends[-1],)) or scores.dtype.kind != 'f':
+        raise ValueError('its arrays do not fit its names')
+    columns = zip(names['qids'], names['queries'], names['docids'], names['members'], strict=True)
+    places = zip(columns, pairwise(ends), pairwise(pair_ends), strict=True)
+    for (qid, query, docids, members), (start, end), (first, last) in places:
+        if not 0 <= end - start <= len(docids) or not {*members} <= {*range(len(docids))}:
+            raise ValueError(f"query '{qid}' has scores of candidates that it has not")
+        matrix = differences[first:last].reshape(len(members), len(members))
+        rows = np.array(members, dtype=np.int64)
+        yield SavedScores(qid, query, tuple(docids), scores[start:end], rows, matrix)
+
+
+class Saving(Ranker):
+    """A pointwise reranker, duoBERT, or both; keeps the `SavedScores` of each topic as 'scores'.
+
+    Parameters
+    ----------
+    stages : one or two; of two, the second is duoBERT
+    depths : further depths k0 for whose replay duoBERT compares pairs
+
+    Raises InputError for two stages without duoBERT.
+    """
+
+    def __init__(self, stages: Sequence[Reranker], depths: Sequence[int] = ()) -> None:
+        *before, last = stages
+        self.pairwise = last if isinstance(last, DuoBertReranker) else None
+        if before and self.pairwise is None:
+            raise InputError('scores are saved of one stage, or of two whose last is duoBERT')
+        self.pointwise = before[-1] if before else None if self.pairwise else last
+        self.stages, self.depths = tuple(stages), tuple(depths)
+        self.name, self.reads = '+'.join(stage.name for stage in stages), stages[0].reads
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        ranked = given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
+        if self.pointwise:
+            ranked = self.pointwise.rank(topics, given, None, trace.at(0, self.pointwise.label))
+        saved = []
+        for topic in topics:
+            docids, new = given[topic.qid].docids, ranked[topic.qid]
+            scores = dict(zip(new.docids, new.scores, strict=True))
+            known = [scores[docid] for docid in docids[: self.pointwise.reads]] if self.pointwise else []
+            nothing = np.empty(0, dtype=np.int64), np.empty((0, 0))
+            saved.append(SavedScores(topic.qid, topic.text, docids, np.array(known, dtype=float), *nothing))
+        if self.pairwise:
+            saved, ranked = self._compared(self.pairwise, saved, ranked, trace)
+        for topic_scores in saved:
+            trace.keep('scores', topic_scores.qid, topic_scores)
+        return ranked
+
+    def _compared(
+        self, duo: DuoBertReranker, saved: Sequence[SavedScores], run: Run, trace: Trace
+    ) -> tuple[list[SavedScores], Run]:
+        """Compare all pairs that replays at the depths need; the first depth is this run's."""
+        depths = [self.pointwise.reads if self.pointwise else 0, *self.depths]
+        members, pairs, groups = [], [], []
+        for topic in saved:
+            chosen, wanted = needed_pairs(topic, depths, duo.reads)
+            members.append(chosen)
+            pairs.append(wanted)
+            by_docid = {candidate.docid: candidate for candidate in run[topic.qid]}
+            groups.append(Ranking.of(by_docid[topic.docids[position]] for position in chosen.tolist()))
+        with duo.counted(groups, trace.at(1, duo.label)) as counting:
+            matrices = counting.pair_differences([topic.query for topic in saved], groups, pairs, trace.advance)
+        compared, scores = [], []
+        for topic, chosen, matrix in zip(saved, members, matrices, strict=True):
+            compared.append(replace(topic, members=chosen, differences=matrix))
+            head = submatrix(compared[-1], run[topic.qid].docids[: duo.reads])
+            scores.append(duo.aggregated(topic.query, head))
+        return compared, duo.reordered(run, scores)
+
+    def identity(self) -> Mapping[str, Any]:
+        return {'replay_k0': list(self.depths), 'of': [stage.identity() for stage in self.stages]}
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        return [sum(counts) for counts in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
+
+    def leaves(self) -> Iterator[Ranker]:
+        yield from self.stages

@@ -41,15 +41,6 @@ class SentenceCrossEncoderReranker(Reranker):
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens of the longest input, special tokens included; default: as the folder says
-
-    Raises
-    ------
-    MissingDependencyError
-        where sentence-transformers is not installed
-    MismatchError
-        for a model that gives several scores
-    InputError
-        for a folder that it cannot open, a device that this machine lacks, or a maximum length beyond the model's
     """
 
     def __init__(
@@ -80,7 +71,6 @@ class SentenceCrossEncoderReranker(Reranker):
         return folder_digest(self.checkpoint.folder)
 
     def identity(self) -> Mapping[str, object]:
-        """The checkpoint, and every setting that changes a score."""
         return {**super().identity(), 'dtype': str(self.precision), 'max_tokens': self.max_tokens}
 
     def score_lists(

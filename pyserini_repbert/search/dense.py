@@ -179,7 +179,6 @@ class RepBertSearcher(Ranker):
         return vectors if self.query_map is None else vectors + vectors @ self.query_map
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts in the order of `docids`; None for each where the index stores no texts."""
         return self.index.texts(docids) if isinstance(self.index, DenseBundle) else [None] * len(docids)
 
     def of_vectors(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:

@@ -38,7 +38,6 @@ class PyseriniRanker(Ranker):
         }
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The stored passages, None for each that it lacks."""
         stored: list[str | None] = getattr(self.searcher, 'texts', super().texts)(docids)
         return stored
 

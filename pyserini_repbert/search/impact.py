@@ -111,11 +111,9 @@ class EpicImpactSearcher(Ranker):
         return run
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The stored passages in the order of `docids`; None for a docid that the index lacks or has no text of."""
         return [text or None for text in self._stored.texts(docids)]
 
     def close(self) -> None:
-        """Close the index; further searches fail."""
         self._stored.close()
         with java_calls():
             self._java.close()

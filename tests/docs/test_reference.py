@@ -57,16 +57,17 @@ def test_names_without_docstrings_are_found(tmp_path, monkeypatch):
     (folder.parent / '__init__.py').write_text('"""Top."""\n')
     (folder / '__init__.py').write_text(
         '"""A."""\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n'
-        '    from pyserini_repbert.a.b import f as f, g as g, C as C\n'
+        '    from pyserini_repbert.a.b import f as f, g as g, C as C, D as D\n'
     )
     (folder / 'b.py').write_text(
         'def f(): ...\ndef g():\n    """G."""\nclass C:\n    """C."""\n    def m(self): ...\n    def _n(self): ...\n'
+        '    def o(self):\n        """O."""\nclass D(C):\n    """D."""\n    def o(self): ...\n    def p(self): ...\n'
     )
     monkeypatch.setattr(reference, 'ROOT', tmp_path)
     names = reference.public_names(tmp_path)
-    assert names == {'pyserini_repbert.a': ['C', 'f', 'g']}
+    assert names == {'pyserini_repbert.a': ['C', 'D', 'f', 'g']}
     monkeypatch.setattr(reference, 'public_names', lambda: names)
-    assert reference.undocumented() == ['pyserini_repbert.a.C.m', 'pyserini_repbert.a.f']
+    assert [name.rpartition('.a.')[2] for name in reference.undocumented()] == ['C.m', 'D.m', 'D.p', 'f']
 
 
 def test_docstrings_as_numpydoc():

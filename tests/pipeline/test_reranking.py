@@ -14,7 +14,6 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
 from pyserini_repbert.rerank.saved_scores import (
     SavedScores,
-    best_of,
     needed_pairs,
     read_saved_scores,
     replay,
@@ -127,7 +126,7 @@ def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_re
             assert [item.docid for item in found] == list(expected[own.qid].docids), (k0, k1)
             scored = [item.score for item in found][: k1 or k0]
             np.testing.assert_allclose(scored, expected[own.qid].scores[: len(scored)], atol=1e-5)
-    with pytest.raises(InputError, match='score again so that this k0 can be replayed'):
+    with pytest.raises(InputError, match='score again so that k0=4 can be replayed'):
         replay(saved[0], 4, 4)
     with pytest.raises(InputError, match='k0=11 is asked for, 10 candidates have scores'):
         replay(saved[0], 11)
@@ -141,9 +140,7 @@ def saved_scores() -> SavedScores:
 
 def test_the_pairs_that_depths_need():
     saved = saved_scores()
-    assert best_of(saved, 4, 2).tolist() == [3, 1]
-    assert best_of(saved, 3, 2).tolist() == [1, 2]
-    assert best_of(saved, 0, 3).tolist() == [0, 1, 2]
+    assert needed_pairs(saved, [0], 3)[0].tolist() == [0, 1, 2]
     members, pairs = needed_pairs(saved, [4, 3], 2)
     assert members.tolist() == [3, 1, 2]
     assert pairs.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
@@ -190,5 +187,5 @@ def test_only_mono_and_duo_scores_are_kept(world):
     assert [item.docid for item in replay(mono.saved[0], 10)] == list(mono.run['q1'].docids)
     duo = run_stages(world, stages_of(world)[1:], **settings)
     assert [item.docid for item in replay(duo.saved[0], 0, 4)] == list(duo.run['q1'].docids)
-    with pytest.raises(InputError, match='the last stage has to be duoBERT'):
+    with pytest.raises(InputError, match='two whose last is duoBERT'):
         run_stages(world, [stages_of(world)[0]] * 2, **settings)

@@ -91,9 +91,7 @@ def replayed_order(saved: SavedScores, setting: Setting, seed: int = 0) -> NDArr
     head = order[: setting.k1]
     if len(head) < 2:
         return order
-    if not np.isin(head, saved.members).all():
-        return None
-    differences = submatrix(saved, head)
+    differences = submatrix(saved, [saved.docids[position] for position in head.tolist()])
     if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any():
         return None
     new = aggregate_differences(differences, setting.method, setting.samples, sample_seed(seed, saved.query))
