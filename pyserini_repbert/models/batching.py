@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.models.precision import on_device
 from pyserini_repbert.models.tokenizer import TokenChunk, TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
@@ -23,7 +24,10 @@ IN_FLIGHT = {'cuda': 2}  # batches whose results may still be being copied to th
 
 
 class Forward(Protocol):
-    """A model's forward pass: ids, segment ids (int64) and mask (bool) of shape (n, length) to a result (n, …)."""
+    """A model's forward pass: ids, segment ids (int64) and mask (bool) of shape (n, length) to a result (n, …).
+
+    The mask may stay in the host's memory, whatever the device.
+    """
 
     def __call__(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The result; the mask is None where nothing is padded."""
@@ -49,7 +53,8 @@ def collate(
 
     Returns
     -------
-    input_ids, token_type_ids int64 (n, length), attention_mask bool of that shape; None if nothing is padded
+    input_ids, token_type_ids int64 (n, length) on `device`; attention_mask bool of that shape, in the host's memory, None
+    if nothing is padded
     """
     lengths = [len(sequence.input_ids) for sequence in sequences]
     longest = max(lengths)
@@ -60,8 +65,8 @@ def collate(
         types[row, : lengths[row]] = sequence.token_type_ids
     mask = None
     if min(lengths) < longest:
-        mask = _on_device(np.arange(longest)[None, :] < np.asarray(lengths)[:, None], device)
-    return _on_device(ids, device), _on_device(types, device), mask
+        mask = torch.from_numpy(np.arange(longest)[None, :] < np.asarray(lengths)[:, None])
+    return on_device(torch.from_numpy(ids), device), on_device(torch.from_numpy(types), device), mask
 
 
 def collate_chunks(
@@ -80,17 +85,9 @@ def collate_chunks(
     for row, chunk in enumerate(chunks):
         end = len(chunk.sequence.input_ids) - 1
         if chunk.n_pieces + 1 < end:
-            mask = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask
+            mask = torch.ones(ids.shape, dtype=torch.bool) if mask is None else mask
             mask[row, chunk.n_pieces + 1 : end] = False
-    return ids, types, mask, torch.from_numpy(np.concatenate(places)).to(device)
-
-
-def _on_device(array: NDArray[np.generic], device: torch.device | str) -> Tensor:
-    """The array as a tensor on `device`; the copy to a GPU is asynchronous."""
-    tensor = torch.from_numpy(array)
-    if torch.device(device).type == 'cuda':
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
+    return ids, types, mask, on_device(torch.from_numpy(np.concatenate(places)), device)
 
 
 def arriving(output: Tensor) -> Callable[[], NDArray[np.float32]]:

@@ -2,22 +2,20 @@
 
 Modules are named as in Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers. Our own
 implementation starts without importing transformers, returns any hidden layer, and skips work that ranking does not
-need: attention runs without a mask if a batch has no padding.
+need: attention runs without a mask if a batch has no padding, and on GPUs without padding where it can (`attention`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.attention import PackedBatch, PaddedBatch, can_pack
 from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
-from pyserini_repbert.models.precision import lacks_fused_attention
+from pyserini_repbert.models.precision import on_device
 
 
 class _Encoder(nn.Module):
@@ -69,26 +67,29 @@ class Bert(nn.Module):
         Parameters
         ----------
         input_ids, token_type_ids : int64 (n, length)
-        attention_mask : bool (n, length), True where there is a token; None where no sequence is padded
+        attention_mask : bool (n, length), True where there is a token, best in the host's memory; None where no
+            sequence is padded
 
         Returns
         -------
         (n, length, h), of the weights' dtype
         """
+        batch = self._batch(input_ids, attention_mask)
         hidden = input_ids
-        for hidden in self.each_layer(input_ids, token_type_ids, attention_mask):  # noqa: B007
+        for hidden in self._states(batch, input_ids, token_type_ids):  # noqa: B007
             pass
-        return hidden
+        return batch.padded(hidden)
 
     def first_token(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output at [CLS], (n, 1, h): equal to `forward(…)[:, :1]`, but faster.
 
         The last layer is computed for [CLS] alone, which saves a tenth of the work of a BERT with six layers.
         """
+        batch = self._batch(input_ids, attention_mask)
         hidden = input_ids
-        for hidden in self.each_layer(input_ids, token_type_ids, attention_mask, first_only=True):  # noqa: B007
+        for hidden in self._states(batch, input_ids, token_type_ids, first_only=True):  # noqa: B007
             pass
-        return hidden[:, :1]
+        return hidden if hidden.dim() == 3 else hidden[:, None]
 
     def each_layer(
         self,
@@ -96,28 +97,46 @@ class Bert(nn.Module):
         token_type_ids: Tensor,
         attention_mask: Tensor | None = None,
         position_ids: Tensor | None = None,
-        first_only: bool = False,
     ) -> Iterator[Tensor]:
         """The embedding output, then every layer's output, one at a time: (n, length, h) each.
 
         Parameters
         ----------
         position_ids : int64 (n, length), for sequences whose positions do not simply count from 0
-        first_only : compute the last layer for the first position alone: (n, 1, h)
 
         Parameters not listed, and errors, are those of `forward`.
         """
+        batch = self._batch(input_ids, attention_mask)
+        return map(batch.padded, self._states(batch, input_ids, token_type_ids, position_ids))
+
+    def _batch(self, input_ids: Tensor, attention_mask: Tensor | None) -> PaddedBatch | PackedBatch:
+        device, dtype = input_ids.device, self.embeddings.word_embeddings.weight.dtype
+        if device.type == 'cuda' and torch.is_autocast_enabled('cuda'):
+            dtype = torch.get_autocast_dtype('cuda')
+        dropout = self.config.attention_probs_dropout_prob if self.training else None
+        if not dropout and can_pack(device, dtype, self.config.hidden_size // self.config.num_attention_heads):
+            return PackedBatch(input_ids, attention_mask)
+        return PaddedBatch(None if attention_mask is None else on_device(attention_mask, device), dropout)
+
+    def _states(
+        self,
+        batch: PaddedBatch | PackedBatch,
+        input_ids: Tensor,
+        token_type_ids: Tensor,
+        position_ids: Tensor | None = None,
+        first_only: bool = False,
+    ) -> Iterator[Tensor]:
+        """Hidden states as the batch lays them out; `first_only`: of the last layer, those of first tokens alone."""
         if input_ids.shape[1] > self.config.max_position_embeddings:
             raise InputError(
                 f'a sequence of {input_ids.shape[1]} tokens was given, this BERT has '
                 f'{self.config.max_position_embeddings} positions: lower the maximum length'
             )
-        mask = None if attention_mask is None else attention_mask[:, None, None, :].to(torch.bool)
-        hidden = self.embeddings(input_ids, token_type_ids, position_ids)
+        hidden = batch.laid_out(self.embeddings(input_ids, token_type_ids, position_ids))
         yield hidden
         last = len(self.encoder.layer) - 1
         for number, layer in enumerate(self.encoder.layer):
-            hidden = layer(hidden, mask, first_only and number == last)
+            hidden = layer(hidden, batch, first_only and number == last)
             yield hidden
 
 
@@ -146,31 +165,15 @@ class _SelfAttention(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.heads = config.num_attention_heads
-        self.dropout_rate = config.attention_probs_dropout_prob
         self.query = nn.Linear(config.hidden_size, config.hidden_size)
         self.key = nn.Linear(config.hidden_size, config.hidden_size)
         self.value = nn.Linear(config.hidden_size, config.hidden_size)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None, attending: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, batch: PaddedBatch | PackedBatch, attending: Tensor) -> Tensor:
         """Attention's output for `attending`, the hidden states of some positions, which attend to all of `hidden`."""
-        n, _, size = hidden.shape
         pairs = ((self.query, attending), (self.key, hidden), (self.value, hidden))
-        q, k, v = (layer(x).view(n, -1, self.heads, size // self.heads).transpose(1, 2) for layer, x in pairs)
-        rate = self.dropout_rate if self.training else 0.0
-        if self.training and not rate and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
-            return _plain_attention(q, k, v, mask).transpose(1, 2).reshape(attending.shape)
-        plain = sdpa_kernel(SDPBackend.MATH) if lacks_fused_attention(q.device, q.dtype) else nullcontext()
-        with plain:
-            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=rate)
-        return mixed.transpose(1, 2).reshape(attending.shape)
-
-
-def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention as matrix products; on a CPU, the gradient of the fused kernel in bfloat16 takes half of a step."""
-    scores = (q / q.shape[-1] ** 0.5) @ k.transpose(2, 3)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.softmax(scores, dim=-1, dtype=scores.dtype) @ v
+        queries, keys, values = (layer(x).view(*x.shape[:-1], self.heads, -1) for layer, x in pairs)
+        return batch.attend(queries, keys, values).reshape(attending.shape)
 
 
 class _Output(nn.Module):
@@ -192,8 +195,8 @@ class _Attention(nn.Module):
         self.self = _SelfAttention(config)
         self.output = _Output(config.hidden_size, config)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None, attending: Tensor) -> Tensor:
-        return self.output(self.self(hidden, mask, attending), attending)  # type: ignore[no-any-return]
+    def forward(self, hidden: Tensor, batch: PaddedBatch | PackedBatch, attending: Tensor) -> Tensor:
+        return self.output(self.self(hidden, batch, attending), attending)  # type: ignore[no-any-return]
 
 
 class _Intermediate(nn.Module):
@@ -207,10 +210,7 @@ class _Intermediate(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and feed-forward: (n, length, h) to (n, length, h), or with `first_only` to (n, 1, h), for [CLS] alone.
-
-    `mask` is bool and broadcast to (n, heads, length, length), True at tokens; None where nothing is padded.
-    """
+    """Attention and feed-forward, on hidden states as the batch lays them out; with `first_only` for [CLS] alone."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -218,6 +218,6 @@ class Layer(nn.Module):
         self.intermediate = _Intermediate(config)
         self.output = _Output(config.intermediate_size, config)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None, first_only: bool = False) -> Tensor:
-        attended = self.attention(hidden, mask, hidden[:, :1] if first_only else hidden)
+    def forward(self, hidden: Tensor, batch: PaddedBatch | PackedBatch, first_only: bool = False) -> Tensor:
+        attended = self.attention(hidden, batch, batch.first(hidden) if first_only else hidden)
         return self.output(self.intermediate(attended), attended)  # type: ignore[no-any-return]

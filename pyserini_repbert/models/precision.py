@@ -69,6 +69,13 @@ def _kernels_are_narrow() -> bool:
     return torch.backends.cpu.get_cpu_capability() in _NARROW
 
 
+def on_device(tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
+    """The tensor on `device`; the copy from the host's memory to a GPU does not wait for the GPU."""
+    if torch.device(device).type == 'cuda' and tensor.device.type == 'cpu':
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
 def usable_device(name: str) -> torch.device:
     """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a GPU of CUDA where there is one, else the CPU.
 

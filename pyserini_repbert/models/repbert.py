@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.precision import on_device
 
 SYSTEM = 'repbert'
 MAX_QUERY_TOKENS = 20  # RepBERT section 4.3.1; wordpieces, [CLS] and [SEP] not counted
@@ -49,6 +50,6 @@ class RepBert(nn.Module):
         if attention_mask is None:
             vectors = hidden.mean(dim=1)
         else:
-            weights = attention_mask.to(hidden.dtype)
+            weights = on_device(attention_mask, hidden.device).to(hidden.dtype)
             vectors = torch.einsum('nlh,nl->nh', hidden, weights) / weights.sum(dim=1, keepdim=True)
         return functional.normalize(vectors, dim=1) if self.normalised else vectors

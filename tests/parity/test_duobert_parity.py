@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pyserini_repbert.models.attention import PaddedBatch
 from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.cross_encoder import log_probabilities
 from pyserini_repbert.models.pair_inputs import TripleLayout
@@ -76,6 +77,6 @@ def test_a_body_of_two_token_types_has_a_zero_third(tasks, checkpoint_folder):
         summed = words + one_hot @ base + bert.embeddings.position_embeddings.weight[: len(sequence.input_ids)]
         hidden = bert.embeddings.LayerNorm(summed)[None]
         for layer in bert.encoder.layer:
-            hidden = layer(hidden, None)
+            hidden = layer(hidden, PaddedBatch(None, None))
         expected = two._forward.classifier(bert.pooler(hidden))
     np.testing.assert_allclose(ours, expected.numpy(), atol=1e-5)

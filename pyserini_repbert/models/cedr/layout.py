@@ -43,7 +43,7 @@ class PairBatch:
     Attributes
     ----------
     input_ids, token_type_ids, position_ids : int64 (rows, length)
-    attention_mask : bool (rows, length); None where no row is padded
+    attention_mask : bool (rows, length), in the host's memory; None where no row is padded
     part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
     query_index : int64 (n, q), positions of query tokens in the flattened (rows · length) output, in the row of the
         first part; q is the length of the longest query
@@ -141,7 +141,7 @@ class CedrLayout:
             tensor(ids),
             tensor(types),
             tensor(positions),
-            None if real.all() else tensor(real),
+            None if real.all() else torch.from_numpy(real),
             tensor(weights),
             tensor(query_index),
             tensor(document_index),

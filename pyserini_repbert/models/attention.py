@@ -1,0 +1,149 @@
+"""The two ways of a batch through attention: padded rows, or all tokens in one row without padding.
+
+Packed tokens need PyTorch's `varlen_attn`, which runs on CUDA in half precision and has no dropout; all else is padded.
+Models take and give padded tensors either way.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from contextlib import AbstractContextManager, nullcontext
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from pyserini_repbert.models.precision import lacks_fused_attention, on_device
+
+# Without cuDNN's attention, which plans anew for every shape: nearly every batch has a new one.
+_CUDA_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+_LARGEST_HEAD = 256  # of flash attention; its heads are multiples of 8
+
+
+class PaddedBatch:
+    """n sequences in rows of one length; attention reads (n, length, heads, size).
+
+    Parameters
+    ----------
+    mask : bool (n, length), True where there is a token; None where no sequence is padded
+    dropout : the share of attention's weights that training drops; None outside training
+    """
+
+    def __init__(self, mask: Tensor | None, dropout: float | None) -> None:
+        self._mask = None if mask is None else mask[:, None, None, :].to(torch.bool)
+        self._dropout = dropout
+
+    def laid_out(self, hidden: Tensor) -> Tensor:
+        """Hidden states as attention reads them, from (n, length, h)."""
+        return hidden
+
+    def padded(self, hidden: Tensor) -> Tensor:
+        """(n, length, h), from hidden states as attention reads them."""
+        return hidden
+
+    def first(self, hidden: Tensor) -> Tensor:
+        """The hidden states of each sequence's first token."""
+        return hidden[:, :1]
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Attention's output, shaped as the queries, which are those of all tokens or of the first ones."""
+        q, k, v = (tensor.transpose(1, 2) for tensor in (queries, keys, values))
+        if self._dropout == 0 and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
+            return _plain_attention(q, k, v, self._mask).transpose(1, 2)
+        with _kernels(q.device, q.dtype):
+            mixed = functional.scaled_dot_product_attention(
+                q, k, v, attn_mask=self._mask, dropout_p=self._dropout or 0.0
+            )
+        return mixed.transpose(1, 2)
+
+
+class PackedBatch:
+    """The tokens of n sequences in one row; attention reads (tokens, heads, size). Methods are those of `PaddedBatch`.
+
+    Parameters
+    ----------
+    ids : int64 (n, length), on the device that computes
+    mask : bool (n, length), best in the host's memory: counting the tokens of a mask on a GPU waits for the GPU
+    """
+
+    def __init__(self, ids: Tensor, mask: Tensor | None) -> None:
+        self._n, self._length = ids.shape
+        self._places = None
+        bounds = torch.arange(0, ids.numel() + 1, self._length)
+        if mask is not None:
+            self._places = on_device(mask.flatten().nonzero().squeeze(1), ids.device)
+            bounds = functional.pad(mask.sum(dim=1).cumsum(0), (1, 0))
+        self._bounds = on_device(bounds.to(torch.int32), ids.device)
+
+    def laid_out(self, hidden: Tensor) -> Tensor:
+        """(tokens, h) from (n, length, h)."""
+        rows = hidden.flatten(0, 1)
+        return rows if self._places is None else rows[self._places]
+
+    def padded(self, hidden: Tensor) -> Tensor:
+        """(n, length, h), 0 at padding, from (tokens, h)."""
+        if self._places is not None:
+            hidden = hidden.new_zeros(self._n * self._length, hidden.shape[1]).index_copy(0, self._places, hidden)
+        return hidden.view(self._n, self._length, -1)
+
+    def first(self, hidden: Tensor) -> Tensor:
+        """(n, h) from (tokens, h)."""
+        return hidden[self._bounds[:-1]]
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """Attention's output (tokens, heads, size), or (n, heads, size) for the queries of the first tokens."""
+        query_bounds, longest = self._bounds, self._length
+        if len(queries) < len(keys):
+            query_bounds, longest = torch.arange(self._n + 1, dtype=torch.int32, device=queries.device), 1
+        return packed_attention(queries, keys, values, query_bounds, self._bounds, longest, self._length)
+
+
+def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
+    """Whether `packed_attention` runs on `device` in `dtype`, for heads of this size."""
+    return (
+        device.type == 'cuda'
+        and dtype in (torch.float16, torch.bfloat16)
+        and head % 8 == 0
+        and head <= _LARGEST_HEAD
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+        and torch.backends.cuda.is_flash_attention_available()
+        and importlib.util.find_spec('torch.nn.attention.varlen') is not None  # PyTorch 2.10
+    )
+
+
+def packed_attention(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    query_bounds: Tensor,
+    bounds: Tensor,
+    longest_query: int,
+    longest: int,
+) -> Tensor:
+    """Each sequence's queries attend to its keys: (queries, heads, size), from (…, heads, size) each.
+
+    Parameters
+    ----------
+    query_bounds, bounds : int32 (n + 1,), where each sequence's queries and keys start, and where the last ones end
+    longest_query, longest : at least the most queries and keys of a sequence
+    """
+    from torch.nn.attention.varlen import varlen_attn
+
+    return cast(Tensor, varlen_attn(queries, keys, values, query_bounds, bounds, longest_query, longest))
+
+
+def _kernels(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
+    """The kernels that attention may use."""
+    if device.type == 'cuda':
+        return sdpa_kernel(_CUDA_KERNELS)
+    return sdpa_kernel(SDPBackend.MATH) if lacks_fused_attention(device, dtype) else nullcontext()
+
+
+def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention as matrix products; on a CPU, the gradient of the fused kernel in bfloat16 takes half of a step."""
+    scores = (q / q.shape[-1] ** 0.5) @ k.transpose(2, 3)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1, dtype=scores.dtype) @ v

@@ -1,0 +1,156 @@
+"""Packed tokens against padding: on the CPU, with a plain attention over the same bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pyserini_repbert.models import attention, bert as bert_module
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.cedr.knrm import CedrKnrm
+from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
+from pyserini_repbert.models.cedr.settings import CedrSettings
+from pyserini_repbert.models.cross_encoder import MonoBert
+from pyserini_repbert.models.epic import Epic
+from pyserini_repbert.models.repbert import RepBert
+
+CONFIG = BertConfig.from_dict(
+    {
+        'vocab_size': 50,
+        'hidden_size': 24,
+        'num_hidden_layers': 3,
+        'num_attention_heads': 4,
+        'intermediate_size': 40,
+        'max_position_embeddings': 32,
+        'initializer_range': 0.1,
+    }
+)
+MASK = torch.arange(9)[None, :] < torch.tensor([[9], [4], [7], [1]])
+HOLES = MASK.clone()
+HOLES[0, 5:8] = False  # as in a passage's last chunk, whose [SEP] has the position of the others'
+
+
+def attended(queries, keys, values, query_bounds, bounds, longest_query, longest):
+    rows = []
+    for number in range(len(bounds) - 1):
+        assert query_bounds[number + 1] - query_bounds[number] <= longest_query
+        assert bounds[number + 1] - bounds[number] <= longest
+        q = queries[query_bounds[number] : query_bounds[number + 1]].transpose(0, 1)
+        k, v = (x[bounds[number] : bounds[number + 1]].transpose(0, 1) for x in (keys, values))
+        weights = torch.softmax(q @ k.transpose(1, 2) / q.shape[-1] ** 0.5, dim=-1)
+        rows.append((weights @ v).transpose(0, 1))
+    return torch.cat(rows)
+
+
+@pytest.fixture
+def both_ways(monkeypatch):
+    """Calls a function twice, padded and packed."""
+    monkeypatch.setattr(attention, 'packed_attention', attended)
+
+    def results(work):
+        values = []
+        for packs in (False, True):
+            monkeypatch.setattr(bert_module, 'can_pack', lambda *_, packs=packs: packs)
+            values.append(work())
+        return values
+
+    return results
+
+
+def same(padded, packed):
+    torch.testing.assert_close(packed, padded, atol=1e-6, rtol=2e-6)
+
+
+def inputs():
+    torch.manual_seed(0)
+    return torch.randint(1, 50, (4, 9)), torch.randint(0, 2, (4, 9))
+
+
+@pytest.mark.parametrize('mask', [None, MASK, HOLES])
+@torch.inference_mode()
+def test_packed_layers_are_those_of_padding(both_ways, mask):
+    ids, types = inputs()
+    bert = Bert(CONFIG).eval()
+    for padded, packed in zip(*both_ways(lambda: list(bert.each_layer(ids, types, mask))), strict=True):
+        assert packed.shape == padded.shape == (4, 9, 24)
+        same(padded[MASK if mask is None else mask], packed[MASK if mask is None else mask])
+    same(*both_ways(lambda: bert.first_token(ids, types, mask)))
+
+
+@pytest.mark.parametrize('mask', [None, MASK])
+@pytest.mark.parametrize('ranker', [RepBert, MonoBert])
+@torch.inference_mode()
+def test_vectors_and_logits(both_ways, mask, ranker):
+    ids, types = inputs()
+    model = ranker(CONFIG).eval()
+    same(*both_ways(lambda: model(ids, types, mask)))
+
+
+@torch.inference_mode()
+def test_term_weights(both_ways):
+    ids, types = inputs()
+    epic = Epic(CONFIG).eval()
+
+    def weights():
+        hidden = epic(ids, types, HOLES)
+        inner = HOLES.clone()
+        inner[:, 0] = False
+        return epic.document_vectors(hidden[inner][:14], [5, 3, 6], hidden[:3, 0])
+
+    same(*both_ways(weights))
+
+
+@torch.inference_mode()
+def test_similarities_of_every_layer(both_ways):
+    settings = CedrSettings('knrm', max_query_length=5)
+    layout, ranker = CedrLayout(CONFIG, settings, 1, 2, 0), CedrKnrm(CONFIG, settings).eval()
+    random = np.random.default_rng(0)
+    pairs = [Pair(*(random.integers(3, 50, n).tolist() for n in lengths)) for lengths in ((3, 60), (5, 2), (1, 0))]
+    padded, packed = both_ways(lambda: ranker.evidence(layout.collate(pairs)))
+    for expected, value in zip(padded, packed, strict=True):
+        same(expected, value)
+
+
+def test_gradients(both_ways):
+    ids, types = inputs()
+    model = RepBert(
+        BertConfig.from_dict(vars(CONFIG) | {'attention_probs_dropout_prob': 0.0, 'hidden_dropout_prob': 0.0})
+    )
+
+    def gradient():
+        model.zero_grad()
+        model.train()(ids, types, MASK).square().sum().backward()
+        return model.bert.encoder.layer[0].attention.self.query.weight.grad.clone()
+
+    same(*both_ways(gradient))
+
+
+def test_attention_with_dropout_is_padded(both_ways, monkeypatch):
+    ids, types = inputs()
+    monkeypatch.setattr(bert_module, 'PackedBatch', None)
+    both_ways(lambda: Bert(CONFIG).train()(ids, types, MASK))
+
+
+def test_a_gpu_never_takes_cudnns_attention():
+    with attention._kernels(torch.device('cuda', 0), torch.float32):
+        assert torch.backends.cuda.flash_sdp_enabled() and torch.backends.cuda.mem_efficient_sdp_enabled()
+        assert torch.backends.cuda.math_sdp_enabled() and not torch.backends.cuda.cudnn_sdp_enabled()
+
+
+@pytest.mark.parametrize(
+    ('device', 'dtype', 'head', 'capability', 'packs'),
+    [
+        ('cuda', torch.bfloat16, 64, (9, 0), True),
+        ('cuda', torch.float16, 32, (8, 0), True),
+        ('cuda', torch.float32, 64, (9, 0), False),
+        ('cuda', torch.bfloat16, 6, (9, 0), False),
+        ('cuda', torch.bfloat16, 64, (7, 5), False),
+        ('cpu', torch.bfloat16, 64, (9, 0), False),
+    ],
+)
+def test_where_tokens_are_packed(monkeypatch, device, dtype, head, capability, packs):
+    monkeypatch.setattr(torch.cuda, 'get_device_capability', lambda _: capability)
+    monkeypatch.setattr(torch.backends.cuda, 'is_flash_attention_available', lambda: True)
+    assert attention.can_pack(torch.device(device), dtype, head) is packs
