@@ -53,8 +53,8 @@ def collate(
 
     Returns
     -------
-    input_ids, token_type_ids int64 (n, length) on `device`; attention_mask bool of that shape, in the host's memory, None
-    if nothing is padded
+    input_ids, token_type_ids int64 (n, length) on `device`; attention_mask bool of that shape, in the host's memory,
+    None if nothing is padded
     """
     lengths = [len(sequence.input_ids) for sequence in sequences]
     longest = max(lengths)
