@@ -44,13 +44,14 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
 }  # fmt: skip
 
 
-def add_flags(parser: argparse._ActionsContainer, *names: str, **changes: Any) -> None:
+def add_flags(parser: argparse._ActionsContainer, *names: str, of: Any = None, **changes: Any) -> None:
     """Add flags by the names of their options: --rrf-k for `rrf_k`.
 
     Two names stand for several flags that exclude each other: `precision` and `begun` (--resume, --overwrite).
 
     Parameters
     ----------
+    of : the settings whose fields the names are; None: PipelineSpec's and Machine's, and what stands here
     changes : `flag`, another name of the flag, and keyword arguments of `add_argument`
     """
     for name in names:
@@ -61,7 +62,7 @@ def add_flags(parser: argparse._ActionsContainer, *names: str, **changes: Any) -
             group.add_argument('--resume', action='store_true', help='go on where an earlier call was stopped')
             add_flags(group, 'overwrite')
         else:
-            settings = {**(_FLAGS.get(name) or _of_field(name)), **changes}
+            settings = {**(_of_field(name, of) if of or name not in _FLAGS else _FLAGS[name]), **changes}
             flags = [settings.pop('flag', f'--{name.replace("_", "-")}'), *settings.pop('flags', ())]
             parser.add_argument(*flags, dest=name, **settings)
 
@@ -77,11 +78,13 @@ def _add_precision(parser: argparse._ActionsContainer) -> None:
         group.add_argument(flag, action='store_const', const=name, dest='precision', help=f'--precision {name}')
 
 
-def _of_field(name: str) -> dict[str, Any]:
-    """What `add_argument` needs to know of a field of PipelineSpec or Machine."""
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+def _of_field(name: str, of: Any) -> dict[str, Any]:
+    """What `add_argument` needs to know of a field."""
+    if of is None:
+        from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
-    field = PipelineSpec.model_fields.get(name) or Machine.model_fields[name]
+        of = PipelineSpec if name in PipelineSpec.model_fields else Machine
+    field: FieldInfo = of.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     return {'help': field.description, **_form(field), **extra}
 
@@ -96,7 +99,7 @@ def _form(field: FieldInfo) -> dict[str, Any]:
     if get_origin(field.annotation) is tuple:
         numbers = next((types[kind] for kind in (int, float) if kind in kinds), None)
         return {'nargs': '+', 'type': numbers, 'default': []} if numbers else {'action': 'append'}
-    return {'type': types[kinds[0]], 'default': field.default}
+    return {'type': types.get(kinds[0], str), 'default': field.default}
 
 
 def precision(options: argparse.Namespace) -> str:

@@ -18,6 +18,8 @@ _PORT = 8081  # Pyserini's
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
+    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
     parser = command.parser(
         'serve',
         "Answer questions over HTTP, in the shape of Pyserini's and Anserini's servers with additions; a page to "
@@ -31,17 +33,10 @@ def make_parser() -> argparse.ArgumentParser:
         help='an index folder or a catalog name, several times for several; ALIAS=DENSE+LUCENE is one index with '
         'dense and sparse systems',
     )
-    for name in ('topics', 'qrels'):
-        parser.add_argument(f'--{name}', metavar='NAME|FILE', help=f'{name} of --index, which is given once')
+    add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
     parser.add_argument('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
-    parser.add_argument('--encoder', help='of the dense indexes of --index; by default the ones that they name')
-    parser.add_argument('--ann', action='store_true', help="--index's approximate indexes are systems too")
-    parser.add_argument(
-        '--rerankers',
-        nargs='*',
-        metavar='NAME',
-        help='that may be asked for: catalog names, checkpoint folders, MODULE:CLASS; default: those in the package',
-    )
+    add_flags(parser, 'encoder', 'ann', of=IndexSettings)
+    add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
     parser.add_argument('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
     parser.add_argument('--port', type=command.zero_or_more, default=_PORT, help='0 takes a free one')
     parser.add_argument(
@@ -53,9 +48,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--api-keys', metavar='FILE', help='accepted keys, one a line; default: no key is needed')
     parser.add_argument('--log-file', metavar='FILE', help='requests as JSON lines; by default on stderr')
-    parser.add_argument('--log-queries', action='store_true', help='log the query strings of addresses, too')
+    add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')
-    add_flags(parser, 'threads', default=2, help='queries that Lucene answers at a time')
+    add_flags(parser, 'threads', of=ServeSettings, type=command.threads)
     return parser
 
 
@@ -102,38 +97,29 @@ def main(arguments: list[str]) -> int | None:
 
 def _settings(options: argparse.Namespace) -> ServeSettings:
     from pyserini_repbert.serve.access import read_keys
-    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, check_alias, read_settings
+    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_settings
 
     file = read_settings(options.config) if options.config else FileSettings()
+    given = {name: getattr(options, name) for name in ('encoder', 'ann', 'topics', 'qrels')}
     indexes = dict(file.indexes)
-    for given in options.index:
-        alias, equals, place = given.partition('=')
-        if not equals or Path(given).exists():
-            alias, place = Path(given).name, given
-        check_alias(alias)
+    for index in options.index:
+        alias, equals, place = index.partition('=')
+        if not equals or Path(index).exists():
+            alias, place = Path(index).name, index
         if alias in indexes:
             raise command.usage(f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX")
         dense, plus, lucene = place.rpartition('+')
         base = f'{alias}-lucene' if plus and not Path(place).exists() else None
         if base:
             place, indexes[base] = dense, IndexSettings(path=lucene)
-        indexes[alias] = IndexSettings(
-            path=place,
-            encoder=options.encoder,
-            base_index=base,
-            ann=options.ann,
-            topics=options.topics,
-            qrels=options.qrels,
-        )
+        indexes[alias] = IndexSettings(path=place, base_index=base, **given)
     if not indexes:
         raise command.usage(f'{options.config} names no indexes: there is nothing to serve')
-    return ServeSettings(
+    return ServeSettings.of(
         indexes=indexes,
         api_keys=[*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())],
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
         limits=file.limits,
-        device=options.device,
         precision=precision(options),
-        threads=options.threads,
-        log_queries=options.log_queries,
+        **{name: getattr(options, name) for name in ('device', 'threads', 'log_queries')},
     )

@@ -3,23 +3,79 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.yaml_files import YamlFile, read_yaml
+from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 
 RESERVED = ('indexes', 'progress')  # parts of addresses below /v1 that name no index
 
+
+def _alias(text: str) -> str:
+    if not text or '/' in text or '%' in text or text != text.strip() or text in RESERVED:
+        raise ValueError(f"'{text}' cannot be the name of an index: no slash, no % and none of {', '.join(RESERVED)}")
+    return text
+
+
+def _key(text: str) -> str:
+    if not text.strip():
+        raise ValueError('an API key is empty')
+    if text != text.strip() or not text.isascii():
+        raise ValueError('an API key has to be ASCII, without blanks around it')
+    return text
+
+
+def _place(text: str, info: ValidationInfo) -> str:
+    """A path, relative to the folder of the settings file where there is one; a name as it is."""
+    beside = info.context and text and info.context / text
+    return str(beside) if beside and beside.exists() else text
+
+
+def _folder(text: str, info: ValidationInfo) -> str:
+    if info.context and not (info.context / text).is_dir():
+        raise ValueError(f'points to a folder that is not there: {text}')
+    return _place(text, info)
+
+
+def _named(kind: str) -> AfterValidator:
+    """A name of the catalog, or a path."""
+    return AfterValidator(lambda text, info: text if catalog.find(kind, text) else _place(text, info))
+
+
+def _sparse(text: str, info: ValidationInfo) -> str:
+    technique, at, index = text.partition('@')
+    if at:
+        return f'{technique}@{_place(index, info)}'
+    return text if catalog.find('sparse', text) else _place(text, info)
+
+
 _Count = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_File = Annotated[str, AfterValidator(_place)]
 
 
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """The settings. Raises InputError for a wrong value."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise InputError(_problem(error)[1]) from error
 
 
 class Limits(_Settings):
@@ -52,50 +108,50 @@ class Limits(_Settings):
 
 
 class IndexSettings(_Settings):
-    """An index of the service: a folder (`path`), or a name of the catalog.
+    """An index of the service: a folder (`path`), or a name of the catalog; a text alone is a path.
+
+    The descriptions are the help of the flags that `serve` makes from the fields.
 
     Attributes
     ----------
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact' (EPIC's impacts);
         None: recognised by the files in the folder
-    encoder : of dense indexes; None: the one that the index names
     base_index : the alias of the Lucene index that holds its passages, and which sparse systems search
-    ann : whether its approximate index is a system too
     ray : the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
     sparse : sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its Lucene index
     adapted : a folder of `adapt`, whose search is a system named 'adapted'
-    topics, qrels : queries and judgments for it, by name or file; None: the catalog's, for an index of the catalog
+    topics, qrels : by name or file; None: the catalog's, for an index of the catalog
     """
 
-    path: str | None = None
+    path: Annotated[str, AfterValidator(_folder)] | None = None
     name: str | None = None
     index_type: Literal['tf', 'dense', 'faiss', 'impact'] | None = None
-    encoder: str | None = None
+    encoder: Annotated[str, _named('encoders')] | None = Field(
+        default=None, description='of the dense indexes of --index; by default the ones that they name'
+    )
     base_index: str | None = None
-    ann: bool = False
+    ann: bool = Field(default=False, description="--index's approximate indexes are systems too")
     ray: str | None = None
-    sparse: list[str] | None = None
-    adapted: str | None = None
-    topics: str | None = None
-    qrels: str | None = None
+    sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
+    adapted: _File | None = None
+    topics: _File | None = Field(default=None, description='topics of --index, which is given once')
+    qrels: _File | None = Field(default=None, description='qrels of --index, which is given once')
 
     @property
     def place(self) -> str:
         """The folder or the catalog name."""
         return self.name or str(self.path)
 
-    def under(self, folder: Path) -> IndexSettings:
-        """The same settings with paths relative to `folder`."""
-        values = self.model_dump()
-        if self.path is not None:
-            values['path'] = str(folder / self.path)
-        if self.encoder and not catalog.find('encoders', self.encoder):
-            values['encoder'] = _file(folder, self.encoder)
-        if self.sparse is not None:
-            values['sparse'] = [_sparse(folder, spec) for spec in self.sparse]
-        for key in ('adapted', 'topics', 'qrels'):
-            values[key] = values[key] and _file(folder, values[key])
-        return IndexSettings(**values)
+    @model_validator(mode='before')
+    @classmethod
+    def _of_path(cls, value: Any) -> Any:
+        return {'path': value} if isinstance(value, str) else value
+
+    @model_validator(mode='after')
+    def _one_place(self) -> Self:
+        if (self.path is None) == (self.name is None):
+            raise ValueError('give its path, or the name of an index of the catalog')
+        return self
 
 
 class FileSettings(_Settings):
@@ -103,103 +159,48 @@ class FileSettings(_Settings):
 
     Attributes
     ----------
-    indexes : alias -> settings of an index; a string alone is its path
+    indexes : alias -> settings of an index
     api_keys : accepted keys; empty: none is needed
-    rerankers : catalog names, checkpoint folders and `MODULE:CLASS` that clients may name, folders by their last part;
-        None: those that come with the package
+    rerankers : what clients may name, folders by their last part
     limits : of requests
     """
 
-    indexes: dict[str, IndexSettings] = Field(default_factory=dict)
-    api_keys: list[str] = Field(default_factory=list)
-    rerankers: list[str] | None = None
+    indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(default_factory=dict)
+    api_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
+    rerankers: list[Annotated[str, _named('rerankers')]] | None = Field(
+        default=None,
+        description='that may be asked for: catalog names, checkpoint folders, MODULE:CLASS; default: those in the '
+        'package',
+    )
     limits: Limits = Limits()
-
-    @field_validator('indexes', mode='before')
-    @classmethod
-    def _paths_alone(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        return {
-            alias: {'path': value_of_alias} if isinstance(value_of_alias, str) else value_of_alias
-            for alias, value_of_alias in value.items()
-        }
 
 
 class ServeSettings(FileSettings):
-    """The settings of a service.
-
-    Attributes
-    ----------
-    device, precision : of all models
-    threads : queries of a batch that Lucene answers at a time
-    log_queries : whether the access log holds the query strings of addresses; bodies are never logged
-    """
+    """The settings of a service; device and precision are of all models."""
 
     device: str = 'cpu'
     precision: str = 'float32'
-    threads: int = 1
-    log_queries: bool = False
+    threads: int = Field(default=2, description='queries that Lucene answers at a time')
+    log_queries: bool = Field(default=False, description='log the query strings of addresses, too')
 
 
 def read_settings(path: StrPath) -> FileSettings:
     """Read a settings file; its paths are relative to its folder."""
     file = read_yaml(path, 'settings file')
-    folder = Path(file.path).parent
     try:
-        settings = FileSettings.model_validate(file.value or {})
+        return FileSettings.model_validate(file.value or {}, context=Path(file.path).parent)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = tuple(part for part in first['loc'] if isinstance(part, (str, int)))
-        problem = first['msg']
-        if first['type'] == 'extra_forbidden':
-            problem = 'is unknown' + catalog.did_you_mean(str(place[-1]), _known(place))
-        raise file.error(f"'{'.'.join(map(str, place))}': {problem}", *place) from error
-    for alias, index_settings in settings.indexes.items():
-        _check(file, folder, alias, index_settings)
-    for number, key in enumerate(settings.api_keys):
-        if not key.strip():
-            raise file.error('an API key is empty', 'api_keys', number)
-        if key != key.strip() or not key.isascii():
-            raise file.error('an API key has to be ASCII, without blanks around it', 'api_keys', number)
-    rerankers = settings.rerankers and [
-        name if catalog.find('rerankers', name) else _file(folder, name) for name in settings.rerankers
-    ]
-    indexes = {alias: index_settings.under(folder) for alias, index_settings in settings.indexes.items()}
-    return settings.model_copy(update={'indexes': indexes, 'rerankers': rerankers})
+        place, problem = _problem(error)
+        raise file.error(problem, *place) from error
 
 
-def check_alias(alias: str) -> None:
-    """Raises InputError for an alias that cannot be a part of an address, or is one of `RESERVED`."""
-    if not alias or '/' in alias or '%' in alias or alias != alias.strip() or alias in RESERVED:
-        raise InputError(f"'{alias}' cannot be the name of an index: no slash, no % and none of {', '.join(RESERVED)}")
-
-
-def _check(file: YamlFile, folder: Path, alias: str, settings: IndexSettings) -> None:
-    try:
-        check_alias(alias)
-    except InputError as error:
-        raise file.error(str(error), 'indexes', alias) from error
-    if (settings.path is None) == (settings.name is None):
-        raise file.error(f"index '{alias}': give its path, or the name of an index of the catalog", 'indexes', alias)
-    if settings.path is not None and not (folder / settings.path).is_dir():
-        raise file.error(
-            f"index '{alias}' points to a folder that is not there: {settings.path}", 'indexes', alias, 'path'
-        )
-
-
-def _known(place: tuple[str | int, ...]) -> list[str]:
-    if place[0] == 'limits':
-        return list(Limits.model_fields)
-    return list((IndexSettings if len(place) > 1 else FileSettings).model_fields)
-
-
-def _sparse(folder: Path, spec: str) -> str:
-    technique, at, index = spec.partition('@')
-    if at:
-        return f'{technique}@{_file(folder, index)}'
-    return spec if catalog.find('sparse', spec) else _file(folder, spec)
-
-
-def _file(folder: Path, given: str) -> str:
-    return str(folder / given) if given and (folder / given).exists() else given
+def _problem(error: ValidationError) -> tuple[list[str | int], str]:
+    """Where the first wrong value is, and what is wrong with it."""
+    first = error.errors(include_url=False)[0]
+    place = [part for part in first['loc'] if part != '[key]']
+    if first['type'] == 'extra_forbidden':
+        kind = Limits if place[0] == 'limits' else IndexSettings if len(place) > 1 else FileSettings
+        problem = 'is unknown' + catalog.did_you_mean(str(place[-1]), kind.model_fields)
+    else:
+        problem = first['msg'].removeprefix('Value error, ')
+    return place, f"'{'.'.join(map(str, place))}': {problem}"
