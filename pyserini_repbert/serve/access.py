@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import existing_file
-from pyserini_repbert.serve.forms import Step
+from pyserini_repbert.serve.searching import Step
 from pyserini_repbert.serve.settings import ServeSettings
 
 with needs('prometheus_client', __name__, 'serve'):

@@ -23,11 +23,11 @@ except ModuleNotFoundError as error:
 
 from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.serve.access import CONTENT_TYPE, Gate, Metrics
-from pyserini_repbert.serve.forms import json_response
-from pyserini_repbert.serve.refusals import add_error_handlers
+from pyserini_repbert.serve.refusals import add_error_handlers, json_response
 from pyserini_repbert.serve.routes import make_router
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
+from pyserini_repbert.serve.stored import add_stored
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,9 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.state.service, app.state.metrics = service, metrics
     add_error_handlers(app)
     _add_own_routes(app, service, metrics)
-    app.include_router(make_router(service))
+    router = make_router(service)
+    add_stored(router, service)
+    app.include_router(router)
     if tools is not None:
         app.router.routes.extend(tools.routes)
     _add_page(app)

@@ -16,11 +16,12 @@ from pyserini_repbert.fusion.methods import fuse
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import by_score
 from pyserini_repbert.serve import requests
+from pyserini_repbert.serve.answers import Shown, searched
 from pyserini_repbert.serve.documents import document
-from pyserini_repbert.serve.payloads import Shown, index_payload, search_payload
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
+from pyserini_repbert.serve.stored import described
 
 with needs('fastmcp', __name__, 'serve'):
     from fastmcp import FastMCP
@@ -77,7 +78,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         def work(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(service.served))
             (answer,) = service.search(alias, [ask], trace)
-            return search_payload(service.index(alias), answer, shown)
+            return searched(service.index(alias), answer, shown).model_dump(exclude_unset=True)
 
         return await service.run(work, bool(rerank))
 
@@ -98,7 +99,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
     @tool
     async def get_index(index_name: _Index) -> dict[str, Any]:
         """What an index holds and what may be asked of it: systems, rerankers, limits."""
-        return index_payload(service, service.index(index_name))
+        return described(service, service.index(index_name)).model_dump()
 
     @tool
     async def fuse_search_results(

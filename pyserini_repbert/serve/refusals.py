@@ -22,7 +22,6 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.serve.forms import json_response
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +84,16 @@ class ErrorResponse(BaseModel):
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {'model': ErrorResponse, 'description': text} for status, text in _ERRORS.items()
 }
+
+
+def json_response(answer: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON response of the fields that are set, in UTF-8; with escapes where a string holds lone surrogates."""
+    value = answer.model_dump(exclude_unset=True) if isinstance(answer, BaseModel) else answer
+    try:
+        body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode()
+    except UnicodeEncodeError:
+        body = json.dumps(value, allow_nan=False).encode()
+    return Response(body, status, headers, 'application/json')
 
 
 def add_error_handlers(app: FastAPI) -> None:

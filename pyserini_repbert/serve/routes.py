@@ -12,16 +12,16 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve import forms, payloads, requests
+from pyserini_repbert.serve import answers, requests
+from pyserini_repbert.serve.answers import API, Shown
 from pyserini_repbert.serve.explanations import SAMPLES, layers
-from pyserini_repbert.serve.forms import json_response
-from pyserini_repbert.serve.payloads import API, Shown
-from pyserini_repbert.serve.refusals import RESPONSES, NotFoundError, known_parameters
+from pyserini_repbert.serve.refusals import RESPONSES, NotFoundError, json_response, known_parameters
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 
 Progress = dict[str, RequestTrace]  # by request id
 _Result = TypeVar('_Result')
+INDEX: Any = Path(description='name of an index, see /v1/indexes')
 _LOOKED_AGAIN = 0.25  # seconds between checks that a client is still connected
 
 
@@ -36,74 +36,17 @@ def make_router(service: Service) -> APIRouter:
     progress: Progress = {}
 
     @router.get(
-        '/indexes', summary='The indexes, and what may be asked of them', responses=forms.gives(forms.IndexesResponse)
-    )
-    async def indexes() -> Response:
-        indexes = [payloads.index_payload(service, index) for index in service.served.values()]
-        return json_response({'api': API, 'indexes': indexes})
-
-    @router.get(
-        '/progress/{request_id}',
-        summary='How far the stages of a request are',
-        responses=forms.gives(forms.ProgressResponse),
+        '/progress/{request_id}', summary='How far the stages of a request are', response_model=answers.ProgressResponse
     )
     async def progressed(request_id: str) -> Response:
         trace = progress.get(request_id)
         if trace is None or trace.now is None:
             raise NotFoundError('no such request is being reranked now')
         stage, done, total = trace.now
-        return json_response({'api': API, 'stage': stage, 'done': done, 'total': total})
+        return json_response(answers.ProgressResponse(api=API, stage=stage, done=done, total=total))
 
     _add_searching(router, service, progress)
-    _add_stored(router, service)
     return router
-
-
-def _add_stored(router: APIRouter, service: Service) -> None:
-    """The addresses of what an index holds."""
-    limits = service.settings.limits
-    index_of = Path(description='name of an index, see /v1/indexes')
-
-    @router.get('/{index}', summary='What may be asked of an index', responses=forms.gives(forms.IndexResponse))
-    async def about(index: str = index_of) -> Response:
-        return json_response({'api': API, **payloads.index_payload(service, service.index(index))})
-
-    @router.get('/{index}/doc/{docid:path}', summary='A document', responses=forms.gives(forms.DocumentResponse))
-    async def doc(
-        request: Request,
-        index: str = index_of,
-        docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
-        parse: bool = True,
-        max_doc_length: int | None = Query(None, ge=1),
-        display: bool = Query(False, description='also the passage mended for reading'),
-        query: str = Query('', max_length=limits.query_characters, description='with display: the words to be marked'),
-    ) -> Response:
-        shown = Shown(parse, max_doc_length, display=display)
-
-        def work(_: RequestTrace) -> Response:
-            raw = service.raw(index, docid)
-            text = service.index(index).texts([docid])[0] if display else None
-            payload = {'api': API, 'index': index, 'docid': docid, **payloads.document_payload(query, raw, text, shown)}
-            return json_response(payload)
-
-        return await _answered(request, service, work)
-
-    @router.get('/{index}/topics', summary='Questions on an index', responses=forms.gives(forms.TopicsResponse))
-    async def topics(
-        index: str = index_of,
-        like: str = Query('', max_length=200, description='a part of the question'),
-        limit: int = Query(20, ge=1, le=1000),
-    ) -> Response:
-        return json_response(payloads.topics_payload(service.index(index), like, limit))
-
-    @router.get(
-        '/{index}/qrels/{qid:path}', summary='The judgments of a topic', responses=forms.gives(forms.QrelsResponse)
-    )
-    async def qrels(index: str = index_of, qid: str = Path()) -> Response:
-        served = service.index(index)
-        grades, topic = served.grades(qid), served.topics.get(qid)
-        text = None if topic is None else topic.text
-        return json_response({'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades})
 
 
 def _listed(values: list[str]) -> list[str]:
@@ -114,13 +57,12 @@ def _listed(values: list[str]) -> list[str]:
 def _add_searching(router: APIRouter, service: Service, progress: Progress) -> None:
     """Add the addresses to a router; they note in `progress` how far the stages of a request are."""
     limits = service.settings.limits
-    index_of = Path(description='name of an index, see /v1/indexes')
     query_of = Query(min_length=1, max_length=limits.query_characters, description='a question')
 
-    @router.get('/{index}/search', summary='Search an index', responses=forms.gives(forms.SearchResponse))
+    @router.get('/{index}/search', summary='Search an index', response_model=answers.SearchResponse)
     async def search(
         request: Request,
-        index: str = index_of,
+        index: str = INDEX,
         query: str = query_of,
         hits: int = Query(min(10, limits.hits), ge=1, le=limits.hits, description='candidates of the answer'),
         system: requests.Systems = Query([]),
@@ -147,14 +89,14 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
 
         def work(trace: RequestTrace) -> Response:
             (answer,) = service.search(index, [ask], trace)
-            payload = payloads.search_payload(service.index(index), answer, shown)
+            more: dict[str, Any] = {}
             if explain:
                 docids = answer.ranking.docids[:explain_hits]
                 models = _listed(explain) if docids else []
-                payload['explanations'] = [service.explain(index, model, query, docids, {}, trace) for model in models]
-            return json_response(payload)
+                more['explanations'] = [service.explain(index, model, query, docids, {}, trace) for model in models]
+            return json_response(answers.searched(service.index(index), answer, shown, **more))
 
-        return await _answered(request, service, work, bool(rerank or explain), progress)
+        return await answered(request, service, work, bool(rerank or explain), progress)
 
     def ask_of(
         body: requests.BatchRequest | requests.CompareRequest, query: str, pipeline: requests.PipelineForm, deep: bool
@@ -162,8 +104,8 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         hits = body.hits if 'hits' in body.model_fields_set else min(body.hits, limits.hits)
         return requests.Ask(query, hits, pipeline.system, pipeline.spec, deep)
 
-    @router.post('/{index}/batch', summary='Search for several queries', responses=forms.gives(forms.BatchResponse))
-    async def batch(request: Request, index: str = index_of, body: requests.BatchRequest = Body()) -> Response:
+    @router.post('/{index}/batch', summary='Search for several queries', response_model=answers.BatchResponse)
+    async def batch(request: Request, index: str = INDEX, body: requests.BatchRequest = Body()) -> Response:
         if len(body.queries) > limits.batch_queries:
             raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
         asks = [ask_of(body, one.text, body, body.provenance) for one in body.queries]
@@ -174,19 +116,18 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         shown = Shown(body.parse, None, body.provenance, body.display)
 
         def work(trace: RequestTrace) -> Response:
-            answers, served = service.search(index, asks, trace), service.index(index)
-            results = [payloads.search_payload(served, answer, shown) for answer in answers]
-            with_qids = [{'qid': qid, **result} for qid, result in zip(qids, results, strict=True)]
-            return json_response({'api': API, 'index': index, 'results': with_qids})
+            ranked, served = service.search(index, asks, trace), service.index(index)
+            results: list[Any] = [
+                answers.searched(served, one, shown, qid=qid) for qid, one in zip(qids, ranked, strict=True)
+            ]
+            return json_response(answers.BatchResponse(api=API, index=index, results=results))
 
-        return await _answered(request, service, work, bool(body.rerank))
+        return await answered(request, service, work, bool(body.rerank))
 
-    @router.get(
-        '/{index}/explain', summary='Why passages are where they are', responses=forms.gives(forms.ExplainResponse)
-    )
+    @router.get('/{index}/explain', summary='Why passages are where they are', response_model=answers.ExplainResponse)
     async def explain(
         request: Request,
-        index: str = index_of,
+        index: str = INDEX,
         query: str = query_of,
         model: str = Query(description="a reranker's name, or a system: epic, cedr, duobert, monobert"),
         docid: list[str] = Query(min_length=1, max_length=limits.rerank_depth, description='repeatable'),
@@ -199,23 +140,23 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
 
         def work(trace: RequestTrace) -> Response:
             explained: dict[str, Any] = service.explain(index, model, query, docid, options, trace)
-            return json_response({'api': API, 'index': index, **explained})
+            return json_response(answers.ExplainResponse(api=API, index=index, **explained))
 
-        return await _answered(request, service, work, True, progress)
+        return await answered(request, service, work, True, progress)
 
-    @router.post('/{index}/compare', summary='Two answers side by side', responses=forms.gives(forms.CompareResponse))
-    async def compare(request: Request, index: str = index_of, body: requests.CompareRequest = Body()) -> Response:
+    @router.post('/{index}/compare', summary='Two answers side by side', response_model=answers.CompareResponse)
+    async def compare(request: Request, index: str = INDEX, body: requests.CompareRequest = Body()) -> Response:
         asks = [ask_of(body, body.query, pipeline, True) for pipeline in (body.a, body.b)]
         shown = Shown(provenance=True, display=body.display)
 
         def work(trace: RequestTrace) -> Response:
             a, b = (service.search(index, [ask], trace)[0] for ask in asks)
-            return json_response(payloads.comparison_payload(service.index(index), {'a': a, 'b': b}, shown))
+            return json_response(answers.compared(service.index(index), {'a': a, 'b': b}, shown))
 
-        return await _answered(request, service, work, bool(body.a.rerank or body.b.rerank), progress)
+        return await answered(request, service, work, bool(body.a.rerank or body.b.rerank), progress)
 
 
-async def _answered(
+async def answered(
     request: Request,
     service: Service,
     work: Callable[[RequestTrace], _Result],

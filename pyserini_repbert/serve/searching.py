@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pydantic import BaseModel, Field
+
 from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.pipeline.opening import joined
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.serve.forms import Step
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.requests import Ask
 from pyserini_repbert.serve.rerankers import Rerankers
@@ -16,6 +17,18 @@ from pyserini_repbert.trace import Notes, StageCost, Trace
 
 PROVENANCE_DEPTH = 100  # ranks that provenance and the measures of a judged topic know at least
 _QID = '0'
+
+
+class Step(BaseModel):
+    """The cost of a step of an answer."""
+
+    step: str
+    ms: float = Field(description='milliseconds of wall clock, waiting included')
+    inferences: int = Field(description='model inputs')
+    candidates: int
+    tokens: int | None = None
+    truncated: int | None = None
+    precision: str | None = None
 
 
 class GoneError(Exception):
@@ -106,13 +119,11 @@ def answer(
     for part_notes in systems_notes:
         parts.append(_part(part_notes.name, part_notes.run[_QID], searched_depth, index.passages))
         encoded = int(index.encodes(part_notes.name))
-        steps.append(
-            Step(step=part_notes.name, ms=_ms(part_notes), inferences=encoded, candidates=len(part_notes.run[_QID]))
-        )
+        steps.append(_step(part_notes.name, _ms(part_notes), encoded, len(part_notes.run[_QID])))
     if len(systems) > 1:
         parts.append(_part(spec.fusion, searched.run[_QID], depth, index.passages))
         ms = _ms(searched) - max(map(_ms, systems_notes))
-        steps.append(Step(step=spec.fusion, ms=ms, inferences=0, candidates=len(searched.run[_QID])))
+        steps.append(_step(spec.fusion, ms, 0, len(searched.run[_QID])))
     below = parts[-1].below
     stage_notes = (list(reranked.parts.values()) or [reranked]) if reranked else []
     for stage, part_notes in zip(stages, stage_notes, strict=False):  # nothing is reranked where nothing was found
@@ -123,6 +134,11 @@ def answer(
     for step in steps:
         on_step(step)
     return Answer(ask, PartRanking('', ranking, below), tuple(parts), tuple(steps))
+
+
+def _step(name: str, ms: float, inferences: int, candidates: int) -> Step:
+    unknown = {'tokens': None, 'truncated': None, 'precision': None}
+    return Step(step=name, ms=ms, inferences=inferences, candidates=candidates, **unknown)
 
 
 def _part(name: str, ranking: Ranking, depth: int, passages: int) -> PartRanking:

@@ -14,12 +14,11 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNam
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.explanations import explanation
-from pyserini_repbert.serve.forms import Step
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
 from pyserini_repbert.serve.requests import Ask, check_query, checked
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
-from pyserini_repbert.serve.searching import Answer, GoneError, RequestTrace, answer
+from pyserini_repbert.serve.searching import Answer, GoneError, RequestTrace, Step, answer
 from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.together import Queue
 from pyserini_repbert.trace import Trace
