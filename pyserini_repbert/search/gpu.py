@@ -23,6 +23,9 @@ _BUFFERS = 2  # one is multiplied while the other is filled
 class RowRange(Protocol):
     """Vectors in blocks, from one row to another."""
 
+    def __len__(self) -> int:
+        """Number of vectors."""
+
     def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.floating]]]:
         """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
 

@@ -1,7 +1,7 @@
 """Exact search on GPUs: the vectors stay in GPU memory where they fit, and one pass over them serves all queries.
 
-Several GPUs have equal shares of the rows, and each searches its own. Scores that reach the query's threshold are kept,
-block by block; whenever too many are, the threshold rises to the query's k-th best score so far.
+Several GPUs have equal shares of the rows, and each searches its own. It keeps the greatest scores of each query, some
+more than were asked for. If all of these equal the k-th, there may be more ties: the query is searched again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,24 +20,20 @@ from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.search.gpu import Gpu, RowRange
 
 _RESIDENT = 3 / 4  # the share of free memory that vectors may take; the rest is for scores
-_SCORE_BYTES = 8  # memory of a score in a block: float32, mask, and temporaries
-_HIT_BYTES = 64  # memory of a score that is kept: value, row, query, and the orders that sort them
-_BUFFER = 4  # times k scores a query are kept before the thresholds rise
+_SCORE_BYTES = 8  # memory of a score in a block: float32, and temporaries
+_HIT_BYTES = 128  # memory of a score that is kept: value, row, and the orders that sort them
+_SPARE = 32  # scores kept beyond k, in which ties with the k-th show
+_MORE = 8  # times as many are kept where all of them tie
+_FEW_SCORES = 1 << 25  # there is always room for these: asking the device for its free memory takes time
 _MOST_SCORES = 1 << 30  # in a block: PyTorch's kernels count in 32 bits
-_MOST_QUERIES = 4096  # multiplied with a block together
+_MOST_QUERIES = 512  # multiplied with a block together
+_LEAST_TILE = 4  # scores in a tile, for `greatest`
 
 
 def open_gpus(device: torch.device) -> Sequence[Gpu]:
     """The GPUs of a device: 'cuda:1' is that one, 'cuda' all that this process sees."""
     numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
     return [Gpu(torch.device('cuda', number)) for number in numbers]
-
-
-class Rows(RowRange, Protocol):
-    """Vectors in blocks, and how many there are."""
-
-    def __len__(self) -> int:
-        """Number of vectors."""
 
 
 class GpuIndex:
@@ -58,7 +53,7 @@ class GpuIndex:
 
     def __init__(
         self,
-        index: Rows,
+        index: RowRange,
         dimension: int,
         device: torch.device,
         dtype: str = 'float16',
@@ -87,48 +82,68 @@ class GpuIndex:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
         if np.abs(queries).max(initial=0.0) > torch.finfo(self._precision).max:
             raise InputError('a query vector is not finite in float16: search in float32', parameters=('device_dtype',))
-        with self._lock, ThreadPoolExecutor(len(self._shares)) as pool:
-            tops = list(pool.map(lambda share: share.search(queries, k), self._shares))
+        with self._lock:
+            if len(self._shares) == 1:
+                return self._shares[0].search(queries, k)
+            with ThreadPoolExecutor(len(self._shares)) as pool:
+                tops = list(pool.map(lambda share: share.search(queries, k), self._shares))
         starts = [0] * len(tops)  # rows are those of the whole index already
-        return tops[0] if len(tops) == 1 else [merged(parts, starts, k) for parts in zip(*tops, strict=True)]
+        return [merged(parts, starts, k) for parts in zip(*tops, strict=True)]
 
 
 class _Share:
     """The rows of one GPU."""
 
-    def __init__(self, gpu: Gpu, index: Rows, start: int, stop: int, dimension: int, dtype: torch.dtype) -> None:
+    def __init__(self, gpu: Gpu, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype) -> None:
         self._gpu, self._index, self._start, self._stop = gpu, index, start, stop
-        self._dimension, self._dtype = dimension, dtype
+        self._count, self._dimension, self._dtype = stop - start, dimension, dtype
         self._resident: Tensor | None = None
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """As `GpuIndex.search`, for these rows."""
-        tops: list[TopRows] = []
         with self._gpu.on_device(), torch.inference_mode():
-            self._load()
-            k = min(k, self._stop - self._start)
-            # more queries at once only where their hits have room
-            at_once = max(1, self._gpu.free_memory() // 2 // (_BUFFER * k * _HIT_BYTES))
-            for first in range(0, len(queries), at_once):
-                group = torch.from_numpy(queries[first : first + at_once]).to(self._gpu.device, self._dtype)
-                tops += self._pass(group, k)
+            size = self._count * self._dimension * self._dtype.itemsize
+            if self._resident is None and size <= _RESIDENT * self._gpu.free_memory():
+                self._resident = self._gpu.resident(self._index, self._start, self._stop, self._dimension, self._dtype)
+            return self._top(queries, min(k, self._count), k + _SPARE)
+
+    def _top(self, queries: NDArray[np.float32], k: int, keep: int) -> list[TopRows]:
+        """The best rows, from the `keep` greatest scores of each query, and of more where all of these tie."""
+        keep, tops = min(keep, self._count), list[TopRows]()
+        at_once, block_scores = max(1, len(queries)), _FEW_SCORES
+        if self._resident is None or at_once * max(self._count, keep * _HIT_BYTES) > _FEW_SCORES:
+            free = self._gpu.free_memory()
+            at_once = max(1, free // 2 // (keep * _HIT_BYTES))  # more queries only where their hits have room
+            block_scores = max(1, min(_MOST_SCORES, free // 4 // _SCORE_BYTES))
+        for first in range(0, len(queries), at_once):
+            group = torch.from_numpy(queries[first : first + at_once]).to(self._gpu.device, self._dtype)
+            tops += self._pass(group, k, keep, block_scores)
+        tied = [number for number, top in enumerate(tops) if len(top.rows) == keep < self._count]
+        if tied:
+            for number, top in zip(tied, self._top(queries[tied], k, _MORE * keep), strict=True):
+                tops[number] = top
         return tops
 
-    def _load(self) -> None:
-        size = (self._stop - self._start) * self._dimension * self._dtype.itemsize
-        if self._resident is None and size <= _RESIDENT * self._gpu.free_memory():
-            self._resident = self._gpu.resident(self._index, self._start, self._stop, self._dimension, self._dtype)
-
-    def _pass(self, queries: Tensor, k: int) -> list[TopRows]:
-        """One pass over the rows for all queries."""
-        scores = max(1, min(_MOST_SCORES, self._gpu.free_memory() // 4 // _SCORE_BYTES))
-        size = max(1, min(_MOST_QUERIES, scores // max(1, min(4 * k, self._stop - self._start)), len(queries)))
-        groups = [queries[first : first + size] for first in range(0, len(queries), size)]
-        best = [_Best(len(group), k, queries.device) for group in groups]
-        for first, block in self._blocks(max(1, scores // size)):
-            for group, collected in zip(groups, best, strict=True):
-                collected.add(self._gpu.products(group, block), first)
-        return [top for collected in best for top in collected.results()]
+    def _pass(self, queries: Tensor, k: int, keep: int, block_scores: int) -> list[TopRows]:
+        """One pass over the rows for all queries: of the `keep` greatest scores, those that reach the k-th."""
+        size = max(1, min(_MOST_QUERIES, block_scores // min(4 * keep, self._count), len(queries)))
+        groups = torch.split(queries, size)
+        best: list[tuple[Tensor, Tensor]] = []
+        for first, block in self._blocks(max(1, block_scores // size)):
+            for number, group in enumerate(groups):
+                scores, places = greatest(self._gpu.products(group, block), keep)
+                if number == len(best):
+                    best.append((scores, places + first))
+                    continue
+                scores, rows = torch.cat([best[number][0], scores], 1), torch.cat([best[number][1], places + first], 1)
+                scores, order = scores.topk(min(keep, scores.shape[1]), dim=1, sorted=False)
+                best[number] = scores, rows.gather(1, order)
+        rows, order = torch.cat([rows for _, rows in best]).sort(dim=1)
+        scores = torch.cat([scores for scores, _ in best]).gather(1, order)
+        scores, order = scores.sort(dim=1, descending=True, stable=True)
+        best_scores, best_rows = scores.cpu().numpy(), rows.gather(1, order).cpu().numpy()
+        ends = (best_scores >= best_scores[:, k - 1 : k]).sum(axis=1)
+        return [TopRows(best_scores[n, :end], best_rows[n, :end]) for n, end in enumerate(ends)]
 
     def _blocks(self, rows: int) -> Iterator[tuple[int, Tensor]]:
         if self._resident is not None:
@@ -140,49 +155,27 @@ class _Share:
                 yield first + place, block[place : place + rows]
 
 
-class _Best:
-    """The best scores so far of a group of queries, on their device."""
+def greatest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` greatest scores of each query, all if there are fewer, in no order, and their places.
 
-    def __init__(self, n_queries: int, k: int, device: torch.device) -> None:
-        self._n, self._k = n_queries, k
-        self._thresholds = torch.full((n_queries,), -torch.inf, device=device)
-        self._owners = torch.empty(0, dtype=torch.int64, device=device)
-        self._rows, self._scores = self._owners, torch.empty(0, device=device)
+    `topk` reads scores several times. Of very many, it gets only those in the `count` tiles with the greatest maxima,
+    which hold the greatest scores and are found in one reading.
 
-    def add(self, scores: Tensor, first: int) -> None:
-        """Add the scores of a block that begins with row `first`, float32 (n_queries, n)."""
-        most = _BUFFER * self._k * self._n
-        mask = scores >= self._thresholds[:, None]
-        if scores.shape[1] > self._k and int(mask.sum()) > most:
-            kth = torch.topk(scores, self._k, dim=1, sorted=False).values.amin(dim=1)
-            self._thresholds = torch.maximum(self._thresholds, kth)
-            mask = scores >= self._thresholds[:, None]
-        owners, places = mask.nonzero(as_tuple=True)
-        self._owners = torch.cat([self._owners, owners])
-        self._rows = torch.cat([self._rows, places + first])
-        self._scores = torch.cat([self._scores, scores[owners, places]])
-        if len(self._owners) > most:
-            self._compact()
-
-    def _compact(self) -> Tensor:
-        """Sort each query's scores, best first, ties in the order of rows, and discard those below the k-th.
-
-        Returns how many each query has left, int64 (n_queries,).
-        """
-        order = torch.argsort(self._scores, descending=True, stable=True)
-        order = order[torch.argsort(self._owners[order], stable=True)]
-        owners, rows, scores = self._owners[order], self._rows[order], self._scores[order]
-        counts = torch.bincount(owners, minlength=self._n)
-        last = torch.cumsum(counts, 0) - counts + self._k - 1
-        enough = counts >= self._k
-        kth = scores[torch.where(enough, last, 0)] if len(scores) else self._thresholds
-        self._thresholds = torch.where(enough, torch.maximum(self._thresholds, kth), self._thresholds)
-        keep = scores >= self._thresholds[owners]
-        self._owners, self._rows, self._scores = owners[keep], rows[keep], scores[keep]
-        return torch.bincount(self._owners, minlength=self._n)
-
-    def results(self) -> list[TopRows]:
-        """Each query's k best rows and all that tie with the last of them, best first."""
-        ends = torch.cumsum(self._compact(), 0).tolist()
-        rows, scores = self._rows.cpu().numpy(), self._scores.cpu().numpy()
-        return [TopRows(scores[a:b], rows[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+    Parameters
+    ----------
+    scores : float32 (n, m)
+    """
+    width = scores.shape[1]
+    count = min(count, width)
+    tile = 1 << (width // count).bit_length() // 2  # then there are about as many tiles as scores in the best ones
+    if scores.numel() <= _FEW_SCORES or tile < _LEAST_TILE:
+        values, places = scores.topk(count, dim=1, sorted=False)
+        return values, places
+    end = width // tile * tile
+    tiles = scores[:, :end].reshape(len(scores), -1, tile)
+    best = tiles.amax(dim=2).topk(count, dim=1, sorted=False).indices[:, :, None]
+    places = torch.arange(tile, device=scores.device) + best * tile
+    chosen = torch.cat([tiles.gather(1, best.expand_as(places)).flatten(1), scores[:, end:]], dim=1)
+    rest = torch.arange(end, width, device=scores.device).expand(len(scores), -1)
+    values, order = chosen.topk(count, dim=1, sorted=False)
+    return values, torch.cat([places.flatten(1), rest], dim=1).gather(1, order)
