@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyserini_repbert.interop.pyserini import register as register
     from pyserini_repbert.ranking import Candidate as Candidate, Query as Query, Ranking as Ranking
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 __version__ = '0.3.0'
 
 
-def lazily(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package (PEP 562) whose names are imported on first use.
+def lazily(
+    package: str, names: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package (PEP 562), which imports each of its names on first use.
 
-    `modules` has the module of each name.
+    `names` has the names of each module.
     """
+    modules = {name: module for module, of_module in names.items() for name in of_module}
 
     def __getattr__(name: str) -> Any:
         if name not in modules:
@@ -28,14 +31,11 @@ def lazily(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], An
         setattr(sys.modules[package], name, value)
         return value
 
-    names = sorted(modules)
-    return __getattr__, lambda: names, names
+    return __getattr__, lambda: sorted(modules), sorted(modules)
 
 
-_MODULES = {
-    'register': 'pyserini_repbert.interop.pyserini',
-    'Candidate': 'pyserini_repbert.ranking',
-    'Query': 'pyserini_repbert.ranking',
-    'Ranking': 'pyserini_repbert.ranking',
+_NAMES = {
+    'pyserini_repbert.interop.pyserini': ('register',),
+    'pyserini_repbert.ranking': ('Candidate', 'Query', 'Ranking'),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
         RepBertQueryEncoder as RepBertQueryEncoder,
     )
 
-_MODULES = {
-    'encode_corpus': 'pyserini_repbert.encode.corpus',
-    'RepBertDocumentEncoder': 'pyserini_repbert.encode.encoders',
-    'RepBertQueryEncoder': 'pyserini_repbert.encode.encoders',
+_NAMES = {
+    'pyserini_repbert.encode.corpus': ('encode_corpus',),
+    'pyserini_repbert.encode.encoders': ('RepBertDocumentEncoder', 'RepBertQueryEncoder'),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -18,15 +18,10 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.evaluate.studies.fusion import fusion_table as fusion_table
 
-_MODULES = {
-    'Evaluation': 'pyserini_repbert.evaluate.measures',
-    'evaluate': 'pyserini_repbert.evaluate.measures',
-    'parse_measures': 'pyserini_repbert.evaluate.measures',
-    'compare': 'pyserini_repbert.evaluate.significance',
-    'paired_t_test': 'pyserini_repbert.evaluate.significance',
-    'consistency_factors': 'pyserini_repbert.evaluate.studies.depths',
-    'recall_at_depths': 'pyserini_repbert.evaluate.studies.depths',
-    'rerank_at_depths': 'pyserini_repbert.evaluate.studies.depths',
-    'fusion_table': 'pyserini_repbert.evaluate.studies.fusion',
+_NAMES = {
+    'pyserini_repbert.evaluate.measures': ('Evaluation', 'evaluate', 'parse_measures'),
+    'pyserini_repbert.evaluate.significance': ('compare', 'paired_t_test'),
+    'pyserini_repbert.evaluate.studies.depths': ('consistency_factors', 'recall_at_depths', 'rerank_at_depths'),
+    'pyserini_repbert.evaluate.studies.fusion': ('fusion_table',),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.explain.similarity import SimilarityModel as SimilarityModel
 
-_MODULES = {
-    'Explanation': 'pyserini_repbert.explain.epic',
-    'explain_indexed': 'pyserini_repbert.explain.epic',
-    'explain_text': 'pyserini_repbert.explain.epic',
-    'SimilarityModel': 'pyserini_repbert.explain.similarity',
+_NAMES = {
+    'pyserini_repbert.explain.epic': ('Explanation', 'explain_indexed', 'explain_text'),
+    'pyserini_repbert.explain.similarity': ('SimilarityModel',),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -9,11 +9,9 @@ if TYPE_CHECKING:
     from pyserini_repbert.fusion.interleaving import interleave as interleave, provenance as provenance
     from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod, fuse as fuse
 
-_MODULES = {
-    'Fusion': 'pyserini_repbert.fusion.fused',
-    'interleave': 'pyserini_repbert.fusion.interleaving',
-    'provenance': 'pyserini_repbert.fusion.interleaving',
-    'FusionMethod': 'pyserini_repbert.fusion.methods',
-    'fuse': 'pyserini_repbert.fusion.methods',
+_NAMES = {
+    'pyserini_repbert.fusion.fused': ('Fusion',),
+    'pyserini_repbert.fusion.interleaving': ('interleave', 'provenance'),
+    'pyserini_repbert.fusion.methods': ('FusionMethod', 'fuse'),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -8,9 +8,8 @@ if TYPE_CHECKING:
     from pyserini_repbert.index.dense import DenseBundle as DenseBundle
     from pyserini_repbert.index.faiss_layout import FaissFolder as FaissFolder, export_faiss as export_faiss
 
-_MODULES = {
-    'DenseBundle': 'pyserini_repbert.index.dense',
-    'FaissFolder': 'pyserini_repbert.index.faiss_layout',
-    'export_faiss': 'pyserini_repbert.index.faiss_layout',
+_NAMES = {
+    'pyserini_repbert.index.dense': ('DenseBundle',),
+    'pyserini_repbert.index.faiss_layout': ('FaissFolder', 'export_faiss'),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from pyserini_repbert.lucene.searcher import LuceneSparseSearcher as LuceneSparseSearcher
     from pyserini_repbert.lucene.sparse_settings import SparseSettings as SparseSettings
 
-_MODULES = {
-    'import_pyserini': 'pyserini_repbert.lucene.compat',
-    'find_java': 'pyserini_repbert.lucene.java_home',
-    'start_jvm': 'pyserini_repbert.lucene.jvm',
-    'LuceneSparseSearcher': 'pyserini_repbert.lucene.searcher',
-    'SparseSettings': 'pyserini_repbert.lucene.sparse_settings',
+_NAMES = {
+    'pyserini_repbert.lucene.compat': ('import_pyserini',),
+    'pyserini_repbert.lucene.java_home': ('find_java',),
+    'pyserini_repbert.lucene.jvm': ('start_jvm',),
+    'pyserini_repbert.lucene.searcher': ('LuceneSparseSearcher',),
+    'pyserini_repbert.lucene.sparse_settings': ('SparseSettings',),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

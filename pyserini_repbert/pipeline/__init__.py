@@ -16,16 +16,11 @@ if TYPE_CHECKING:
     )
     from pyserini_repbert.trace import StageCost as StageCost
 
-_MODULES = {
-    'open_texts': 'pyserini_repbert.names.texts',
-    'open_pipeline': 'pyserini_repbert.pipeline.opening',
-    'open_reranker': 'pyserini_repbert.pipeline.opening',
-    'Pipeline': 'pyserini_repbert.pipeline.pipeline',
-    'run_pipeline': 'pyserini_repbert.pipeline.pipeline',
-    'Machine': 'pyserini_repbert.pipeline.spec',
-    'PipelineSpec': 'pyserini_repbert.pipeline.spec',
-    'StageSpec': 'pyserini_repbert.pipeline.spec',
-    'parse_stage': 'pyserini_repbert.pipeline.spec',
-    'StageCost': 'pyserini_repbert.trace',
+_NAMES = {
+    'pyserini_repbert.names.texts': ('open_texts',),
+    'pyserini_repbert.pipeline.opening': ('open_pipeline', 'open_reranker'),
+    'pyserini_repbert.pipeline.pipeline': ('Pipeline', 'run_pipeline'),
+    'pyserini_repbert.pipeline.spec': ('Machine', 'PipelineSpec', 'StageSpec', 'parse_stage'),
+    'pyserini_repbert.trace': ('StageCost',),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

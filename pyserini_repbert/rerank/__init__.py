@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from pyserini_repbert.rerank.duobert import DuoBertReranker as DuoBertReranker
     from pyserini_repbert.rerank.epic import EpicReranker as EpicReranker
 
-_MODULES = {
-    'aggregate': 'pyserini_repbert.rerank.aggregation',
-    'Reranker': 'pyserini_repbert.rerank.base',
-    'CedrReranker': 'pyserini_repbert.rerank.cedr',
-    'DuoBertReranker': 'pyserini_repbert.rerank.duobert',
-    'EpicReranker': 'pyserini_repbert.rerank.epic',
-    'MonoBertReranker': 'pyserini_repbert.rerank.cross_encoder',
+_NAMES = {
+    'pyserini_repbert.rerank.aggregation': ('aggregate',),
+    'pyserini_repbert.rerank.base': ('Reranker',),
+    'pyserini_repbert.rerank.cedr': ('CedrReranker',),
+    'pyserini_repbert.rerank.duobert': ('DuoBertReranker',),
+    'pyserini_repbert.rerank.epic': ('EpicReranker',),
+    'pyserini_repbert.rerank.cross_encoder': ('MonoBertReranker',),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

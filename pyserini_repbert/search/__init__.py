@@ -12,10 +12,9 @@ if TYPE_CHECKING:
         EpicImpactSearcher as EpicImpactSearcher,
     )
 
-_MODULES = {
-    'RepBertSearcher': 'pyserini_repbert.search.dense',
-    'HybridSearcher': 'pyserini_repbert.search.hybrid',
-    'EpicImpactQueryEncoder': 'pyserini_repbert.search.impact',
-    'EpicImpactSearcher': 'pyserini_repbert.search.impact',
+_NAMES = {
+    'pyserini_repbert.search.dense': ('RepBertSearcher',),
+    'pyserini_repbert.search.hybrid': ('HybridSearcher',),
+    'pyserini_repbert.search.impact': ('EpicImpactQueryEncoder', 'EpicImpactSearcher'),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -49,9 +49,7 @@ def test_repbert_gives_its_own_searchers_hits(dense):
 
 def test_more_hits_than_passages_and_an_open_searcher(dense):
     searcher = RepBertSearcher(dense)
-    assert len(ours.RepBertRetriever(searcher)(TOPICS)) == 3 * 30
-    with pytest.raises(InputError, match='leave it out'):
-        ours.RepBertRetriever(searcher, 'repbert')
+    assert len(ours.Retriever(searcher)(TOPICS)) == 3 * 30
 
 
 def test_a_cutoff_is_fused_and_never_loosened(dense):
@@ -137,6 +135,8 @@ def test_interleave_alternates_and_says_where_hits_come_from():
 class Stub(Ranker):
     """A searcher with given rankings."""
 
+    name = 'sparse'
+
     def __init__(self, docids):
         self.docids = docids
 
@@ -150,7 +150,7 @@ class Stub(Ranker):
 
 @pytest.mark.parametrize('method', ['interleave', 'rrf', 'interpolation'])
 def test_a_hybrid_retriever_fuses_as_our_own_fusion(dense, method):
-    repbert, sparse = ours.RepBertRetriever(dense), ours.LuceneRetriever(Stub([f'd{n}' for n in range(9)]))
+    repbert, sparse = ours.RepBertRetriever(dense), ours.Retriever(Stub([f'd{n}' for n in range(9)]))
     hybrid = ours.HybridRetriever([sparse, repbert], method, num_results=12, provenance=True)
     found = hybrid(TOPICS)
     topics = topics_of(list(QUERIES.values()), list(QUERIES))
@@ -176,14 +176,14 @@ def test_hybrid_settings_that_cannot_be(dense):
 
 
 def test_a_fused_retriever_can_be_fused_again(dense):
-    stub = ours.LuceneRetriever(Stub(['d1']))
+    stub = ours.Retriever(Stub(['d1']))
     hybrid = ours.HybridRetriever([ours.HybridRetriever([ours.RepBertRetriever(dense), stub]), stub])
     assert 'd1' in set(hybrid(TOPICS)['docno'])
 
 
 def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_folder, tiny_cedr, tiny_epic):
     repbert = ours.RepBertRetriever(dense, num_results=3)
-    stub = ours.LuceneRetriever(Stub(['d1']))
+    stub = ours.Retriever(Stub(['d1']))
     hybrid = ours.HybridRetriever([repbert, stub], provenance=True)
     ranks = ['rank_tiny', 'rank_sparse']
     seen = [

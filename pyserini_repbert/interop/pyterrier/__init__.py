@@ -23,17 +23,15 @@ if TYPE_CHECKING:
         Retriever as Retriever,
     )
 
-_MODULES = {
-    'DenseArtifact': 'pyserini_repbert.interop.pyterrier.artifacts',
-    'EpicArtifact': 'pyserini_repbert.interop.pyterrier.artifacts',
-    'EpicIndexer': 'pyserini_repbert.interop.pyterrier.artifacts',
-    'RepBertIndexer': 'pyserini_repbert.interop.pyterrier.artifacts',
-    'Interleave': 'pyserini_repbert.interop.pyterrier.rerankers',
-    'Rerank': 'pyserini_repbert.interop.pyterrier.rerankers',
-    'HybridRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
-    'LuceneRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
-    'PassageText': 'pyserini_repbert.interop.pyterrier.retrievers',
-    'RepBertRetriever': 'pyserini_repbert.interop.pyterrier.retrievers',
-    'Retriever': 'pyserini_repbert.interop.pyterrier.retrievers',
+_NAMES = {
+    'pyserini_repbert.interop.pyterrier.artifacts': ('DenseArtifact', 'EpicArtifact', 'EpicIndexer', 'RepBertIndexer'),
+    'pyserini_repbert.interop.pyterrier.rerankers': ('Interleave', 'Rerank'),
+    'pyserini_repbert.interop.pyterrier.retrievers': (
+        'HybridRetriever',
+        'LuceneRetriever',
+        'PassageText',
+        'RepBertRetriever',
+        'Retriever',
+    ),
 }
-__getattr__, __dir__, __all__ = lazily(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -15,8 +15,7 @@ from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame,
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.opening import joined, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query, Ranker
-from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.hybrid import as_ranker
 from pyserini_repbert.trace import Notes
 
@@ -30,14 +29,16 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
 
     Parameters
     ----------
-    ranker : a first stage, or the name of a sparse technique, a Lucene index or a class (`MODULE:CLASS@INDEX`)
+    ranker : an open searcher, ours or Pyserini's, or the name of a sparse technique, a Lucene index or a class
+        (`MODULE:CLASS@INDEX`)
     num_results : hits of a query
     """
 
     ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
 
-    def __init__(self, ranker: Ranker | str, num_results: int = HITS) -> None:
-        self.ranker: Ranker = open_searcher(PipelineSpec(sparse=(ranker,))) if isinstance(ranker, str) else ranker
+    def __init__(self, ranker: Any, num_results: int = HITS) -> None:
+        named = isinstance(ranker, str)
+        self.ranker = open_searcher(PipelineSpec(sparse=(ranker,))) if named else as_ranker(ranker)
         self.num_results = num_results
 
     @property
@@ -76,7 +77,7 @@ class RepBertRetriever(Retriever):
 
     Parameters
     ----------
-    index : folder or catalog name of an index, or an open searcher
+    index : folder or catalog name of an index; `Retriever` takes an open searcher
     encoder : catalog name or checkpoint folder; default: the one that the index was built with
     device : where queries are encoded and vectors multiplied
     threads : CPU threads; 1 leaves PyTorch's own setting
@@ -84,7 +85,7 @@ class RepBertRetriever(Retriever):
 
     def __init__(
         self,
-        index: str | Path | RepBertSearcher,
+        index: str | Path,
         encoder: str | Path | None = None,
         num_results: int = HITS,
         device: str = 'cpu',
@@ -92,14 +93,8 @@ class RepBertRetriever(Retriever):
     ) -> None:
         self.index, self.encoder, self.device = index, encoder, device
         self.num_results, self.threads = num_results, threads
-        if isinstance(index, RepBertSearcher):
-            if encoder is not None:
-                raise InputError(f"encoder '{encoder}' was given with an open searcher: leave it out")
-            searcher = index
-        else:
-            given = None if encoder is None else str(encoder)
-            spec = PipelineSpec(index=str(index), encoder=given)
-            searcher = open_searcher(spec, Machine(devices=(device,)))
+        spec = PipelineSpec(index=str(index), encoder=None if encoder is None else str(encoder))
+        searcher = open_searcher(spec, Machine(devices=(device,)))
         self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 
 
@@ -111,7 +106,7 @@ class LuceneRetriever(Retriever):
 
     Parameters
     ----------
-    spec : 'TECHNIQUE' ('bm25', 'bm25+rm3', …), 'TECHNIQUE@INDEX', the folder of a Lucene index, or an open searcher
+    spec : 'TECHNIQUE' ('bm25', 'bm25+rm3', …), 'TECHNIQUE@INDEX', or the folder of a Lucene index
     index : a Lucene index for the technique
     download, device : as in `pipeline.spec.Machine`
     threads : queries that Lucene answers at a time
@@ -119,7 +114,7 @@ class LuceneRetriever(Retriever):
 
     def __init__(
         self,
-        spec: Any,
+        spec: str | Path,
         index: str | Path | None = None,
         num_results: int = HITS,
         threads: int = 1,
@@ -128,12 +123,9 @@ class LuceneRetriever(Retriever):
     ) -> None:
         self.spec, self.index, self.download, self.device = spec, index, download, device
         self.num_results, self.threads = num_results, threads
-        if isinstance(spec, (str, Path)):
-            name = Path(str(spec).partition('@')[0]).name
-            named = PipelineSpec(sparse=(str(spec),), index=None if index is None else str(index))
-            searcher: Ranker = open_searcher(named, Machine(devices=(device,), download=download))
-        else:
-            name, searcher = Path(spec.index).name if hasattr(spec, 'index') else 'sparse', as_ranker(spec)
+        name = Path(str(spec).partition('@')[0]).name
+        named = PipelineSpec(sparse=(str(spec),), index=None if index is None else str(index))
+        searcher = open_searcher(named, Machine(devices=(device,), download=download))
         self.ranker = searcher.with_settings(name=name, threads=threads)
 
 
