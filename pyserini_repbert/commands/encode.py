@@ -122,7 +122,7 @@ def encode(
 
 
 def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]) -> Manifest[Any]:
-    from pyserini_repbert.pipeline.ray_encoding import EncodeParts, encode_parts
+    from pyserini_repbert.pipeline.ray_shards import EncodeParts, encode_parts
     from pyserini_repbert.pipeline.ray_workers import connected
 
     def shared(name: str) -> str:

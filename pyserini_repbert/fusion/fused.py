@@ -40,16 +40,16 @@ class Fusion(Ranker):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         depth = k if len(self.parts) == 1 else self.depth or fused_depth(self.method, k)
+        parts = self.parts
+        if self.threads > 1:
+            parts = tuple(part.with_settings(threads=self.threads) for part in parts)
         with ThreadPoolExecutor(len(self.parts)) as pool:
             waiting = [
-                pool.submit(self._part(part).rank, topics, None, depth, trace.at(place, part.label))
-                for place, part in enumerate(self.parts)
+                pool.submit(part.rank, topics, None, depth, trace.at(place, part.label))
+                for place, part in enumerate(parts)
             ]
             runs = [future.result() for future in waiting]
         return runs[0] if len(runs) == 1 else self.fused(runs, k)
-
-    def _part(self, part: Ranker) -> Ranker:
-        return part if self.threads == 1 else part.with_settings(threads=self.threads)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
         """The fusion of one run from each part, k deep."""

@@ -21,14 +21,7 @@ def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[
     rankings : docids of each ranking, best first; any number of rankings of any length
     k : how many documents to keep; None keeps all
 
-    Returns
-    -------
-    docids, best first, without duplicates
-
-    Raises
-    ------
-    InputError
-        for a negative `k`
+    Returns docids, best first, without duplicates.
     """
     if k is not None and k < 0:
         raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
@@ -40,14 +33,8 @@ def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[
 def provenance(rankings: Sequence[Sequence[str]], fused: Sequence[str]) -> list[tuple[int | None, ...]]:
     """The rank, from 1, of each fused document in each ranking; None where it is absent.
 
-    Parameters
-    ----------
-    rankings : docids of each input, best first; a repeated docid counts at its first place
-    fused : the docids to look up
-
-    Returns
-    -------
-    one tuple for each document of `fused`, with one entry for each ranking
+    A tuple for each document of `fused`, with an entry for each ranking; a docid that a ranking has twice counts at its
+    first place.
     """
     ranks = [dict(zip(reversed(ranking), range(len(ranking), 0, -1), strict=True)) for ranking in rankings]
     return [tuple(ranking.get(docid) for ranking in ranks) for docid in fused]

@@ -6,9 +6,8 @@ time and memory, and sort the queries. Scores and orders are the same as Pyserin
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from math import fsum, inf
 from typing import Any
@@ -19,7 +18,7 @@ from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
@@ -71,28 +70,20 @@ def fuse(
     rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to be confused with `k`
     normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
 
-    Returns
-    -------
-    a new run; equal scores are ordered by docid
-
-    Raises
-    ------
-    InputError
-        for an unknown method or normalisation, a negative `k` or `rrf_k`, an `alpha` out of range, or another number of
-        runs than of weights
+    Equal scores are ordered by docid. Raises InputError for an unknown method or normalisation, a negative `k` or
+    `rrf_k`, an `alpha` out of range, or another number of runs than of weights.
     """
     return fuse_by(combiner(len(runs), method, k, alpha, rrf_k, normalize), runs)
 
 
 def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]) -> Run:
     """Fuse runs query by query as `fuse` does, with a function from `combiner`."""
+    rankings = [
+        {qid: hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct() for qid, hits in run.items()}
+        for run in runs
+    ]
     qids = dict.fromkeys(qid for run in runs for qid in run)
-    return {qid: combine([_ranking(run.get(qid, NO_HITS)) for run in runs]) for qid in qids}
-
-
-def _ranking(hits: Sequence[Candidate]) -> Ranking:
-    """Hits as a Ranking; in a list of candidates, only the best hit of each docid counts."""
-    return hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct()
+    return {qid: combine([run.get(qid, NO_HITS) for run in rankings]) for qid in qids}
 
 
 def combiner(
@@ -147,35 +138,20 @@ def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
 
 
 def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
-    longest = max(len(ranking.docids) for ranking in rankings)
-    gains, numbers = _gains(1 << longest.bit_length(), rrf_k)
-    if len(rankings) != 2:
-        return _ranked(*_added_exactly([(one.docids, numbers[: len(one.docids)]) for one in rankings]), k)
-    first, second = (ranking.docids for ranking in rankings)
-    return _ranked(*_added(first, gains[: len(first)], second, numbers[: len(second)]), k)
-
-
-@lru_cache(maxsize=1)
-def _gains(n: int, rrf_k: float) -> tuple[Array, tuple[float, ...]]:
-    """The RRF scores of ranks 1 to n, as an array and as a tuple: cached, since the queries of a run share them."""
-    gains = 1.0 / (rrf_k + np.arange(1, n + 1))
-    return gains, tuple(gains.tolist())
+    gains = 1.0 / (rrf_k + np.arange(1, max(map(len, rankings)) + 1))
+    return _ranked(*_added([(ranking.docids, gains[: len(ranking)]) for ranking in rankings]), k)
 
 
 def _interpolated(
     rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
 ) -> Ranking:
-    columns = [scaled(ranking.scores, scale) for ranking in rankings]
-    if len(rankings) != 2:
-        weighted = [(one.docids, w * column) for one, w, column in zip(rankings, weights, columns, strict=True)]
-        return _ranked(*_added_exactly([(docids, column.tolist()) for docids, column in weighted]), k)
-    (first, second), (alpha, beta) = rankings, weights
-    return _ranked(*_added(first.docids, alpha * columns[0], second.docids, (beta * columns[1]).tolist()), k)
+    weighted = zip(rankings, weights, strict=True)
+    return _ranked(*_added([(ranking.docids, w * scaled(ranking.scores, scale)) for ranking, w in weighted]), k)
 
 
 def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     """A ranking's scores, normalised: float64 (n,)."""
-    values = _doubles(scores)
+    values = np.fromiter(scores, np.float64, len(scores))
     if scale is Normalization.NONE or not len(values):
         return values
     lowest = values.min()
@@ -198,26 +174,21 @@ def _ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     return Ranking(ranked[:k].tolist(), totals[:k].tolist())
 
 
-def _added(
-    first: Sequence[str], first_scores: Array, second: Sequence[str], second_scores: Sequence[float]
-) -> tuple[Array, Array]:
-    """The union of two rankings' docids, an object array, and the sums of their scores."""
-    rest = dict(zip(second, second_scores, strict=True))
-    shared = [rest.pop(docid, -0.0) for docid in first]  # x + -0.0 is x, also for -0.0
-    totals = np.concatenate([_doubles(shared) + first_scores, _doubles(rest.values())])
-    return np.fromiter(chain(first, rest), object, len(totals)), totals
+def _added(columns: Sequence[tuple[Sequence[str], Array]]) -> tuple[Array, Array]:
+    """The union of rankings' docids, an object array, and the sums of their scores.
 
-
-def _doubles(values: Collection[float]) -> Array:
-    """Numbers as a float64 array, three times as fast as np.array."""
-    return np.frombuffer(struct.pack(f'{len(values)}d', *values))
-
-
-def _added_exactly(columns: Sequence[tuple[Sequence[str], Sequence[float]]]) -> tuple[Array, Array]:
-    """The union of rankings' docids and the sums of their scores, each rounded once, whatever the rankings' order."""
+    A sum is rounded once, whatever the order of the rankings.
+    """
+    if len(columns) == 2:
+        (first, first_scores), (second, second_scores) = columns
+        rest = dict(zip(second, second_scores.tolist(), strict=True))
+        shared = [rest.pop(docid, -0.0) for docid in first]  # x + -0.0 is x, also for -0.0
+        totals = np.fromiter(chain(shared, rest.values()), np.float64, len(shared) + len(rest))
+        totals[: len(first)] += first_scores
+        return np.fromiter(chain(first, rest), object, len(totals)), totals
     terms: dict[str, list[float]] = {}
     for docids, scores in columns:
-        for docid, score in zip(docids, scores, strict=True):
+        for docid, score in zip(docids, scores.tolist(), strict=True):
             terms.setdefault(docid, []).append(score)
     totals = np.array([fsum(scores_of_docid) for scores_of_docid in terms.values()], dtype=np.float64)
     return np.fromiter(terms, object, len(terms)), totals

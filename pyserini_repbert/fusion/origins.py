@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_repbert.data.runs import default_tag
@@ -26,35 +26,19 @@ def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence
             stream.write('\t'.join(['qid', 'docid', 'rank', *names]) + '\n')
         for qid, ranking in fused.items():
             inputs = [run.get(qid, NO_HITS).docids for run in runs]
-            ranks = provenance(inputs, ranking.docids)
-            stream.writelines((_json_lines if as_json else _rows)(qid, ranking.docids, names, ranks))
+            hits = zip(ranking.docids, provenance(inputs, ranking.docids), strict=True)
+            for rank, (docid, ranks) in enumerate(hits, 1):
+                if as_json:
+                    known = {name: place for name, place in zip(names, ranks, strict=True) if place is not None}
+                    hit = {'qid': qid, 'docid': docid, 'rank': rank, 'ranks': known}
+                    line = json.dumps(hit, ensure_ascii=False)
+                else:
+                    columns = ('' if place is None else str(place) for place in ranks)
+                    line = '\t'.join([qid, docid, str(rank), *columns])
+                stream.write(line + '\n')
 
 
 def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
     """A short name for each run, from its file name; a name that is taken gets the run's number: 'bm25', 'bm25#2'."""
     names = [default_tag(path) for path in run_paths]
     return [name if name not in names[:i] else f'{name}#{i + 1}' for i, name in enumerate(names)]
-
-
-def _rows(
-    qid: str, docids: Sequence[str], names: list[str], ranks_of_hits: list[tuple[int | None, ...]]
-) -> Iterator[str]:
-    for rank, (docid, ranks) in enumerate(zip(docids, ranks_of_hits, strict=True), 1):
-        values = ('' if rank_there is None else str(rank_there) for rank_there in ranks)
-        yield '\t'.join([qid, docid, str(rank), *values]) + '\n'
-
-
-def _json_lines(
-    qid: str, docids: Sequence[str], names: list[str], ranks_of_hits: list[tuple[int | None, ...]]
-) -> Iterator[str]:
-    start = f'{{"qid": {_quoted(qid)}, "docid": '
-    keys = [f'{_quoted(name)}: ' for name in names]
-    for rank, (docid, ranks) in enumerate(zip(docids, ranks_of_hits, strict=True), 1):
-        known = ', '.join(
-            [f'{key}{rank_there}' for key, rank_there in zip(keys, ranks, strict=True) if rank_there is not None]
-        )
-        yield f'{start}{_quoted(docid)}, "rank": {rank}, "ranks": {{{known}}}}}\n'
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -116,7 +116,7 @@ def _dense(spec: PipelineSpec, machine: Machine, device: str, on_build: Building
     )
     spread = None
     if machine.ray is not None:
-        from pyserini_repbert.pipeline.ray_search import ShardSearch
+        from pyserini_repbert.pipeline.ray_shards import ShardSearch
 
         spread = lambda bundle: ShardSearch(machine.ray, bundle, device)  # noqa: E731
     searcher = RepBertSearcher(
@@ -136,9 +136,9 @@ def _rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
     on_ray = machine.ray is not None and not spec.searches
     if not on_ray and len(machine.devices) == 1:
         return open_chain(spec, machine, machine.devices[0])
-    from pyserini_repbert.pipeline.spreading import DevicePlaces, RayPlaces, Spread
+    from pyserini_repbert.pipeline.spreading import Spread
 
-    return Spread(spec, machine, RayPlaces(machine.ray) if on_ray else DevicePlaces())
+    return Spread(spec, machine if on_ray else machine.model_copy(update={'ray': None}))
 
 
 def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +31,11 @@ def run_digest(topics: Iterable[Query], run: Run) -> str:
     return seen.hexdigest()
 
 
-class PartFile:
-    """`OUTPUT.part`: a line of settings, then a line for each finished query batch, each line after its sha256.
-
-    Use it as a context, in which no other process can write the file. The file is created with the first finished
-    batch: a reranking that is refused leaves none behind.
+@contextlib.contextmanager
+def open_part_file(
+    output: StrPath, settings: Mapping[str, Any], resume: bool = False, overwrite: bool = False
+) -> Iterator[PartFile]:
+    """The part file of an output, which no other process can write meanwhile.
 
     Parameters
     ----------
@@ -46,58 +44,43 @@ class PartFile:
     resume : continue an existing part file
     overwrite : replace an existing part file
 
+    Raises InputError for an existing part file with neither, BusyError where another process writes it, and with
+    `resume` MismatchError for other settings, DamagedFileError for a file that is not as it was written.
+    """
+    path = Path(f'{output}{SUFFIX}')
+    new = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(path.with_name(f'.{path.name}.lock'), str(path)):
+            if path.exists() and not (resume or overwrite):
+                raise InputError(
+                    f'{path} is there, of a reranking that was stopped: resume it, or overwrite it',
+                    parameters=('resume', 'overwrite'),
+                )
+            yield PartFile(path, json.dumps(settings, sort_keys=True, default=str), resume and path.exists())
+    finally:
+        with contextlib.suppress(OSError):  # a folder that is not empty
+            for folder in new:
+                folder.rmdir()
+
+
+class PartFile:
+    """`OUTPUT.part`: a line of settings, then a line for each finished query batch, each line after its sha256.
+
+    The file is created with the first finished batch: a reranking that is refused leaves none behind.
+
     Attributes
     ----------
     batches : the finished ones by number: their runs and notes
-
-    Raises
-    ------
-    InputError
-        for an existing part file, with neither `resume` nor `overwrite`
-    BusyError
-        where another process writes it
-    MismatchError
-        where `resume` finds a part file with other settings
-    DamagedFileError
-        where `resume` finds a part file that is not as it was written
     """
 
-    def __init__(
-        self, output: StrPath, settings: Mapping[str, Any], resume: bool = False, overwrite: bool = False
-    ) -> None:
-        self.path = Path(f'{output}{SUFFIX}')
+    def __init__(self, path: Path, header: str, resume: bool) -> None:
+        self.path, self._header = path, header
         self.batches: dict[int, tuple[Run, Notes]] = {}
-        self._header = json.dumps(settings, sort_keys=True, default=str)
-        self._resume, self._overwrite = resume, overwrite
-        self._begun = False
-        self._held = ExitStack()
-
-    def __enter__(self) -> Self:
-        parent = self.path.parent
-        new = [folder for folder in (parent, *parent.parents) if not folder.exists()]
-        parent.mkdir(parents=True, exist_ok=True)
-        self._held.callback(_remove_empty, new)
-        try:
-            self._held.enter_context(locked(parent / f'.{self.path.name}.lock', str(self.path)))
-            if self.path.exists():
-                self._go_on()
-        except BaseException:
-            self._held.close()
-            raise
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._held.close()
-
-    def _go_on(self) -> None:
-        if not (self._resume or self._overwrite):
-            raise InputError(
-                f'{self.path} is there, of a reranking that was stopped: resume it, or overwrite it',
-                parameters=('resume', 'overwrite'),
-            )
-        if self._resume and (whole := self._read()):
-            os.truncate(self.path, whole)
-            self._begun = True
+        whole = self._read() if resume else 0
+        self._begun = bool(whole)
+        if whole:
+            os.truncate(path, whole)
 
     def append(self, number: int, run: Run, notes: Notes) -> None:
         """Write a finished batch; it is on disk when this returns."""
@@ -128,7 +111,8 @@ class PartFile:
                     _compare(self.path, json.loads(text), json.loads(self._header))
                 else:
                     record = json.loads(text)
-                    self.batches[record['batch']] = _unpacked_run(record['rankings']), _unpacked_notes(record['notes'])
+                    run = {qid: Ranking(docids, scores) for qid, docids, scores in record['rankings']}
+                    self.batches[record['batch']] = run, _unpacked_notes(record['notes'])
                 whole += len(line)
         return whole
 
@@ -143,13 +127,6 @@ def _checked(text: str) -> bytes:
     return f'{hashlib.sha256(text.encode()).hexdigest()} {text}\n'.encode()
 
 
-def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove empty folders, the deepest first."""
-    with contextlib.suppress(OSError):
-        for folder in folders:
-            folder.rmdir()
-
-
 def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for key in sorted(before.keys() | now.keys()):
         if before.get(key) != now.get(key):
@@ -159,10 +136,6 @@ def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
                 'resume with the same, or begin anew',
                 parameters=('overwrite',),
             )
-
-
-def _unpacked_run(rankings: Iterable[Any]) -> Run:
-    return {qid: Ranking(docids, scores) for qid, docids, scores in rankings}
 
 
 def _packed_notes(notes: Notes) -> dict[str, Any]:
@@ -184,25 +157,12 @@ def _unpacked_notes(values: Mapping[str, Any]) -> Notes:
     return notes
 
 
-def _packed(saved: SavedScores) -> dict[str, Any]:
-    return {
-        'qid': saved.qid,
-        'query': saved.query,
-        'docids': list(saved.docids),
-        'scores': saved.scores.tolist(),
-        'members': saved.members.tolist(),
-        'differences': base64.b64encode(np.ascontiguousarray(saved.differences, dtype='<f8').tobytes()).decode('ascii'),
-    }
+def _packed(saved: SavedScores) -> list[Any]:
+    arrays = (saved.scores, saved.members, saved.differences)
+    return [saved.qid, saved.query, saved.docids, *(array.tolist() for array in arrays)]
 
 
-def _unpacked(values: Mapping[str, Any]) -> SavedScores:
-    members: Sequence[int] = values['members']
-    flat = np.frombuffer(base64.b64decode(values['differences']), dtype='<f8').astype(np.float64)
-    return SavedScores(
-        values['qid'],
-        values['query'],
-        tuple(values['docids']),
-        np.array(values['scores'], dtype=np.float64),
-        np.array(members, dtype=np.int64),
-        flat.reshape(len(members), len(members)),
-    )
+def _unpacked(values: list[Any]) -> SavedScores:
+    qid, query, docids, scores, members, differences = values
+    matrix = np.array(differences, dtype=np.float64).reshape(len(members), len(members))
+    return SavedScores(qid, query, tuple(docids), np.array(scores, np.float64), np.array(members, np.int64), matrix)

@@ -9,7 +9,7 @@ from typing import Any
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.pipeline.part_file import PartFile, run_digest
+from pyserini_repbert.pipeline.part_file import open_part_file, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
 from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, Ranker, Run
 from pyserini_repbert.search.hybrid import Searcher, as_ranker
@@ -127,14 +127,7 @@ def run_pipeline(
     batch_inputs : model inputs after which a batch of topics ends, and is written to the part file
     keep_runs : keep the run of each reranker in the notes that `trace` gets
 
-    Raises
-    ------
-    InputError
-        for a passage that cannot be found, or a part file in the way
-    BusyError
-        where another process writes the same output
-    MismatchError
-        where `resume` meets the part file of another run, model or setting
+    Raises InputError for a passage that cannot be found, and the errors of `open_part_file`.
     """
     if pipeline.first is not None:
         run = _searched(pipeline.first, topics, _depth(pipeline, k), trace, batch_topics)
@@ -149,13 +142,9 @@ def run_pipeline(
     with ExitStack() as held:
         part = None
         if output is not None:
-            deciding = {
-                'pipeline': rerankers.identity(),
-                'batch_inputs': batch_inputs,
-                'run': run_digest(asked, run),
-                'about': dict(about or {}),
-            }
-            part = held.enter_context(PartFile(output, deciding, resume, overwrite))
+            deciding = {'pipeline': rerankers.identity(), 'batch_inputs': batch_inputs}
+            deciding |= {'run': run_digest(asked, run), 'about': dict(about or {})}
+            part = held.enter_context(open_part_file(output, deciding, resume, overwrite))
             batches |= part.batches
         trace.begins('rerank', sum(planned), 'inputs')
         trace.advance(sum(planned[place] for number in batches for place in ranges[number]))

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Protocol
 
 from pyserini_repbert.errors import BusyError, ClusterError, MismatchError, PyseriniRepbertError
@@ -101,33 +102,15 @@ class Crew(ABC):
         self.not_before: dict[int, float] = {}
         self.tries: dict[int, int] = {}
 
-    def run(self, jobs: Sequence[Job], on_done: Callable[[int, Any], object] | None = None) -> list[Any]:
-        """The results of all jobs, in their order.
-
-        Parameters
-        ----------
-        on_done : called with a job's place, from 0, and its result, in the order in which jobs are done
-
-        Errors are those of `stream`.
-        """
-        results: dict[int, Any] = {}
-        for place, value in self.stream(jobs):
-            results[place] = value
-            if on_done is not None:
-                on_done(place, value)
-        return [results[place] for place in range(len(jobs))]
+    def run(self, jobs: Sequence[Job]) -> list[Any]:
+        """The results of all jobs, in their order. Errors are those of `stream`."""
+        return [value for _, value in sorted(self.stream(jobs), key=itemgetter(0))]
 
     def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:
         """(place, result) of each job, from place 0, as they are done; a few jobs are taken ahead of the workers.
 
-        Raises
-        ------
-        ClusterError
-            where a job loses its worker `TRIES` times, workers cannot be started, or one raises an unexpected error
-        MismatchError
-            where a worker's machine has other versions
-        PyseriniRepbertError
-            that a worker raised, with its machine named
+        Raises ClusterError where a job loses its worker `TRIES` times, workers cannot be started, or one raises an
+        unexpected error; MismatchError where a machine has other versions; and a worker's own error, with its machine.
         """
         self._begin()
         source, places = enumerate(jobs), {}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import ClusterError, InputError, needs
@@ -18,10 +18,7 @@ from pyserini_repbert.pipeline.ray_jobs import Crew, Job, JobResult, WorkerTask
 
 CORES = 8  # CPUs of a worker, on machines that have as many
 _PACKAGES = ('torch', 'transformers')
-_SECONDS = 5.0  # for a connection, and for an answer on it
-# RFC 9113, section 3.4: the preface of an HTTP/2 (and so gRPC) client, with an empty SETTINGS frame
-_PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-_SETTINGS = b'\x04'
+_SECONDS = 5.0  # for a connection
 _LOOPBACK = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # 0: Ray leaves 127.0.0.1 as it is
 
 
@@ -70,11 +67,6 @@ class Host:
         return self._answer(argument)
 
 
-class _Actor(NamedTuple):
-    handle: Any
-    node: str
-
-
 class RayCrew(Crew):
     """Workers that are actors of the Ray cluster that this process is connected to; `connected` makes one.
 
@@ -87,8 +79,8 @@ class RayCrew(Crew):
     def __init__(self, threads: int | None, gpu: bool) -> None:
         super().__init__(versions())
         self._threads, self._gpu = threads, gpu
-        self._actors: dict[str, _Actor] = {}
-        self._places: dict[str, tuple[str, str]] = {}  # node, name
+        self._actors: dict[str, Any] = {}
+        self._places: dict[str, tuple[str, str]] = {}  # node and name of its machine
         self._pending: dict[Any, str] = {}
         self._alive: set[str] = set()
         self._made = 0
@@ -104,14 +96,14 @@ class RayCrew(Crew):
 
         nodes = [node for node in ray.nodes() if node['Alive']]
         self._alive = {node['NodeID'] for node in nodes}
-        for worker in [name for name, actor in self._actors.items() if actor.node not in self._alive]:
+        for worker in [name for name in self._actors if not self.alive(name)]:
             if worker not in self._pending.values():  # an idle worker, whose loss no answer will report
                 del self._actors[worker]
         rooms = [group_of(node['Resources'], self._threads, self._gpu) for node in nodes]
         started = 0
         for turn in range(max((room for room, _ in rooms), default=0)):
             for node, (room, cores) in zip(nodes, rooms, strict=True):
-                here = sum(actor.node == node['NodeID'] for actor in self._actors.values())
+                here = sum(self._places[name][0] == node['NodeID'] for name in self._actors)
                 if here <= turn < room and len(self._actors) < most:
                     self._start(node, cores)
                     started += 1
@@ -126,11 +118,11 @@ class RayCrew(Crew):
         handle = ray.remote(**options)(Host).remote(cores)
         name, self._made = f'worker-{self._made}', self._made + 1
         self._places[name] = node['NodeID'], f'machine {node["NodeManagerAddress"]} ({node["NodeID"][:6]})'
-        self._actors[name] = _Actor(handle, node['NodeID'])
+        self._actors[name] = handle
         self._pending[handle.versions.remote()] = name
 
     def ask(self, worker: str, job: Job) -> None:
-        self._pending[self._actors[worker].handle.do.remote(job.work, job.argument)] = worker
+        self._pending[self._actors[worker].do.remote(job.work, job.argument)] = worker
 
     def answers(self, seconds: float) -> list[JobResult]:
         import ray
@@ -152,7 +144,7 @@ class RayCrew(Crew):
             return JobResult(worker, error=error.cause if isinstance(error.cause, BaseException) else error)
         except ray.exceptions.RayError as error:
             with contextlib.suppress(Exception):  # it may be alive and only out of reach
-                ray.kill(self._actors[worker].handle)
+                ray.kill(self._actors[worker])
             del self._actors[worker]
             return JobResult(worker, lost=f'{self.place(worker)}: {_first_line(error)}')
 
@@ -172,7 +164,7 @@ class RayCrew(Crew):
 
         for actor in self._actors.values():
             with contextlib.suppress(Exception):
-                ray.kill(actor.handle)
+                ray.kill(actor)
         self._actors, self._pending = {}, {}
 
 
@@ -185,14 +177,8 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
     address : 'auto', the cluster that this machine is part of; or HOST:PORT of its head
     threads, gpu : of each worker, as in `group_of`
 
-    Raises
-    ------
-    MissingDependencyError
-        without Ray
-    InputError
-        for a malformed address
-    ClusterError
-        where nothing answers there, or no cluster that this machine is part of
+    Raises InputError for a malformed address, ClusterError where nothing answers there, or no cluster that this machine
+    is part of.
     """
     known = known_address(address)
     if known:
@@ -235,21 +221,12 @@ def check_answers(address: str) -> None:
     if not (colon and host and '/' not in host and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
         raise InputError(f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say")
     try:
-        connection = socket.create_connection((host.strip('[]'), int(port)), _SECONDS)
+        socket.create_connection((host.strip('[]'), int(port)), _SECONDS).close()
     except OSError as error:
         raise ClusterError(
             f'nothing answers at Ray address {address} ({error.strerror or error}): start a cluster there with '
             '`ray start --head`, or give the address of its head'
         ) from error
-    frame = b''
-    with connection, contextlib.suppress(OSError):  # a timeout is one, too
-        connection.sendall(_PREFACE)
-        frame = connection.recv(9)  # the header of a frame: its length in three bytes, its type, flags, stream
-    if os.environ.get('RAY_USE_TLS', '0') in ('', '0') and frame[3:4] != _SETTINGS:
-        raise ClusterError(
-            f'what answers at Ray address {address} is not the head of a Ray cluster: give the HOST:PORT that '
-            '`ray start --head` printed'
-        )
 
 
 def _first_line(error: BaseException) -> str:

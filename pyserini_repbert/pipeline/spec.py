@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
@@ -28,30 +28,25 @@ def _share(text: str) -> float:
     return value
 
 
-_OPTIONS: dict[str, Callable[[str], Any]] = {
-    'sample': integer,
-    'seed': integer,
-    'layout': str,
-    'max-length': integer,
-    'layers': integer,
-    'index': str,
-    'missing': str,
-    'prune': integer,
-    'weight': _share,
+_OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {  # the reranker's parameter, and what reads its value
+    'method': ('method', str),
+    'sample': ('samples', integer),
+    'seed': ('seed', integer),
+    'layout': ('layout', str),
+    'max-length': ('max_length', integer),
+    'layers': ('n_layers', integer),
+    'index': ('index', str),
+    'missing': ('missing', str),
+    'prune': ('prune', integer),
+    'weight': ('weight', _share),
 }
-_PARAMETERS = {'max-length': 'max_length', 'layers': 'n_layers'}  # options whose parameter has another name
 
 
 @dataclass(frozen=True)
 class StageSpec:
-    """A stage: a reranker by name, and how many candidates it takes.
+    """A reranker by name (catalog name, checkpoint folder, or MODULE:CLASS), which reranks the k best candidates.
 
-    Attributes
-    ----------
-    name : catalog name, checkpoint folder, or MODULE:CLASS
-    k : number of best candidates that it reranks
-    options : keyword arguments of the reranker: method, samples, seed, layout, max_length, n_layers, index,
-        missing, prune; and `Reranker.weight`
+    `options` are its keyword arguments, and `Reranker.weight`.
     """
 
     name: str
@@ -73,10 +68,7 @@ def parse_stage(text: str) -> StageSpec:
 
     K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack' 100.
 
-    Raises
-    ------
-    InputError
-        for anything else; an unknown METHOD is refused when the reranker is opened
+    Raises InputError for anything else; an unknown METHOD is refused when the reranker is opened.
     """
     name, at, rest = text.rpartition('@')
     k, colon, settings = rest.partition(':')
@@ -90,16 +82,14 @@ def parse_stage(text: str) -> StageSpec:
         raise InputError(f"stage '{text}': expected {_FORM}, K at least 1")
     options: dict[str, Any] = {}
     for setting in settings.split(',') if colon else []:
-        key, equals, value = setting.partition('=')
-        if not equals:
-            key, value = 'method', setting
-        elif key not in _OPTIONS:
+        key, value = setting.split('=', 1) if '=' in setting else ('method', setting)
+        if key not in _OPTIONS:
             raise InputError(f"stage '{text}': '{key}' is no option: expected {_FORM}")
+        parameter, read = _OPTIONS[key]
         try:
-            parsed = _OPTIONS.get(key, str)(value)
+            new = ({'method': 'sample'} if key == 'sample' else {}) | {parameter: read(value)}
         except ValueError as error:
             raise InputError(f"stage '{text}': '{setting}': {error}: expected {_FORM}") from error
-        new = {'method': 'sample', 'samples': parsed} if key == 'sample' else {_PARAMETERS.get(key, key): parsed}
         if twice := sorted(new.keys() & options.keys()):
             raise InputError(f"stage '{text}' has more than one {twice[0]}: give one")
         options |= new
@@ -118,10 +108,6 @@ def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
         raise InputError(f'depths {list(depths)}: each stage takes at least 1 candidate')
 
 
-def _stage(value: Any) -> Any:
-    return parse_stage(value) if isinstance(value, str) else value
-
-
 class _Values(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', arbitrary_types_allowed=True)
 
@@ -134,11 +120,6 @@ class _Values(BaseModel):
             wrong = error.errors()[0]
             names = [str(name) for name in wrong['loc'][:1]]
             raise InputError(f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}', parameters=names) from error
-
-
-def _fitting(stages: tuple[StageSpec, ...]) -> tuple[StageSpec, ...]:
-    check_depths([stage.label for stage in stages], [stage.k for stage in stages])
-    return stages
 
 
 class PipelineSpec(_Values):
@@ -191,7 +172,7 @@ class PipelineSpec(_Values):
         description='a folder of `adapt`: its query map and weights, and its indexes unless others are given',
         json_schema_extra={'metavar': 'FOLDER'},
     )
-    stages: Annotated[tuple[Annotated[StageSpec, BeforeValidator(_stage)], ...], AfterValidator(_fitting)] = Field(
+    stages: tuple[StageSpec, ...] = Field(
         default=(),
         description='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
         'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code, MODULE:CLASS@50',
@@ -212,6 +193,13 @@ class PipelineSpec(_Values):
     texts_index: str | None = Field(default=None, description='an index that stores the passages to rerank')
     corpus_format: str = Field(default='auto', description='of the corpus')
     fields: tuple[str, ...] = Field(default=(), description='of a corpus of JSON lines: the text fields')
+
+    @field_validator('stages', mode='wrap')
+    @classmethod
+    def _stages(cls, stages: Iterable[Any], validated: Callable[[Any], tuple[StageSpec, ...]]) -> tuple[StageSpec, ...]:
+        parsed = validated([parse_stage(stage) if isinstance(stage, str) else stage for stage in stages])
+        check_depths([stage.label for stage in parsed], [stage.k for stage in parsed])
+        return parsed
 
     @property
     def formula(self) -> dict[str, Any]:

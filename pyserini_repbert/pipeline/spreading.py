@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.pipeline.opening import models_of, open_chain
@@ -50,32 +50,16 @@ class ChainWorker:
         return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
 
 
-class Places(Protocol):
-    """Where workers are: they answer what `ChainWorker` answers, each result as it is done."""
-
-    def start(self, spec: PipelineSpec, machine: Machine) -> None:
-        """Start the workers."""
-
-    def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
-        """The answer to each batch, in any order."""
-
-    def close(self) -> None:
-        """End the workers."""
-
-
 class Spread(Ranker):
     """Gives batches of topics to workers that open the rerankers of the same spec.
 
-    Scores do not depend on how topics are spread, except for the rounding of different hardware.
-
-    Parameters
-    ----------
-    places : the workers, not started yet
+    The workers are those of the machine's `ray`, or a process for each of its devices. Scores do not depend on how
+    topics are spread, except for the rounding of different hardware.
     """
 
-    def __init__(self, spec: PipelineSpec, machine: Machine, places: Places) -> None:
-        self._places = places
-        self._places.start(spec, machine)
+    def __init__(self, spec: PipelineSpec, machine: Machine) -> None:
+        self._places: DevicePlaces | RayPlaces
+        self._places = DevicePlaces(spec, machine) if machine.ray is None else RayPlaces(spec, machine)
         self.name, self.reads = '+'.join(stage.label for stage in spec.stages), spec.stages[0].k
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -113,8 +97,7 @@ class Spread(Ranker):
 class DevicePlaces:
     """One process for each device: ('cuda:0', 'cuda:1'); a device may come twice."""
 
-    def start(self, spec: PipelineSpec, machine: Machine) -> None:
-        """Start the processes."""
+    def __init__(self, spec: PipelineSpec, machine: Machine) -> None:
         import torch
         from torch import multiprocessing
 
@@ -183,13 +166,10 @@ class RerankBatches:
 
 
 class RayPlaces:
-    """The workers of a crew, as `spreading.Places`; each computes on the machine's first device."""
+    """The workers of a crew; each computes on the machine's first device, and starts with its first batch."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
-
-    def start(self, spec: PipelineSpec, machine: Machine) -> None:
-        """Take the work; workers start with the first batch."""
+    def __init__(self, spec: PipelineSpec, machine: Machine) -> None:
+        self._crew: Crew = machine.ray
         stages = tuple(_absolute(stage) for stage in spec.stages)
         alone = machine.model_copy(update={'ray': None})
         self._work = RerankBatches(spec.model_copy(update={'stages': stages}), alone)

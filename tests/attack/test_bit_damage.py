@@ -20,7 +20,7 @@ from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import SETTINGS, SHARD
-from pyserini_repbert.pipeline.part_file import PartFile
+from pyserini_repbert.pipeline.part_file import open_part_file
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 from pyserini_repbert.trace import Notes
@@ -162,12 +162,12 @@ def test_flipped_bits_of_saved_scores_are_refused_or_change_nothing(every, tmp_p
 def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_batch(every, tmp_path):
     output, settings = tmp_path / 'out.txt', {'run': 'x', 'stages': [1]}
     batches = [{f'q{n}': Ranking(['a', 'b'], [2.0, float(n)])} for n in range(3)]
-    with PartFile(output, settings) as part:
+    with open_part_file(output, settings) as part:
         for number, batch in enumerate(batches):
             part.append(number, batch, Notes())
 
     def read() -> str | None:
-        with PartFile(output, settings, resume=True) as part:
+        with open_part_file(output, settings, resume=True) as part:
             if any(part.batches[number][0] != batches[number] for number in part.batches):
                 return 'other scores'
             return None if len(part.batches) >= 2 else f'{len(part.batches)} batches are left'

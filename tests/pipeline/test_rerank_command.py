@@ -10,7 +10,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.pipeline.part_file import PartFile
+from pyserini_repbert.pipeline.part_file import open_part_file
 
 
 def arguments(world, output, *more: str) -> list[str]:
@@ -99,7 +99,7 @@ def test_two_rerankings_of_one_output(world, tmp_path, capsys):
     import os
 
     output = tmp_path / 'out.txt'
-    with PartFile(output, {}):
+    with open_part_file(output, {}):
         for more in ([], ['--resume'], ['--overwrite']):
             assert command.run(main, arguments(world, output, *more)) == 2
             assert f'out.txt.part is being written by process {os.getpid()} on host' in capsys.readouterr().err

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import socket
 import sys
-import threading
 
 import pytest
 from folders import tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
-from pyserini_repbert.pipeline import ray_workers
 from pyserini_repbert.pipeline.ray_workers import connected, group_of
 
 
@@ -111,31 +109,6 @@ def test_an_address_that_does_not_answer():
         address = f'127.0.0.1:{free.getsockname()[1]}'
         with pytest.raises(ClusterError, match=f'nothing answers at Ray address {address}'), connected(address):
             pass
-
-
-@pytest.mark.parametrize(
-    'answer', [None, b'', b'HTTP/1.1 400 Bad Request\r\n\r\n', b'+PONG\r\n'], ids=['silent', 'ends', 'http', 'redis']
-)
-def test_an_open_port_that_is_no_cluster(answer, monkeypatch):
-    monkeypatch.setattr(ray_workers, '_SECONDS', 0.3)
-
-    def serve(listening):
-        with listening.accept()[0] as connection:
-            if answer is None:
-                done.wait(10)
-            else:
-                connection.recv(100)
-                connection.sendall(answer)
-
-    done = threading.Event()
-    with socket.create_server(('127.0.0.1', 0)) as listening:
-        thread = threading.Thread(target=serve, args=(listening,))
-        thread.start()
-        address = f'127.0.0.1:{listening.getsockname()[1]}'
-        with pytest.raises(ClusterError, match=f'at Ray address {address} is not the head'), connected(address):
-            pass
-        done.set()
-        thread.join()
 
 
 def test_a_cluster_that_is_gone(monkeypatch, tmp_path):

@@ -27,7 +27,7 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.pipeline import Machine
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
-from pyserini_repbert.pipeline.ray_search import ShardSearch
+from pyserini_repbert.pipeline.ray_shards import ShardSearch
 from pyserini_repbert.pipeline.ray_workers import connected
 from pyserini_repbert.search import exact
 from pyserini_repbert.serve.app import create_app

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands import command, encode, search
 from pyserini_repbert.errors import ClusterError, DamagedFileError, InputError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.pipeline.ray_search import ShardSearch, groups
+from pyserini_repbert.pipeline.ray_shards import ShardSearch, groups
 from pyserini_repbert.search import RepBertSearcher, exact
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.serve.app import create_app

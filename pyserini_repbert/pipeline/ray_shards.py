@@ -1,0 +1,223 @@
+"""Dense indexes on the machines of a cluster: their shards searched, their parts encoded."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.encode.output import clear_parts
+from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
+from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.index.dense import DenseBundle, DenseShard
+from pyserini_repbert.index.manifest import verify_files
+from pyserini_repbert.index.records import (
+    BundleSettings,
+    EpicSettings,
+    Manifest,
+    Settings,
+    ShardRecord,
+    setting_difference,
+)
+from pyserini_repbert.pipeline.ray_jobs import Crew, Job
+from pyserini_repbert.search.exact import ExactIndex, TopRows, merged
+
+_Question = tuple[NDArray[np.float32], int]
+
+
+class ShardSearch:
+    """Searches a bundle in groups of shards, one group for each worker that there is room for.
+
+    Scores equal those of one machine bit by bit, where processors are of the same kind.
+
+    Parameters
+    ----------
+    bundle : in a folder that every machine sees under the same name; the workers verify its files
+    device : where vectors are multiplied
+    """
+
+    def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
+        self._crew = crew
+        records = bundle.manifest.shards
+        self._starts: list[int] = []
+        self._works: list[SearchShards] = []
+        start = 0
+        for group in groups([record.count for record in records], crew.room()):
+            group_records = tuple(records[number] for number in group)
+            self._works.append(SearchShards(str(bundle.folder.absolute()), bundle.settings, group_records, device))
+            self._starts.append(start)
+            start += sum(record.count for record in group_records)
+
+    def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
+        """The k best rows of each query, float32 (n, d), and all that tie with the last of them.
+
+        Raises ClusterError where a part of the index could not be searched: the others alone are no result.
+        """
+        jobs = [Job(work.name, work, (queries, k)) for work in self._works]
+        parts: list[list[TopRows]] = self._crew.run(jobs)
+        return [merged(tops, self._starts, k) for tops in zip(*parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class SearchShards:
+    """The work of searching consecutive shards of a bundle.
+
+    Attributes
+    ----------
+    index : the bundle's folder, an absolute path
+    settings : of the bundle
+    records : of the shards, with the checksums of their files
+    device : where vectors are multiplied
+    """
+
+    index: str
+    settings: Settings
+    records: tuple[ShardRecord, ...]
+    device: str = 'cpu'
+
+    @property
+    def name(self) -> str:
+        """'shard-00000 to shard-00003 of /data/index'"""
+        first, last = self.records[0].folder, self.records[-1].folder
+        return f'{first if first == last else f"{first} to {last}"} of {self.index}'
+
+    def opened(self, threads: int) -> Callable[[_Question], list[TopRows]]:
+        """Open the shards; returns a function from (queries, k) to best rows, numbered from the first shard's first."""
+        import torch
+
+        from pyserini_repbert.models.precision import usable_device
+
+        torch.set_num_threads(threads)
+        index = ExactIndex(_Opened(self), usable_device(self.device))
+        return lambda question: index.search(*question)
+
+
+class _Opened:
+    """The vectors of consecutive shards."""
+
+    def __init__(self, work: SearchShards) -> None:
+        self._shards = []
+        for record in work.records:
+            place = Path(work.index) / record.folder
+            verify_files(place, record)
+            self._shards.append(DenseShard(place, record, work.settings))
+
+    def __len__(self) -> int:
+        return sum(len(shard.vectors) for shard in self._shards)
+
+    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """(first row, vectors) of at most `size` rows of one shard each, in order."""
+        start = 0
+        for shard in self._shards:
+            for first in range(0, len(shard.vectors), size):
+                yield start + first, shard.vectors[first : first + size]
+            start += len(shard.vectors)
+
+
+def groups(counts: Sequence[int], most: int) -> list[range]:
+    """Consecutive shards in groups of about as many passages each.
+
+    Parameters
+    ----------
+    counts : passages of each shard
+    most : number of groups at most; there is at least one
+    """
+    wanted = max(1, min(most, len(counts)))
+    middles = np.cumsum(counts) - np.asarray(counts) / 2
+    owners = np.minimum((middles * wanted / sum(counts)).astype(int), wanted - 1)
+    cuts = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(counts)]
+    return [range(first, last) for first, last in itertools.pairwise(cuts)]
+
+
+@dataclass(frozen=True)
+class EncodeParts:
+    """The work of encoding parts of an index, each given by its number.
+
+    Attributes
+    ----------
+    output, corpus, encoder : as every machine sees them: absolute paths, or names
+    parts : how many there are
+    settings : of the index
+    batch_tokens : padded tokens in a batch; None: the device's default
+    device : of each worker
+    offline : never download
+    """
+
+    output: str
+    parts: int
+    corpus: str
+    corpus_format: str
+    fields: tuple[str, ...]
+    on_error: str
+    encoder: str
+    settings: BundleSettings
+    batch_tokens: int | None = None
+    device: str = 'cpu'
+    offline: bool = False
+
+    def opened(self, threads: int) -> Callable[[int], int]:
+        """Open model and corpus; returns a function that encodes a part by number and returns its passage count."""
+        import torch
+
+        from pyserini_repbert.download import forbid_downloads
+        from pyserini_repbert.encode.sharding import build_bundle
+        from pyserini_repbert.names.corpora import open_corpus
+
+        torch.set_num_threads(threads)
+        forbid_downloads(self.offline)
+        corpus = open_corpus(self.corpus, self.corpus_format, self.fields, self.on_error)
+        encoding = self._encoding()
+
+        def encode(number: int) -> int:
+            folder = EncodingPart(number, self.parts).folder(self.output)
+            part = corpus.part(number, self.parts, encoding.settings.shard_size)
+            return build_bundle(part, folder, encoding, resume=True).count
+
+        return encode
+
+    def _encoding(self) -> Any:
+        from pyserini_repbert.encode.corpus import dense_encoding
+        from pyserini_repbert.encode.encoders import document_encoder
+        from pyserini_repbert.encode.epic import EpicEncoder
+        from pyserini_repbert.encode.epic_corpus import epic_encoding
+
+        asked = self.settings
+        model: dict[str, Any] = {'precision': asked.precision, 'max_length': asked.max_length}
+        stored: dict[str, Any] = {
+            'store_text': asked.texts,
+            'shard_size': asked.shard_size,
+            'token_budget': self.batch_tokens,
+        }
+        encoding: Any
+        if isinstance(asked, EpicSettings):
+            epic = EpicEncoder(self.encoder, self.device, **model)
+            encoding = epic_encoding(epic, prune=asked.prune, weights=asked.weights, **stored)
+        else:
+            dense = document_encoder(self.encoder, self.device, **model)
+            encoding = dense_encoding(dense, dtype=asked.dtype, **stored)
+        if difference := setting_difference(asked, replace(encoding.settings, encoder=asked.encoder)):
+            raise MismatchError(f"encoder '{self.encoder}' has {difference}: give every machine the same checkpoint")
+        return replace(encoding, settings=asked)
+
+
+def encode_parts(
+    crew: Crew, work: EncodeParts, overwrite: bool = False, on_progress: Callable[[int], object] = int
+) -> Manifest[Any]:
+    """Encode all parts of an index and put them together; a part that is whole is verified and left as it is.
+
+    Parameters
+    ----------
+    overwrite : replace the index that is there, once the new one is whole
+    on_progress : called with the number of passages of each finished part
+    """
+    part_folder(work.output, EncodingPart(0, work.parts), overwrite)
+    if overwrite:
+        clear_parts(Path(work.output))
+    for _, count in crew.stream(Job(f'part {number}/{work.parts}', work, number) for number in range(work.parts)):
+        on_progress(count)
+    return finish_parts(work.output, type(work.settings), overwrite)
