@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+_Item = TypeVar('_Item')
+_END: Any = object()
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,36 @@ class StageCost:
         """All values, with inferences and seconds per query."""
         seconds = self.seconds / self.queries if self.queries else 0.0
         return asdict(self) | {'inferences_per_query': self.inferences_per_query, 'seconds_per_query': seconds}
+
+
+class StageTimes:
+    """How many seconds each stage of an encoding or a reranking was busy, by stage: 'reading', 'computing', 'writing'.
+
+    Stages that overlap add up to more than the time that has passed since `start`. The stage 'waiting' is no work: it
+    is a part of 'writing'.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.start = time.perf_counter()
+
+    @contextmanager
+    def busy(self, stage: str) -> Iterator[None]:
+        """A context whose time is the stage's."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+
+    def making(self, stage: str, items: Iterator[_Item]) -> Generator[_Item]:
+        """The same items; the stage makes them."""
+        while True:
+            with self.busy(stage):
+                item = next(items, _END)
+            if item is _END:
+                return
+            yield item
 
 
 class Trace:

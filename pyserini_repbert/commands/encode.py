@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.output_files import check_outside, record_output
-from pyserini_repbert.commands.terminal import cut_text, model_update, say_device
+from pyserini_repbert.commands.terminal import cut_text, model_update, say_device, stages_text
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.corpus import Corpus
@@ -40,7 +40,7 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     add_flags(together, 'ray')
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    add_flags(parser, 'threads', 'on_error', 'begun', 'device', 'precision', 'offline')
+    add_flags(parser, 'threads', 'workers', 'on_error', 'begun', 'device', 'precision', 'offline')
 
 
 def check_flags(options: argparse.Namespace) -> None:
@@ -59,6 +59,8 @@ def check_flags(options: argparse.Namespace) -> None:
     if options.ray is not None:
         if other := [flag for flag in flags if flag in ('--shard', '--shard-id', '--resume')]:
             raise command.usage(f'{other[0]} does not go with --ray, which makes all parts that are missing')
+        if options.workers is not None:
+            raise command.usage('--workers does not go with --ray, whose workers tokenise themselves')
     elif options.shard_num is not None and options.shard_id is None:
         raise command.usage('--shard-num takes --shard-id or --ray')
     check_outside(options.output, options.corpus)
@@ -87,6 +89,7 @@ def encode(
     from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
     from pyserini_repbert.encode.sharding import build_bundle
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
+    from pyserini_repbert.models.tokenizer import share_workers, usual_workers
     from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.record import checksum, read_record, write_record
 
@@ -105,6 +108,9 @@ def encode(
     settings_given = {name: getattr(options, name) for name in ('store_text', 'shard_size')}
     encoding = partial(encoding_of, encoder, token_budget=options.batch_tokens, **settings_given)
     output = options.output
+    tokenizer = getattr(encoder, 'tokenizer', None)
+    if tokenizer is not None and options.ray is None:
+        share_workers([tokenizer], usual_workers(encoder.device) if options.workers is None else options.workers)
     if options.ray is not None:
         manifest = _on_ray(options, corpus, encoding())
     else:
@@ -113,8 +119,11 @@ def encode(
             output = part_folder(output, part, options.overwrite)
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
             update = model_update(bar.update, options)
+            staged = encoding(on_progress=update)
             begun = {'resume': options.resume, 'overwrite': options.overwrite}
-            manifest = build_bundle(corpus, output, encoding(on_progress=update), **begun, on_progress=update)
+            manifest = build_bundle(corpus, output, staged, **begun, on_progress=update)
+        if not options.quiet:
+            print(stages_text(staged.times, [tokenizer] if tokenizer else []), file=sys.stderr)
     record_output(options, str(output), ('corpus',), used_models([encoder]))
     text = f'part {options.shard} is done, {manifest.count} passages' if part.of > 1 else described(manifest)
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''

@@ -38,6 +38,10 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
     'query': {'required': True, 'type': utf8_text, 'metavar': 'TEXT', 'help': 'the query'},
     'device': {'default': 'auto', 'help': 'auto: a GPU where there is one; cpu, cuda, cuda:N or mps'},
     'threads': {'type': threads, 'help': 'CPU threads at most; by default as OMP_NUM_THREADS says'},
+    'workers': {
+        'type': zero_or_more,
+        'help': 'processes that tokenise, 0 for none; with a GPU by default the number of cores less one, at most 8',
+    },
     'offline': {**_STORE, 'help': 'never download'},
     'ray': {'metavar': 'ADDRESS', 'help': "on a Ray cluster: HOST:PORT, or 'auto'"},
     'overwrite': {**_STORE, 'help': 'replace an output that is there, once the new one is whole'},

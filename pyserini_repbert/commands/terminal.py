@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands.command import printable, progress
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.trace import Notes, StageCost, Trace
+from pyserini_repbert.trace import Notes, StageCost, StageTimes, Trace
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.hits import HitReasons
+    from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 LONG = 10.0  # seconds of a model's work before the advice
+STAGES = ('reading', 'tokenising', 'computing', 'writing')
 _INDENT = '      '
 _LINES = 4
 
@@ -152,3 +154,18 @@ def costs_text(costs: Sequence[StageCost]) -> str:
         seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)
         lines.append(f'all stages: {inferences:.1f} inferences, {seconds:.3f} s a query')
     return '\n'.join(lines)
+
+
+def stages_text(times: StageTimes, tokenizers: Sequence[WordPieceTokenizer]) -> str:
+    """What each stage took of the time until now, and which the others waited for."""
+    total = time.perf_counter() - times.start
+    seconds = dict(times.seconds)
+    seconds['writing'] = seconds.get('writing', 0.0) - seconds.pop('waiting', 0.0)
+    workers = {tokenizer.workers for tokenizer in tokenizers if tokenizer.workers}
+    here = sum(tokenizer.seconds for tokenizer in tokenizers)
+    seconds['tokenising'] = here + sum(pool.seconds for pool in workers)
+    seconds['computing'] -= here
+    slowest = max(seconds, key=lambda stage: seconds[stage])
+    advice = ': more --workers' if slowest == 'tokenising' else ''
+    shares = ', '.join(f'{stage} {seconds[stage] / total:.0%}' for stage in STAGES if seconds.get(stage))
+    return f'{shares} of {total:.1f} s; {slowest} was the slowest{advice}'

@@ -16,6 +16,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.records import Manifest, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
+from pyserini_repbert.models.token_ids import TokenIds
 
 WINDOW = 4096  # passages tokenised and sorted by length together
 
@@ -92,8 +93,8 @@ def dense_encoding(
         texts=store_text,
     )
 
-    def encode(passages: Sequence[Passage]) -> NDArray[np.float32]:
-        texts = [passage.text for passage in passages]
+    def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> NDArray[np.float32]:
+        texts: Any = [passage.text for passage in passages] if ids is None else ids
         return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
 
-    return Encoding(settings, DenseShardWriter, encode, WINDOW)
+    return Encoding(settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None))

@@ -24,10 +24,11 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.tokenizer import TokenSequence
+from pyserini_repbert.models.token_ids import TokenIds
+from pyserini_repbert.models.tokenizer import ModelInputs
 
 OVERLAPPING = ('cuda',)  # devices that compute while the host tokenises the next texts
-CHUNK = 1024  # texts tokenised together for such a device
+GROUP = 4096  # texts that such a device gets together
 
 
 class _RepBertEncoder(TextEncoder):
@@ -94,36 +95,33 @@ class _RepBertEncoder(TextEncoder):
 
     def embed(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str] | TokenIds,
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
         on_progress: Callable[[int], object] | None = None,
     ) -> Vectors:
-        """Embeddings of texts, float32 (n, d), in their order, as in the base class."""
+        """Embeddings of texts or of their token ids, float32 (n, d), in their order, as in the base class."""
         limit = self.limit if max_length is None else self._checked(max_length)
         vectors = np.empty((len(texts), self.dimension), np.float32)
+        start = 0
         with (
             torch.autocast(self.device.type, torch.float16, enabled=fp16),
-            closing(self._chunks(texts, limit)) as chunks,
+            closing(self._groups(texts, limit)) as groups,
         ):
-            for places, sequences in chunks:
-                vectors[places] = run_batched(self.model, sequences, self.pad, self.device, token_budget, on_progress)
+            for inputs in groups:
+                end = start + len(inputs)
+                vectors[start:end] = run_batched(self.model, inputs, self.pad, self.device, token_budget, on_progress)
+                start = end
         return vectors
 
-    def _chunks(self, texts: Sequence[str], limit: int) -> Generator[tuple[list[int], list[TokenSequence]]]:
-        """Positions of texts, and their model inputs: all at once, or in chunks of similar length, each made ahead."""
-        places = list(range(len(texts)))
-        if self.device.type not in OVERLAPPING or len(texts) <= CHUNK:
-            if texts:
-                yield places, self._sequences(texts, limit)
+    def _groups(self, texts: Sequence[str] | TokenIds, limit: int) -> Generator[ModelInputs]:
+        """The model inputs of texts: all at once, or group by group, each made ahead."""
+        if isinstance(texts, TokenIds) or self.device.type not in OVERLAPPING or len(texts) <= GROUP:
+            yield from [self.tokenizer.single(texts, limit, self.token_type)] if len(texts) else []
             return
-        places.sort(key=lambda place: len(texts[place]))
-        chunks = (places[first : first + CHUNK] for first in range(0, len(places), CHUNK))
-        yield from ahead((chunk, self._sequences([texts[place] for place in chunk], limit)) for chunk in chunks)
-
-    def _sequences(self, texts: Sequence[str], limit: int) -> list[TokenSequence]:
-        return self.tokenizer.single(texts, limit, self.token_type)
+        groups = (texts[first : first + GROUP] for first in range(0, len(texts), GROUP))
+        yield from ahead(self.tokenizer.single(group, limit, self.token_type) for group in groups)
 
 
 class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):

@@ -20,6 +20,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_chec
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
+from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
 
 Progress = Callable[[int], object]
@@ -129,7 +130,7 @@ class EpicEncoder:
 
     def encode_dense(
         self,
-        passages: Sequence[str],
+        passages: Sequence[str] | TokenIds,
         terms: Sequence[int] | NDArray[np.int64] | None = None,
         token_budget: int | None = None,
         on_progress: Progress | None = None,
@@ -139,6 +140,7 @@ class EpicEncoder:
 
         Parameters
         ----------
+        passages : texts, or their token ids
         terms : ids of the m terms wanted, which costs less than all; default: the whole vocabulary
         token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of passages done since the last call
@@ -154,7 +156,7 @@ class EpicEncoder:
 
     def encode_pruned(
         self,
-        passages: Sequence[str],
+        passages: Sequence[str] | TokenIds,
         r: int,
         token_budget: int | None = None,
         on_progress: Progress | None = None,
@@ -180,7 +182,7 @@ class EpicEncoder:
 
     def _encode(
         self,
-        passages: Sequence[str],
+        passages: Sequence[str] | TokenIds,
         keep: Callable[[list[int], NDArray[np.float32]], None],
         terms: Sequence[int] | NDArray[np.int64] | None,
         token_budget: int | None,

@@ -18,6 +18,7 @@ from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
 from pyserini_repbert.index.records import EpicSettings, Manifest
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
+from pyserini_repbert.models.token_ids import TokenIds
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
 _WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
@@ -73,13 +74,13 @@ def epic_encoding(
         layout='blocks' if prune else 'all',
     )
 
-    def encode(passages: Sequence[Passage]) -> TermVectors:
-        texts = [passage.text for passage in passages]
+    def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> TermVectors:
+        texts = [passage.text for passage in passages] if ids is None else ids
         if prune:
             return encoder.encode_pruned(texts, prune, token_budget, on_progress)
         return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
 
-    return Encoding(settings, EpicShardWriter, encode, _window(settings))
+    return Encoding(settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer)
 
 
 def _window(settings: EpicSettings) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +25,11 @@ from pyserini_repbert.index.manifest import (
 )
 from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
 from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter
+from pyserini_repbert.models.batching import ahead
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer
+from pyserini_repbert.trace import StageTimes
 
+WRITING = 4  # groups that wait for the writer, which stops for checksums at the end of a shard
 _Settings = TypeVar('_Settings', bound=BundleSettings)
 
 
@@ -36,14 +41,19 @@ class Encoding(Generic[_Settings]):
     ----------
     settings : of the bundle
     writer : makes the context that writes a shard, from the shard's folder and the settings
-    encode : passages to their vectors, in the form that the writer takes
+    encode : passages to their vectors, in the form that the writer takes; where `tokenizer` has workers, it gets the
+        passages' token ids, too
     window : how many passages `encode` gets together
+    tokenizer : of the encoder; None: the encoder has a tokenizer of another package
+    times : of the stages
     """
 
     settings: _Settings
     writer: Callable[[Path, _Settings], ShardWriter[Any, Any]]
-    encode: Callable[[Sequence[Passage]], Any]
+    encode: Callable[..., Any]
     window: int
+    tokenizer: WordPieceTokenizer | None = None
+    times: StageTimes = field(default_factory=StageTimes)
 
 
 def build_bundle(
@@ -81,7 +91,7 @@ def _build(
     overwrite: bool,
     on_progress: Callable[[int], object] | None,
 ) -> Manifest[_Settings]:
-    settings = encoding.settings
+    settings, times = encoding.settings, encoding.times
     stream = iter(corpus)
     head = list(itertools.islice(stream, encoding.window))  # an error in the first passages touches no file
     if not head:
@@ -89,19 +99,20 @@ def _build(
         raise InputError(f'there are no passages for {folder}: {advice}', parameters=('shard_size',))
     total = 0
     with begun_output(folder, settings, resume, overwrite):
+        groups = _groups(itertools.chain(head, stream), folder, encoding, on_progress)
         try:
-            for number, passages in enumerate(_runs_of(settings.shard_size, itertools.chain(head, stream))):
-                total = number + 1
-                target = folder / shard_name(number)
-                if (target / SHARD).is_file():
-                    count = _compare_shard(target, settings, passages)
-                    if on_progress is not None:
-                        on_progress(count)
-                else:
+            with closing(_encoded(groups, encoding)) as encoded, times.busy('writing'):
+                coming = times.making('waiting', encoded)
+                for number, passages, vectors in coming:
+                    total = number + 1
+                    if not passages:
+                        continue
+                    target = folder / shard_name(number)
                     remove_shard(target)
                     with encoding.writer(target, settings) as writer:
-                        while together := list(itertools.islice(passages, encoding.window)):
-                            writer.append(together, encoding.encode(together))
+                        while passages:
+                            writer.append(passages, vectors)
+                            _, passages, vectors = next(coming)
         except PyseriniRepbertError as error:
             if not resume and any(folder.glob('shard-*')):
                 message = f'{error}; what was encoded before is kept in {folder}: resume it'
@@ -113,6 +124,45 @@ def _build(
         manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
         write_manifest(folder, manifest)
         return manifest
+
+
+def _groups(
+    passages: Iterator[Passage],
+    folder: Path,
+    encoding: Encoding[_Settings],
+    on_progress: Callable[[int], object] | None,
+) -> Iterator[tuple[int, list[Passage]]]:
+    """The passages to encode, in groups, each with the number of its shard; an empty group ends a shard."""
+    for number, of_shard in enumerate(_runs_of(encoding.settings.shard_size, passages)):
+        target = folder / shard_name(number)
+        if (target / SHARD).is_file():
+            count = _compare_shard(target, encoding.settings, of_shard)
+            if on_progress is not None:
+                on_progress(count)
+        while group := list(itertools.islice(of_shard, encoding.window)):
+            yield number, group
+        yield number, []
+
+
+def _encoded(
+    groups: Iterator[tuple[int, list[Passage]]], encoding: Encoding[_Settings]
+) -> Generator[tuple[int, list[Passage], Any]]:
+    """The groups with their vectors; where workers tokenise, groups are read, tokenised and encoded ahead."""
+    reading = encoding.times.making('reading', groups)
+    if encoding.tokenizer is None or encoding.tokenizer.workers is None:
+        return _computed(((group, ()) for group in reading), encoding)
+    tokenised = encoding.tokenizer.stream(reading, lambda group: [passage.text for passage in group[1]])
+    return ahead(_computed(ahead((group, (ids,)) for group, ids in tokenised), encoding), WRITING)
+
+
+def _computed(
+    groups: Generator[tuple[tuple[int, list[Passage]], tuple[Any, ...]]], encoding: Encoding[_Settings]
+) -> Generator[tuple[int, list[Passage], Any]]:
+    with closing(groups):
+        for (number, passages), ids in groups:
+            with encoding.times.busy('computing'):
+                vectors = encoding.encode(passages, *ids) if passages else None
+            yield number, passages, vectors
 
 
 def _runs_of(size: int, corpus: Iterable[Passage]) -> Iterator[Iterator[Passage]]:

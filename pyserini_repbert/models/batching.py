@@ -7,7 +7,7 @@ batch change a result by rounding only. A batch that does not fit into memory is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.models.precision import on_device
-from pyserini_repbert.models.tokenizer import TokenChunk, TokenSequence
+from pyserini_repbert.models.tokenizer import ModelInputs, TokenChunk, TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
 IN_FLIGHT = {'cuda': 2}  # batches whose results may still be being copied to the host, by device; elsewhere 0
@@ -47,25 +47,31 @@ def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]
 
 
 def collate(
-    sequences: Sequence[TokenSequence], pad: int, device: torch.device | str
+    sequences: ModelInputs | Sequence[TokenSequence],
+    pad: int,
+    device: torch.device | str,
+    places: Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Pads to the longest sequence.
+
+    Parameters
+    ----------
+    places : the sequences wanted; default: all
 
     Returns
     -------
     input_ids, token_type_ids int64 (n, length) on `device`; attention_mask bool of that shape, in the host's memory,
     None if nothing is padded
     """
-    lengths = [len(sequence.input_ids) for sequence in sequences]
-    longest = max(lengths)
-    ids = np.full((len(sequences), longest), pad, dtype=np.int64)
-    types = np.zeros((len(sequences), longest), dtype=np.int64)
-    for row, sequence in enumerate(sequences):
-        ids[row, : lengths[row]] = sequence.input_ids
-        types[row, : lengths[row]] = sequence.token_type_ids
-    mask = None
-    if min(lengths) < longest:
-        mask = torch.from_numpy(np.arange(longest)[None, :] < np.asarray(lengths)[:, None])
+    inputs = ModelInputs.of(sequences)
+    chosen = np.arange(len(inputs)) if places is None else np.asarray(places)
+    lengths = inputs.lengths[chosen, None]
+    columns = np.arange(lengths.max())
+    real = columns < lengths
+    tokens = np.minimum(inputs.starts[chosen, None] + columns, len(inputs.input_ids) - 1)
+    ids = np.where(real, inputs.input_ids[tokens], pad).astype(np.int64)
+    types = np.where(real, inputs.token_type_ids[tokens], 0).astype(np.int64)
+    mask = None if real.all() else torch.from_numpy(real)
     return on_device(torch.from_numpy(ids), device), on_device(torch.from_numpy(types), device), mask
 
 
@@ -108,7 +114,7 @@ def arriving(output: Tensor) -> Callable[[], NDArray[np.float32]]:
 
 def run_batched(
     forward: Forward,
-    sequences: Sequence[TokenSequence],
+    sequences: ModelInputs | Sequence[TokenSequence],
     pad: int,
     device: torch.device | str,
     token_budget: int | None = None,
@@ -128,10 +134,11 @@ def run_batched(
     -------
     float32 (n, …), empty (0,) for no sequences
     """
-    batches = length_batches([len(sequence.input_ids) for sequence in sequences], usual_budget(token_budget, device))
+    inputs = ModelInputs.of(sequences)
+    batches = length_batches(inputs.lengths.tolist(), usual_budget(token_budget, device))
 
     def forward_batch(batch: list[int]) -> Tensor:
-        return forward(*collate([sequences[position] for position in batch], pad, device))
+        return forward(*collate(inputs, pad, device, batch))
 
     return run_positions(forward_batch, batches, on_progress)
 
@@ -217,14 +224,19 @@ _Item = TypeVar('_Item')
 _END: Any = object()
 
 
-def ahead(items: Iterable[_Item]) -> Iterator[_Item]:
-    """The same items; each is made in a thread while the one before it is used.
+def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_Item]:
+    """The same items; a thread makes up to `n` of them while those before are used.
 
-    An error in the thread is raised in place of the item. The thread ends when the iterator is closed.
+    An error in the thread is raised in place of the item. The thread ends, and a generator `items` is closed, when this
+    generator is.
     """
-    source = iter(items)
     with ThreadPoolExecutor(1, 'ahead') as thread:
-        coming = thread.submit(next, source, _END)
-        while (item := coming.result()) is not _END:
-            coming = thread.submit(next, source, _END)
-            yield item
+        try:
+            coming = deque(thread.submit(next, items, _END) for _ in range(n))
+            while (item := coming.popleft().result()) is not _END:
+                coming.append(thread.submit(next, items, _END))
+                yield item
+        finally:
+            thread.shutdown(cancel_futures=True)
+            if isinstance(items, Generator):
+                items.close()

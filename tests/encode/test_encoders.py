@@ -104,24 +104,24 @@ def test_the_model_learns_through_its_mean():
 
 
 def test_vectors_are_the_same_where_wordpieces_are_made_ahead(tiny_checkpoint, corpus_file, monkeypatch):
-    """As on a GPU: chunks of like length, tokenised in a thread while the model runs."""
+    """As on a GPU: groups, tokenised in a thread while the model runs."""
     from pyserini_repbert.names.corpora import open_corpus
 
     texts = [passage.text for passage in open_corpus(corpus_file(40))] + ['', 'cat ' * 9]
     encoder = RepBertDocumentEncoder(tiny_checkpoint())
     expected, done, threads = encoder.embed(texts), [], set()
-    sequences = encoder._sequences
+    single = encoder.tokenizer.single
 
-    def noted(chunk, limit):
+    def noted(group, *settings):
         threads.add(threading.current_thread().name)
-        return sequences(chunk, limit)
+        return single(group, *settings)
 
-    monkeypatch.setattr(encoder, '_sequences', noted)
+    monkeypatch.setattr(encoder.tokenizer, 'single', noted)
     monkeypatch.setattr(encoders, 'OVERLAPPING', ('cpu',))
-    monkeypatch.setattr(encoders, 'CHUNK', 5)
+    monkeypatch.setattr(encoders, 'GROUP', 5)
     np.testing.assert_allclose(encoder.embed(texts, on_progress=done.append), expected, atol=1e-5)
     assert sum(done) == 42 and threads == {'ahead_0'}
     assert encoder.embed([]).shape == (0, 16)
-    monkeypatch.setattr(encoder, '_sequences', lambda chunk, limit: 1 / 0)
+    monkeypatch.setattr(encoder.tokenizer, 'single', lambda *settings: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         encoder.embed(texts)

@@ -33,4 +33,4 @@ def test_an_error_comes_where_its_item_would():
     assert next(found) == 1
     with pytest.raises(ValueError, match='no second'):
         next(found)
-    assert list(ahead([])) == []
+    assert list(ahead(iter([]))) == []

@@ -13,7 +13,7 @@ from torch.nn import functional
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Forward, collate
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.tokenizer import TokenSequence, WordPieceTokenizer
+from pyserini_repbert.models.tokenizer import ModelInputs, TokenSequence, WordPieceTokenizer
 from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive, pair_loss
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
@@ -160,7 +160,7 @@ class GroupTask(Task):
         return self.with_teacher(localized_contrastive(groups[judged], present[judged]), scores, batch)
 
 
-def padded(sequences: Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:
+def padded(sequences: ModelInputs | Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:
     """Sequences as tensors by name, padded to the longest; no mask where nothing is padded."""
     return named(*collate(sequences, pad, 'cpu'), prefix)
 

@@ -1,0 +1,177 @@
+"""Texts to token ids in flat arrays: in this process, or in worker processes beside the device."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import weakref
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing import get_context, parent_process
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.data.values import has_surrogates
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_TOKENISED_AT_ONCE = 256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
+_FEWEST, _MOST = 64, 512  # texts that a worker gets at a time
+GROUPS_AHEAD = 2  # groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy
+
+_Group = TypeVar('_Group')
+
+
+@dataclass(frozen=True)
+class TokenIds:
+    """The wordpiece ids of n texts, without special tokens, not truncated.
+
+    Attributes
+    ----------
+    ids : int32 (total,), text after text
+    lengths : int64 (n,), wordpieces of each text
+    """
+
+    ids: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def lists(self) -> list[list[int]]:
+        """The ids of each text as a list."""
+        ids = self.ids.tolist()
+        return [ids[start:end] for start, end in pairwise([0, *np.cumsum(self.lengths).tolist()])]
+
+
+def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
+    """The ids of texts. Raises InputError for what is not a text, or has characters that UTF-8 cannot hold."""
+    all_ids, lengths = array('i'), array('q')
+    for start in range(0, len(texts), _TOKENISED_AT_ONCE):
+        part = list(texts[start : start + _TOKENISED_AT_ONCE])
+        for text in part:
+            if not isinstance(text, str):  # tokenizers take a pair, too, and read both parts as one input
+                raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
+        try:
+            encodings = backend.encode_batch_fast(part, add_special_tokens=False)
+        except TypeError as error:
+            bad = next(filter(has_surrogates, part), None)
+            if bad is None:
+                raise
+            raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it') from error
+        for encoding in encodings:
+            ids = encoding.ids
+            all_ids.fromlist(ids)
+            lengths.append(len(ids))
+    return TokenIds(np.array(all_ids, np.int32), np.array(lengths, np.int64))
+
+
+class TokenizerWorkers:
+    """Processes that tokenise, each on one thread; they start with the first texts and end with this object.
+
+    Parameters
+    ----------
+    tokenizers : of the package `tokenizers`; a call names one by its place
+    n : number of processes
+
+    Attributes
+    ----------
+    seconds : that the processes have worked, divided by their number
+    waiting : parts of texts that are in the processes or were not taken from them
+    """
+
+    def __init__(self, tokenizers: Sequence[Tokenizer], n: int) -> None:
+        settings = [tokenizer.to_str() for tokenizer in tokenizers]
+        self._pool = ProcessPoolExecutor(n, get_context('spawn'), _start, (settings,))
+        weakref.finalize(self, self._pool.shutdown, cancel_futures=True)
+        self.n, self.seconds, self.waiting = n, 0.0, 0
+
+    def ids(self, place: int, texts: Sequence[str]) -> TokenIds:
+        """The ids of texts. Errors are those of `tokenised`, and PyseriniRepbertError where a process died."""
+        return self._begun(place, texts)()
+
+    def stream(
+        self, place: int, groups: Iterable[_Group], texts_of: Callable[[_Group], Sequence[str]]
+    ) -> Iterator[tuple[_Group, TokenIds]]:
+        """Each group and the ids of its texts, in order; at most `GROUPS_AHEAD` groups are read ahead."""
+        ahead: deque[tuple[_Group, Callable[[], TokenIds]]] = deque()
+        for group in groups:
+            ahead.append((group, self._begun(place, texts_of(group))))
+            if len(ahead) > GROUPS_AHEAD:
+                first, ids = ahead.popleft()
+                yield first, ids()
+        for group, ids in ahead:
+            yield group, ids()
+
+    def _begun(self, place: int, texts: Sequence[str]) -> Callable[[], TokenIds]:
+        """Begin with texts; the function returned waits for their ids."""
+        size = min(max(-(-len(texts) // self.n), _FEWEST), _MOST)
+        with _one_line():
+            parts = [self._pool.submit(_answer, place, texts[i : i + size]) for i in range(0, len(texts), size)]
+        self.waiting += len(parts)
+        return lambda: self._joined(parts)
+
+    def _joined(self, parts: Sequence[Future[Any]]) -> TokenIds:
+        with _one_line():
+            answers = [part.result() for part in parts]
+        self.waiting -= len(parts)
+        self.seconds += sum(seconds for _, _, seconds in answers) / self.n
+        none = TokenIds(np.empty(0, np.int32), np.empty(0, np.int64))
+        ids, lengths, _ = zip((none.ids, none.lengths, 0.0), *answers, strict=True)
+        return TokenIds(np.concatenate(ids), np.concatenate(lengths))
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise PyseriniRepbertError(
+            'a process that tokenises was ended from outside (out of memory?): try again with fewer',
+            parameters=('workers',),
+        ) from error
+
+
+class _Worker:
+    """The tokenizers of a process: their settings, and those that are open, by place."""
+
+    settings: Sequence[str]
+    opened: dict[int, Tokenizer]
+
+
+def _start(settings: Sequence[str]) -> None:
+    os.environ['TOKENIZERS_PARALLELISM'] = 'false'
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _Worker.settings, _Worker.opened = settings, {}
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, killed say."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _answer(place: int, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], float]:
+    """The ids and lengths of texts, and the seconds that it took."""
+    from tokenizers import Tokenizer
+
+    start = time.perf_counter()
+    if place not in _Worker.opened:
+        _Worker.opened[place] = Tokenizer.from_str(_Worker.settings[place])
+    answer = tokenised(_Worker.opened[place], texts)
+    return answer.ids, answer.lengths, time.perf_counter() - start

@@ -1,0 +1,98 @@
+"""Worker processes that tokenise give what this process gives, a few groups ahead, and end with what started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.models import token_ids
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer, share_workers
+
+TEXTS = [f'{"cat sat " * (number % 7)}mat' for number in range(300)]
+
+
+@pytest.fixture
+def tokenizers(tiny_checkpoint) -> list[WordPieceTokenizer]:
+    """Two that share two workers, which cut words differently."""
+    folder = tiny_checkpoint()
+    pair = [WordPieceTokenizer.from_folder(folder), WordPieceTokenizer.from_vocabulary(folder / 'vocab.txt', False)]
+    share_workers(pair, 2)
+    return pair
+
+
+def processes(tokenizer: WordPieceTokenizer) -> list[int]:
+    assert tokenizer.workers is not None
+    return list(tokenizer.workers._pool._processes)
+
+
+def gone(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+            with open(f'/proc/{pid}/stat') as stat:
+                if stat.read().split()[2] == 'Z':
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_workers_give_flat_arrays_of_the_same_ids(tokenizers):
+    for tokenizer, texts in zip(tokenizers, (TEXTS, [text.upper() for text in TEXTS]), strict=True):
+        here, there = token_ids.tokenised(tokenizer.backend, texts), tokenizer.flat_ids(texts)
+        assert (there.ids.dtype, there.lengths.dtype) == (np.int32, np.int64)
+        np.testing.assert_array_equal(there.ids, here.ids)
+        np.testing.assert_array_equal(there.lengths, here.lengths)
+        assert tokenizer.ids(texts) == here.lists() and len(here) == 300
+        assert tokenizer.ids([]) == []
+    first = tokenizers[0].single(TEXTS, 2, 1)
+    cls, cat, sat, mat, sep = tokenizers[0].cls, *tokenizers[0].ids(['cat sat mat'])[0], tokenizers[0].sep
+    assert first[0] == ([cls, mat, sep], [1, 1, 1]) and first[1] == ([cls, cat, sat, sep], [1, 1, 1, 1])
+    assert tokenizers[0].n_cut == sum(number % 7 > 0 for number in range(300))
+    with pytest.raises(InputError, match=r"'\\ud800' is no text"):
+        tokenizers[0].flat_ids([*TEXTS, '\ud800'])
+
+
+def test_only_a_few_groups_are_in_flight(tokenizers):
+    """However many texts come: the group that is used, and `GROUPS_AHEAD` more."""
+    tokenizer, taken, most = tokenizers[0], [], 0
+    groups = (taken.append(number) or TEXTS[:100] for number in range(40))
+    for number, (group, ids) in enumerate(tokenizer.stream(groups, lambda group: group)):
+        most = max(most, tokenizer.workers.waiting)
+        assert len(taken) <= number + 1 + token_ids.GROUPS_AHEAD and len(ids) == len(group)
+    assert number == 39 and most == 2 * token_ids.GROUPS_AHEAD and tokenizer.workers.waiting == 0
+
+
+def test_a_killed_worker_is_an_error(tokenizers):
+    tokenizers[0].flat_ids(TEXTS)
+    os.kill(processes(tokenizers[0])[0], signal.SIGKILL)
+    with pytest.raises(PyseriniRepbertError, match='was ended from outside') as died:
+        for _ in range(1000):
+            tokenizers[0].flat_ids(TEXTS)
+    assert died.value.parameters == ('workers',)
+
+
+@pytest.mark.parametrize('how', ['ends', 'is killed'])
+def test_workers_end_with_the_process_that_started_them(how, tiny_checkpoint):
+    code = f"""if True:
+        import os, signal
+        from pyserini_repbert.models.tokenizer import WordPieceTokenizer, share_workers
+        from pathlib import Path
+        tokenizer = WordPieceTokenizer.from_folder(Path({str(tiny_checkpoint())!r}))
+        share_workers([tokenizer], 2)
+        tokenizer.flat_ids(['cat'] * 300)
+        print(*tokenizer.workers._pool._processes, flush=True)
+        if {how == 'is killed'}:
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    ended = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=False)
+    pids = list(map(int, ended.stdout.split()))
+    assert len(pids) == 2 and all(map(gone, pids)) and (how == 'is killed' or not ended.stderr)
