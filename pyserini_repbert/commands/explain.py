@@ -1,158 +1,181 @@
-"""`python -m pyserini_repbert.explain`: EPIC's weights (also `explain epic`); `explain similarity`: CEDR's matrices."""
+"""`python -m pyserini_repbert.explain`: why a reranker scores passages as it does."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.commands.command import parser, positive_int, usage, utf8_text, zero_or_more
+from pyserini_repbert.commands.command import parser, positive_int, printable, usage, utf8_text, zero_or_more
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.output_files import parsed
-from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.commands.terminal import Bars, say_device
+from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
 
 if TYPE_CHECKING:
-    from pyserini_repbert.explain.epic import Explanation
-    from pyserini_repbert.explain.similarity import Panel
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.ranking import Ranking
 
 _MATCHES = 3  # closest passage tokens shown of each query token
+_SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's flags."""
+    flags = parser(
+        'explain',
+        "Why a reranker scores passages as it does: EPIC's term weights, CEDR's similarity of words, duoBERT's pairs "
+        "and what each aggregation makes of them, monoBERT's probabilities.",
+    )
+    flags.add_argument('--model', help='a reranker: catalog name or folder; default: the EPIC model that --index names')
+    add_flags(flags, 'query')
+    what = flags.add_mutually_exclusive_group(required=True)
+    what.add_argument('--docid', nargs='+', metavar='ID', help='passages of --index or --corpus')
+    what.add_argument('--passage', nargs='+', type=utf8_text, metavar='TEXT', help='passages as texts')
+    flags.add_argument('--index', help='where the passages are; of an EPIC index, the stored vectors are explained')
+    flags.add_argument('--corpus', help="where the passages' texts are, if not in --index")
+    flags.add_argument('--top', type=zero_or_more, default=10, help='EPIC: how many expansion terms')
+    flags.add_argument('--layer', nargs='+', type=zero_or_more, default=[], metavar='L', help='CEDR: 0 to the last')
+    flags.add_argument('--samples', type=positive_int, default=3, help="duoBERT: m of the method 'sample'")
+    flags.add_argument('--seed', type=zero_or_more, default=0, help="duoBERT: of the method 'sample'")
+    flags.add_argument('--json', action='store_true', help='print JSON, as the service answers')
+    flags.add_argument('--output', nargs='+', default=[], metavar='FILE', help='.html pages or .png pictures to write')
+    add_flags(flags, 'device', 'precision', 'offline')
+    return flags
 
 
 def main(arguments: list[str]) -> None:
-    """Run `similarity` if the first argument says so, or explain EPIC's score."""
-    word = arguments[0] if arguments and not arguments[0].startswith('-') else ''
-    if word == 'similarity':
-        _similarity(arguments[1:])
-    elif word in ('', 'epic'):
-        _epic(arguments[1:] if word else arguments)
-    else:
-        near = did_you_mean(word, ('epic', 'similarity'))
-        raise UnknownNameError(f"'{word}' is not one of explain's subcommands{near}: epic, similarity")
-
-
-def _epic(arguments: Sequence[str]) -> None:
-    """Explain EPIC's score of a passage; print it, and write a page on request."""
-    flags = parser(
-        'explain',
-        "Why EPIC gives a passage its score: term importances, expansions, contributions. 'explain similarity' draws "
-        "CEDR's similarity matrices instead (it has its own --help).",
-    )
-    flags.add_argument('--model', help='an EPIC checkpoint: catalog name or folder; default: the one the index names')
-    add_flags(flags, 'query')
-    what = flags.add_mutually_exclusive_group(required=True)
-    what.add_argument('--passage', type=utf8_text, metavar='TEXT', help='the passage')
-    what.add_argument('--docid', help='a passage of --index')
-    flags.add_argument('--index', help='an EPIC index: explain the vector that it stores')
-    flags.add_argument('--corpus', help="where the passage's text is, if the index does not store texts")
-    flags.add_argument('--top', type=zero_or_more, default=10, help='how many expansion terms')
-    flags.add_argument('--prune', type=zero_or_more, default=0, help='with --passage: weights kept, 0 for all')
-    flags.add_argument('--json', action='store_true', help='print JSON')
-    flags.add_argument('--html', metavar='FILE', help='write a page')
-    flags.add_argument('--colour', choices=('auto', 'always', 'never'), default='auto', help='of the terminal text')
-    add_flags(flags, 'device', 'precision', 'offline')
-    options = parsed(flags, arguments)
-    if (options.docid is None) != (options.index is None):
-        raise usage('--docid is for --index: give both, or a --passage')
-    if options.passage is not None and not options.model:
-        raise usage('--passage needs the --model')
-    if options.passage is None and options.prune:
-        raise usage('--prune is for --passage: an index has pruned its vectors')
-    if options.passage is not None and options.corpus:
-        raise usage('--corpus is for --docid, whose text it gives')
+    """Explain passages; print it, and write pages and pictures on request."""
+    options = parsed(make_parser(), arguments)
+    if options.docid and not (options.index or options.corpus):
+        raise usage('--docid needs the --index or the --corpus of the passage')
+    if options.passage and (options.index or options.corpus):
+        raise usage('--index and --corpus are for --docid: a --passage is a text')
+    if others := [path for path in options.output if not path.endswith(('.html', '.png'))]:
+        raise InputError(f"output '{others[0]}' is neither a .html nor a .png file: name it so")
     from pyserini_repbert.download import forbid_downloads
-    from pyserini_repbert.explain.epic import as_html, as_text
-    from pyserini_repbert.files import atomic_file
-
-    forbid_downloads(options.offline)
-    explanation = _explained(options)
-    if options.html:
-        with atomic_file(options.html) as stream:
-            stream.write(as_html(options.query, explanation))
-    if options.json:
-        print(json.dumps({'query': options.query, **explanation.as_json()}, ensure_ascii=False, indent=1))
-    else:
-        colours = options.colour == 'always' or (options.colour == 'auto' and sys.stdout.isatty())
-        print(as_text(explanation, colours))
-
-
-def _explained(options: argparse.Namespace) -> Explanation:
-    from pyserini_repbert.encode.epic import EpicEncoder
-    from pyserini_repbert.explain.epic import explain_indexed, explain_text
-    from pyserini_repbert.index.epic import EpicBundle
-
-    if options.passage is not None:
-        encoder = EpicEncoder(options.model, options.device, precision(options))
-        return explain_text(encoder, options.query, options.passage, options.top, options.prune)
-    index = EpicBundle(options.index)
-    encoder = EpicEncoder(options.model or index.settings.encoder, options.device, precision(options))
-    text = None
-    if options.corpus:
-        from pyserini_repbert.data.passages import CorpusTexts
-        from pyserini_repbert.names.corpora import open_corpus
-
-        text = CorpusTexts(open_corpus(options.corpus), [options.docid]).texts([options.docid])[0]
-        if text is None:
-            raise InputError(f"corpus {options.corpus} has no passage '{options.docid}': check the docid")
-    return explain_indexed(encoder, index, options.query, options.docid, text, options.top)
-
-
-def _similarity(arguments: Sequence[str]) -> None:
-    """Print each query token's closest passage tokens, and draw the maps (CEDR's Figure 1)."""
-    flags = parser(
-        'explain similarity',
-        'Cosines between query and passage tokens in a layer of BERT, as a heat map (CEDR Figure 1).',
-    )
-    flags.add_argument('--model', required=True, help='a CEDR checkpoint, or any BERT: catalog name or folder')
-    add_flags(flags, 'query')
-    flags.add_argument('--passage', required=True, type=utf8_text, action='append', metavar='TEXT', help='repeatable')
-    flags.add_argument('--layer', nargs='+', type=zero_or_more, metavar='L', help='0: embeddings; default: the last')
-    flags.add_argument('--output', nargs='+', default=[], metavar='FILE', help='.png or .html files to write')
-    flags.add_argument('--start', type=zero_or_more, help='first passage token in a PNG; default: the best match')
-    flags.add_argument('--width', type=positive_int, default=40, help='passage tokens in a PNG')
-    add_flags(flags, 'device', 'precision')
-    options = parsed(flags, arguments)
-    for path in options.output:
-        if not path.endswith(('.png', '.html')):
-            raise InputError(f"output '{path}' is neither a .png nor a .html file: name it so")
     from pyserini_repbert.evaluate.plots import require_matplotlib
-    from pyserini_repbert.explain.similarity import Panel, SimilarityModel, write_html, write_png
+    from pyserini_repbert.explain.explaining import explanation
+    from pyserini_repbert.explain.rendering import write_html, write_png
+    from pyserini_repbert.pipeline.opening import open_reranker
+    from pyserini_repbert.rerank.epic import EpicReranker
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
-    model = SimilarityModel(options.model, options.device, precision(options))
-    layers = options.layer or [model.config.num_hidden_layers]
-    panels = []
-    for number, passage in enumerate(options.passage, 1):
-        where = f'passage {number}, ' if len(options.passage) > 1 else ''
-        for one in model.maps(options.query, passage, layers):
-            panels.append(Panel(where + (f'layer {one.layer}' if one.layer else 'embeddings'), one))
-    for panel in panels:
+    forbid_downloads(options.offline)
+    say_device(options)
+    bundle = _epic_bundle(options.index)
+    model = options.model or (bundle.settings.encoder if bundle else '')
+    if not model:
+        raise usage('--model names the reranker: monobert-demo, say')
+    reranker = open_reranker(model, options.device, precision=precision(options))
+    if bundle is not None and isinstance(reranker, EpicReranker):
+        reranker = EpicReranker(reranker.encoder, index=bundle)
+    hits = _hits(options, bundle)
+    settings = {'top': options.top, 'layers': options.layer, 'samples': options.samples, 'seed': options.seed}
+    with Bars(options) as bars:
+        explained = explanation(reranker, options.query, hits, **settings, trace=bars)
+    for path in options.output:
+        (write_html if path.endswith('.html') else write_png)(path, explained)
+    if options.json:
+        print(json.dumps(explained, ensure_ascii=False, indent=1))
+    else:
+        print(_text(explained, sys.stdout.isatty()))
+
+
+def _epic_bundle(index: str | None) -> EpicBundle | None:
+    from pathlib import Path
+
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+    from pyserini_repbert.index.records import EpicSettings
+
+    folder = Path(index or '')
+    is_epic = index and (folder / MANIFEST).is_file() and manifest_kind(folder) == EpicSettings.kind
+    return EpicBundle(folder) if is_epic else None
+
+
+def _hits(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
+    """The passages that the flags name, with their texts."""
+    from pyserini_repbert.names.texts import open_texts
+    from pyserini_repbert.ranking import Ranking
+
+    if options.passage:
+        return Ranking(
+            [str(place) for place in range(1, len(options.passage) + 1)], [0.0] * len(options.passage), options.passage
+        )
+    texts: list[str | None] = [None] * len(options.docid)
+    if options.corpus or bundle is None or bundle.has_texts:
+        index = None if options.corpus else options.index
+        texts = open_texts(options.corpus, index, options.docid).texts(options.docid)
+        if None in texts:
+            absent = options.docid[texts.index(None)]
+            raise MissingResourceError(f"{options.corpus or options.index} has no passage '{absent}': check the docid")
+    return Ranking(options.docid, [0.0] * len(texts), texts)
+
+
+def _text(explained: Mapping[str, Any], colours: bool) -> str:
+    """An explanation for a terminal: EPIC's terms are shaded with `colours`, else followed by their weights."""
+    if explained['system'] == 'epic':
+        from pyserini_repbert.explain.rendering import titles
+
+        named = zip(titles(explained), explained['passages'], strict=True)
+        return '\n\n'.join(title + _weights(passage, colours) for title, passage in named)
+    if explained['system'] == 'cedr':
+        return '\n\n'.join(_matches(explained))
+    docids, probabilities = list(map(printable, explained['docids'])), explained['probabilities']
+    if explained['system'] == 'duobert':
+        cells = [['' if p is None else f'{100 * p:.1f}' for p in row] for row in probabilities]
+        pairs = markdown(['% better than', *docids], [[docid, *row] for docid, row in zip(docids, cells, strict=True)])
+        methods = explained['methods']
+        places = [
+            [docid, *(f'{one["order"].index(docid) + 1}. ({one["scores"][row]:.4f})' for one in methods.values())]
+            for row, docid in enumerate(explained['docids'])
+        ]
+        return f'{pairs}\n\n{markdown(["rank (score)", *methods], places)}'
+    rows = sorted(zip(docids, probabilities, explained['scores'], strict=True), key=lambda row: -row[2])
+    return markdown(
+        ['passage', 'relevant', 'score'], [[hit, f'{100 * p:.2f}%', f'{score:.4f}'] for hit, p, score in rows]
+    )
+
+
+def _weights(passage: Mapping[str, Any], colours: bool) -> str:
+    """EPIC's terms, expansions and contributions."""
+    quality = '' if passage['quality'] is None else f', passage quality {passage["quality"]:.4f}'
+    lines = [f'score {passage["score"]:.4f}{quality}', '', 'query:', _terms(passage['query_terms'], colours)]
+    if passage['passage_terms']:
+        lines += ['', 'passage:', _terms(passage['passage_terms'], colours)]
+    absent = '' if passage['quality'] is None else ' that the passage does not contain'
+    lines += ['', f'strongest terms{absent}:', _terms(passage['expansions'], colours)]
+    lines += ['', f'{"term":20} {"query":>9} {"passage":>9} {"product":>9}']
+    for part in passage['contributions']:
+        values = (part['query_weight'], part['passage_weight'], part['contribution'])
+        lines.append(f'{printable(part["term"]):20} {" ".join(f"{value:9.4f}" for value in values)}')
+    return '\n'.join(lines)
+
+
+def _terms(terms: Sequence[Mapping[str, Any]], colours: bool) -> str:
+    if not colours or not terms:
+        return '  '.join(f'{printable(term["term"])} {term["weight"]:.3f}' for term in terms) or '(none)'
+    greatest = max(max(term['weight'] for term in terms), 1e-9)
+    places = [min(int(max(term['weight'], 0) / greatest * len(_SHADES)), len(_SHADES) - 1) for term in terms]
+    words = [printable(term['term']) for term in terms]
+    return ' '.join(f'\x1b[30;48;5;{_SHADES[at]}m{word}\x1b[0m' for at, word in zip(places, words, strict=True))
+
+
+def _matches(explained: Mapping[str, Any]) -> list[str]:
+    """A table for each of CEDR's maps: the passage tokens that are closest to each query token."""
+    from pyserini_repbert.explain.rendering import panels
+
+    tables = []
+    for panel in panels(explained):
         rows = [
             [token, *(f'{match} {value:.3f} @{place}' for match, place, value in matches)]
             for token, matches in zip(panel.map.query, panel.map.best_matches(_MATCHES), strict=True)
         ]
         header = [panel.title, *(f'match {rank}' for rank in range(1, len(rows[0])))]
-        print(markdown(header, [[cell.replace('|', r'\|') for cell in row] for row in rows]), end='\n\n')
-    for path in options.output:
-        if path.endswith('.html'):
-            write_html(path, options.query, panels)
-        else:
-            write_png(path, [_excerpt(panel, options.start, options.width) for panel in panels])
-        print(path)
-
-
-def _excerpt(panel: Panel, start: int | None, width: int) -> Panel:
-    """The panel with `width` tokens of its passage, from `start` on or where they match best."""
-    whole = panel.map
-    first = whole.best_window(width) if start is None else start
-    shown = whole.window(first, width)
-    if not shown.passage:
-        raise InputError(f'--start {first} is behind the end of the passage, which has {len(whole.passage)} tokens')
-    if len(shown.passage) == len(whole.passage):
-        return panel
-    title = f'{panel.title}, tokens {first} to {first + len(shown.passage) - 1} of {len(whole.passage)}'
-    return panel._replace(title=title, map=shown)
+        tables.append(markdown(header, [[printable(cell).replace('|', r'\|') for cell in row] for row in rows]))
+    return tables

@@ -1,4 +1,4 @@
-"""Why a passage gets its score: EPIC's weights and expansion terms, CEDR's similarity matrices."""
+"""Why passages get their scores: EPIC's weights, CEDR's similarity matrices, duoBERT's pairs, monoBERT's scores."""
 
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,12 @@ if TYPE_CHECKING:
         explain_indexed as explain_indexed,
         explain_text as explain_text,
     )
-    from pyserini_repbert.explain.similarity import SimilarityModel as SimilarityModel
+    from pyserini_repbert.explain.explaining import explanation as explanation
+    from pyserini_repbert.explain.similarity import similarity_maps as similarity_maps
 
 _NAMES = {
     'pyserini_repbert.explain.epic': ('Explanation', 'explain_indexed', 'explain_text'),
-    'pyserini_repbert.explain.similarity': ('SimilarityModel',),
+    'pyserini_repbert.explain.explaining': ('explanation',),
+    'pyserini_repbert.explain.similarity': ('similarity_maps',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

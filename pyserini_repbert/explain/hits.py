@@ -83,8 +83,7 @@ def _epic(encoder: EpicEncoder, query: str, text: str) -> str:
 def _cedr(reranker: CedrReranker, query: str, text: str) -> str:
     if not all(reranker.tokenizer.ids([query, text])):
         return ''
-    bert = reranker.ranker.bert
-    (last,) = similarity_maps(bert, reranker.layout, reranker.tokenizer, query, text, [reranker.n_layers])
+    (last,) = similarity_maps(reranker, query, text, [reranker.n_layers])
     best = [matches[0] for matches in last.best_matches(1)]
     pairs = sorted(zip(last.query, best, strict=True), key=lambda pair: -pair[1][2])[:_WORDS]
     return ', '.join(f'{word}~{match} {value:.2f}' for word, (match, _, value) in pairs)

@@ -142,3 +142,11 @@ def check_query(query: str, limits: Limits) -> None:
         raise InputError('the query has half of a surrogate pair, which is no character')
     if len(query) > limits.query_characters:
         raise InputError(f'the query has {len(query):,} characters, at most {limits.query_characters:,} are read')
+
+
+def layers(text: str) -> list[int]:
+    """The layers in '12' or '0,6,12'. Raises InputError for another form."""
+    parts = [part.strip() for part in text.split(',')]
+    if not all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts):
+        raise InputError(f"layers '{text[:40]}': whole numbers with commas were expected, '0,6' say")
+    return [int(part) for part in parts]

@@ -142,15 +142,6 @@ class Rerankers:
             changes['method'] = checked_method(changes.get('method', 'sum'), changes.get('samples'))
         return Together(reranker.with_settings(reads=spec.k, **changes), self.queue, str(spec))
 
-    def similarity_model(self, name: str) -> Any:
-        """The model for the similarity maps of a CEDR checkpoint. Only in the queue."""
-        from pyserini_repbert.explain.similarity import SimilarityModel
-
-        key = f'maps of {name}'
-        if key not in self._opened:
-            self._opened[key] = SimilarityModel(self._places[name], self._settings.device, self._settings.precision)
-        return self._opened[key]
-
 
 def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
     """The model inputs of a stage for `n` candidates: n, or for duoBERT n(n - 1), or n times the samples if fewer."""

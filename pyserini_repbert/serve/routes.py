@@ -12,9 +12,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.explain.explaining import SAMPLES
 from pyserini_repbert.serve import answers, requests
 from pyserini_repbert.serve.answers import API, Shown
-from pyserini_repbert.serve.explanations import SAMPLES, layers
 from pyserini_repbert.serve.refusals import RESPONSES, NotFoundError, json_response, known_parameters
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
@@ -136,7 +136,7 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         samples: int = Query(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'"),
         seed: int = Query(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'"),
     ) -> Response:
-        options = {'top': top, 'samples': samples, 'seed': seed, 'layers': layers(layer) if layer else None}
+        options = {'top': top, 'samples': samples, 'seed': seed, 'layers': requests.layers(layer) if layer else ()}
 
         def work(trace: RequestTrace) -> Response:
             explained: dict[str, Any] = service.explain(index, model, query, docid, options, trace)

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.serve.explanations import explanation
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
 from pyserini_repbert.serve.requests import Ask, check_query, checked
@@ -191,7 +191,7 @@ class Service:
     def explain(
         self, alias: str, model: str, query: str, docids: Sequence[str], options: Mapping[str, Any], trace: Trace
     ) -> dict[str, Any]:
-        """Explain passages by a reranker, or by the first one of a system; the form is `explanations.explanation`'s."""
+        """Explain passages by a reranker, or by the first one of a system; the form is `explain.explanation`'s."""
         index, limits = self.index(alias), self.settings.limits
         name = self.rerankers.named(model)
         check_query(query, limits)
@@ -201,7 +201,7 @@ class Service:
             raise InputError(f'{len(docids)} passages take more than {limits.inferences:,} model inputs: give fewer')
         hits = self._with_texts(index, docids)
         explained: dict[str, Any] = self.rerankers.queue.call(
-            lambda: explanation(self.rerankers, name, query, hits, options, trace), trace
+            lambda: explanation(self.rerankers.opened(name), query, hits, **options, trace=trace), trace
         )
         return explained
 

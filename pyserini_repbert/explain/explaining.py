@@ -1,0 +1,130 @@
+"""Why a reranker scores passages as it does, as JSON values: term contributions, similarity maps, pairs, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.explain.epic import explain_indexed, explain_text
+from pyserini_repbert.explain.similarity import similarity_maps
+from pyserini_repbert.ranking import Candidate, Query, Ranking
+from pyserini_repbert.rerank.aggregation import Aggregation
+from pyserini_repbert.rerank.base import Reranker, ordered
+from pyserini_repbert.rerank.cedr import CedrReranker
+from pyserini_repbert.rerank.cross_encoder import MonoBertReranker
+from pyserini_repbert.rerank.duobert import DuoBertReranker
+from pyserini_repbert.rerank.epic import EpicReranker
+from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
+from pyserini_repbert.trace import SILENT, Notes, Trace
+
+_DIGITS = 6
+SAMPLES = 3  # m of the method 'sample' in a pair matrix
+
+
+def explanation(
+    reranker: Reranker,
+    query: str,
+    hits: Ranking,
+    top: int = 10,
+    layers: Sequence[int] = (),
+    samples: int = SAMPLES,
+    seed: int = 0,
+    trace: Trace = SILENT,
+) -> dict[str, Any]:
+    """Why a reranker of one of the papers scores hits as it does.
+
+    Parameters
+    ----------
+    hits : with texts; EPIC explains the stored vector of a hit that its index has, with or without text
+    top : expansion terms of EPIC
+    layers : of CEDR's maps, 0 for the embeddings; none: the last
+    samples, seed : of duoBERT's method 'sample'
+
+    Returns
+    -------
+    an object with 'model', 'system' and 'query'; for 'epic' and 'cedr' also 'passages', one entry a hit; for 'duobert'
+    and 'monobert' also 'docids', 'probabilities' and 'inferences', the model inputs that it took, with 'methods' and
+    'samples' or 'scores' and 'histogram'
+    """
+    name = Path(reranker.name).name
+    trace.begins(name, 0, 'inputs')
+    trace.advance(0)
+    reranker.check(query, hits)
+    if isinstance(reranker, DuoBertReranker):
+        system, values = 'duobert', _pairs(reranker, query, hits, samples, seed, trace)
+    elif isinstance(reranker, MonoBertReranker | SentenceCrossEncoderReranker):
+        system, values = 'monobert', _scores(reranker, query, hits, trace)
+    elif isinstance(reranker, EpicReranker):
+        system, values = 'epic', _passages(hits, [_weights(reranker, query, hit, top) for hit in hits])
+    elif isinstance(reranker, CedrReranker):
+        system, values = 'cedr', _passages(hits, [_maps(reranker, query, hit.text or '', layers) for hit in hits])
+    else:
+        raise InputError(f"reranker '{name}' explains nothing: ask for EPIC, CEDR, duoBERT or monoBERT")
+    return {'model': name, 'system': system, 'query': query, **values}
+
+
+def _passages(hits: Ranking, values: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {'passages': [{'docid': docid, **entry} for docid, entry in zip(hits.docids, values, strict=True)]}
+
+
+def _weights(reranker: EpicReranker, query: str, hit: Candidate, top: int) -> dict[str, Any]:
+    index = reranker.index
+    if index is not None and (hit.text is None or index.rows([hit.docid])[0] >= 0):
+        return explain_indexed(reranker.encoder, index, query, hit.docid, hit.text, top).as_json()
+    return explain_text(reranker.encoder, query, hit.text or '', top, reranker.prune).as_json()
+
+
+def _maps(reranker: CedrReranker, query: str, text: str, layers: Sequence[int]) -> dict[str, Any]:
+    maps = similarity_maps(reranker, query, text, layers or [reranker.n_layers])
+    return {
+        'n_layers': reranker.n_layers,
+        'query_tokens': maps[0].query,
+        'passage_tokens': maps[0].passage,
+        'maps': [{'layer': one.layer, 'values': np.round(one.values.astype(float), 4).tolist()} for one in maps],
+    }
+
+
+def _pairs(duo: DuoBertReranker, query: str, hits: Ranking, samples: int, seed: int, trace: Trace) -> dict[str, Any]:
+    notes = Notes(trace)
+    with duo.counted([hits], notes) as counting:
+        (differences,) = counting.pair_differences([query], [hits], on_progress=trace.advance)
+    probabilities = np.round(1 / (1 + np.exp(-differences)), _DIGITS).tolist()
+    for place, row in enumerate(probabilities):
+        row[place] = None  # no passage is compared with itself
+    samples = min(samples, max(len(hits) - 1, 1))
+    methods = {}
+    for method in Aggregation:
+        sampled = samples if method is Aggregation.SAMPLE else None
+        scores = duo.with_settings(method=method, samples=sampled, seed=seed).aggregated(query, differences)
+        methods[str(method)] = {'scores': _rounded(scores), 'order': list(ordered(hits, scores).docids)}
+    return {
+        'docids': list(hits.docids),
+        'probabilities': probabilities,
+        'methods': methods,
+        'samples': samples,
+        'inferences': notes.cost.inferences if notes.cost else 0,
+    }
+
+
+def _scores(reranker: Reranker, query: str, hits: Ranking, trace: Trace) -> dict[str, Any]:
+    ranking = reranker.rank([Query('0', query)], {'0': hits}, None, trace)['0']
+    by_docid = dict(zip(ranking.docids, ranking.scores, strict=True))
+    scores = np.array([by_docid[docid] for docid in hits.docids])
+    is_log = isinstance(reranker, MonoBertReranker)  # of a probability; others give logits
+    counts, edges = np.histogram(scores, bins=min(20, max(len(scores), 1)))
+    return {
+        'docids': list(hits.docids),
+        'scores': _rounded(scores),
+        'probabilities': _rounded(np.exp(scores) if is_log else 1 / (1 + np.exp(-scores))),
+        'histogram': {'counts': counts.tolist(), 'edges': _rounded(edges)},
+        'inferences': reranker.inferences(len(hits)),
+    }
+
+
+def _rounded(values: Any) -> list[float]:
+    rounded: list[float] = np.round(np.asarray(values, dtype=float), _DIGITS).tolist()
+    return rounded

@@ -1,0 +1,128 @@
+"""What `explanation` returns as an HTML page or a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyserini_repbert.evaluate.plots import new_figure, save_figure
+from pyserini_repbert.evaluate.tables import page
+from pyserini_repbert.explain.similarity import SimilarityMap
+from pyserini_repbert.files import StrPath, atomic_file
+
+_WIDTH = 40  # passage tokens in a picture
+
+
+class Panel(NamedTuple):
+    """A map with a title, and the least and greatest value of its scale."""
+
+    title: str
+    map: SimilarityMap
+    low: float
+    high: float
+
+    def rows(self) -> Iterator[tuple[str, list[float], list[float]]]:
+        """For each row its name, its values, and these as shares of the scale, 0 to 1."""
+        shares = (self.map.values - self.low) / ((self.high - self.low) or 1.0)
+        return zip(self.map.query, self.map.values.tolist(), shares.tolist(), strict=True)
+
+    def excerpt(self) -> Panel:
+        """The part of a long passage that matches best."""
+        start, n = self.map.best_window(_WIDTH), len(self.map.passage)
+        if n <= _WIDTH:
+            return self
+        title = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}'
+        return self._replace(title=title, map=self.map.window(start, _WIDTH))
+
+
+def titles(explained: Mapping[str, Any]) -> list[str]:
+    """What stands before each passage of EPIC and CEDR: its docid, or nothing if there is one passage only."""
+    passages = explained['passages']
+    return [f'{one["docid"]}: ' if len(passages) > 1 else '' for one in passages]
+
+
+def panels(explained: Mapping[str, Any]) -> list[Panel]:
+    """CEDR's maps; those of the same layer share a scale, so that they can be compared."""
+    named = [
+        (
+            title,
+            SimilarityMap(one['layer'], passage['query_tokens'], passage['passage_tokens'], np.array(one['values'])),
+        )
+        for title, passage in zip(titles(explained), explained['passages'], strict=True)
+        for one in passage['maps']
+    ]
+    ends: dict[int, list[float]] = {}
+    for _, one in named:
+        ends.setdefault(one.layer, []).extend([float(one.values.min()), float(one.values.max())])
+    scales = {layer: (min(values), max(values)) for layer, values in ends.items()}
+    return [
+        Panel(title + (f'layer {one.layer}' if one.layer else 'embeddings'), one, *scales[one.layer])
+        for title, one in named
+    ]
+
+
+def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
+    """Write a self-contained page: the darker, the greater; each cell has its value as a tooltip."""
+    maps = panels(explained) if explained['system'] == 'cedr' else []
+    names = titles(explained) if 'passages' in explained else []
+    with atomic_file(path) as stream:
+        stream.write(page('explanation', explained=explained, panels=maps, titles=names))
+
+
+def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
+    """Draw EPIC's contributions and monoBERT's probabilities as bars; duoBERT's pairs and CEDR's maps as heat maps.
+
+    Of a long passage, CEDR's map shows the part that matches best (CEDR Figure 1). The lighter, the greater.
+    """
+    if explained['system'] == 'cedr':
+        _draw_maps(path, [panel.excerpt() for panel in panels(explained)])
+    elif explained['system'] == 'duobert':
+        docids, values = explained['docids'], np.array(explained['probabilities'], dtype=float)
+        title = 'How likely the passage of the row is more relevant than that of the column'
+        _draw_maps(path, [Panel(title, SimilarityMap(0, docids, docids, values), 0.0, 1.0)])
+    elif explained['system'] == 'epic':
+        _draw_bars(
+            path,
+            [
+                (
+                    f'{title}score {one["score"]:.4f}',
+                    [(part['term'], part['contribution']) for part in one['contributions']],
+                )
+                for title, one in zip(titles(explained), explained['passages'], strict=True)
+            ],
+        )
+    else:
+        _draw_bars(
+            path,
+            [('How likely it is relevant', list(zip(explained['docids'], explained['probabilities'], strict=True)))],
+        )
+
+
+def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:
+    widest = max(len(panel.map.passage) for panel in maps)
+    rows = sum(len(panel.map.query) + 5 for panel in maps)
+    figure = new_figure(max(5.0, 2.5 + 0.24 * widest), 0.28 * rows + 0.5)
+    for axis, (title, shown, low, high) in zip(figure.subplots(len(maps), 1, squeeze=False)[:, 0], maps, strict=True):
+        image = axis.imshow(shown.values, cmap='viridis', aspect='auto', vmin=low, vmax=high)
+        axis.set_xticks(range(len(shown.passage)), map(_plain, shown.passage), rotation=90)
+        axis.set_yticks(range(len(shown.query)), map(_plain, shown.query))
+        axis.set_title(_plain(title), loc='left', fontsize='medium')
+        figure.colorbar(image, ax=axis, pad=0.01)
+    save_figure(path, figure)
+
+
+def _draw_bars(path: StrPath, groups: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> None:
+    figure = new_figure(6.0, 0.28 * sum(len(bars) + 4 for _, bars in groups) + 0.5)
+    for axis, (title, bars) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
+        axis.barh(range(len(bars)), [value for _, value in bars])
+        axis.set_yticks(range(len(bars)), [_plain(name) for name, _ in bars])
+        axis.invert_yaxis()
+        axis.set_title(_plain(title), loc='left', fontsize='medium')
+    save_figure(path, figure)
+
+
+def _plain(text: str) -> str:
+    """A text in which matplotlib does not read '$' as the beginning of a formula."""
+    return text.replace('$', r'\$')
