@@ -8,15 +8,14 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import jinja2
-import numpy as np
 import pytest
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted, as_html as epic_page
-from pyserini_repbert.explain.similarity import Panel, SimilarityMap, write_html
+from pyserini_repbert.explain.rendering import write_html
 from pyserini_repbert.regression.report import as_html as regressions_page
 
 ROOT = Path(__file__).parent.parent
@@ -39,15 +38,31 @@ class Reader(html.parser.HTMLParser):
         self.seen.append(data)
 
 
-def epic() -> str:
-    terms = (Weighted(HOSTILE, 1.0), Weighted('weaker', 0.5))
-    return epic_page(HOSTILE, Explanation(terms, terms, terms, (Contribution(HOSTILE, 1.0, 2.0, 2.0),), 2.0, 0.5))
+def epic(folder: Path) -> str:
+    terms = [{'term': HOSTILE, 'weight': 1.0}, {'term': 'weaker', 'weight': 0.5}]
+    part = {'term': HOSTILE, 'query_weight': 1.0, 'passage_weight': 2.0, 'contribution': 2.0}
+    listed = {'query_terms': terms, 'passage_terms': terms, 'expansions': terms, 'contributions': [part]}
+    return shown(folder, 'epic', passages=[{'docid': 'd', 'score': 2.0, 'quality': 0.5, **listed}])
 
 
 def similarity(folder: Path) -> str:
-    found = SimilarityMap(1, [HOSTILE], [HOSTILE, 'b'], np.array([[0.5, 1.0]], dtype=np.float32))
-    write_html(folder / 'map.html', HOSTILE, [Panel(HOSTILE, found)])
-    return (folder / 'map.html').read_text(encoding='utf-8')
+    maps = [{'layer': 1, 'values': [[0.5, 1.0]]}]
+    passage = {'docid': HOSTILE, 'query_tokens': [HOSTILE], 'passage_tokens': [HOSTILE, 'b'], 'maps': maps}
+    return shown(folder, 'cedr', passages=[passage, passage])
+
+
+def pairs(folder: Path) -> str:
+    methods = {'sum': {'scores': [1.0, 0.0], 'order': [HOSTILE, 'b']}}
+    return shown(folder, 'duobert', docids=[HOSTILE, 'b'], probabilities=[[None, 0.9], [0.1, None]], methods=methods)
+
+
+def scores(folder: Path) -> str:
+    return shown(folder, 'monobert', docids=[HOSTILE], probabilities=[0.5], scores=[-0.7])
+
+
+def shown(folder: Path, system: str, **values: Any) -> str:
+    write_html(folder / 'page.html', {'model': HOSTILE, 'system': system, 'query': HOSTILE, **values})
+    return (folder / 'page.html').read_text(encoding='utf-8')
 
 
 def regressions() -> str:
@@ -65,10 +80,13 @@ def regressions() -> str:
     return regressions_page({'environment': {HOSTILE: HOSTILE}, 'totals': {'FAIL': 1}, 'files': files})
 
 
-@pytest.mark.parametrize(('name', 'times'), [('epic', 6), ('similarity', 8), ('regressions', 13)])
+@pytest.mark.parametrize(
+    ('name', 'times'), [('epic', 7), ('similarity', 15), ('pairs', 6), ('scores', 4), ('regressions', 13)]
+)
 def test_hostile_texts_stay_texts(name, times, tmp_path):
     """Every place that shows a text shows it whole; none of it becomes a tag, a style or a template's expression."""
-    text = {'epic': epic, 'similarity': lambda: similarity(tmp_path), 'regressions': regressions}[name]()
+    pages = {'epic': epic, 'similarity': similarity, 'pairs': pairs, 'scores': scores}
+    text = pages[name](tmp_path) if name in pages else regressions()
     reader = Reader()
     reader.feed(text)
     assert reader.tags.count('script') == (name == 'regressions')  # its filters
@@ -79,8 +97,8 @@ def test_hostile_texts_stay_texts(name, times, tmp_path):
 
 
 def test_a_forgotten_value_is_an_error():
-    with pytest.raises(jinja2.UndefinedError, match='explanation'):
-        page('epic', query='q', sections=[])
+    with pytest.raises(jinja2.UndefinedError, match='panels'):
+        page('explanation', explained={'model': 'm', 'query': 'q', 'system': 'cedr'})
 
 
 @pytest.mark.slow
@@ -95,4 +113,4 @@ def test_a_wheel_holds_the_templates(tmp_path):
     subprocess.run([sys.executable, '-c', build, str(tmp_path)], cwd=source, check=True, capture_output=True)
     (wheel,) = tmp_path.glob('*.whl')
     templates = {f'pyserini_repbert/resources/templates/{path.name}' for path in (RESOURCES / 'templates').iterdir()}
-    assert len(templates) == 6 and templates <= set(zipfile.ZipFile(wheel).namelist())
+    assert len(templates) == 5 and templates <= set(zipfile.ZipFile(wheel).namelist())

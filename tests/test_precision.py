@@ -20,7 +20,6 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder,
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.explain.similarity import SimilarityModel
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.precision import Precision, used_precision
@@ -116,14 +115,15 @@ def test_explain_gives_what_the_api_gives(native, native_bfloat16: Force, tiny_e
     assert run('explain', '--model', folder, '--query', QUERY, '--passage', 'red cat', '--json') == 0
     found = json.loads(capsys.readouterr().out)
     expected = EpicReranker(folder).rerank(QUERY, [Candidate('d', text='red cat')])[0].score
-    assert found['score'] == pytest.approx(expected, abs=1e-6) and found['precision'] == 'float32'
+    (passage,) = found['passages']
+    assert passage['score'] == pytest.approx(expected, abs=1e-6) and passage['precision'] == 'float32'
 
 
 def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):
     folder = tiny_cedr('knrm')
 
     def shown(*flags: str) -> str:
-        assert run('explain', 'similarity', '--model', folder, '--query', QUERY, '--passage', 'red cat', *flags) == 0
+        assert run('explain', '--json', '--model', folder, '--query', QUERY, '--passage', 'red cat', *flags) == 0
         return capsys.readouterr().out
 
     whole, half = shown('--fp32'), shown('--bf16')
@@ -159,7 +159,7 @@ def test_what_was_used_is_recorded(native, used, native_bfloat16: Force, files, 
     assert f'; {used}; ' in capsys.readouterr().out.splitlines()[-1]
     assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == used
     assert run('explain', '--model', epic, '--query', QUERY, '--passage', 'red cat', '--json', *auto) == 0
-    assert json.loads(capsys.readouterr().out)['precision'] == used
+    assert json.loads(capsys.readouterr().out)['passages'][0]['precision'] == used
     assert (
         'auto' not in (files / 'dense' / 'manifest.json').read_text() + (files / 'terms' / 'manifest.json').read_text()
     )
@@ -172,12 +172,11 @@ def test_what_models_run_in(native_bfloat16: Force, tiny_checkpoint, tiny_epic, 
         RepBertQueryEncoder(tiny_checkpoint(), precision='auto'),
         EpicReranker(tiny_epic(), precision='auto'),
         CedrReranker(tiny_cedr('knrm'), precision='auto'),
-        SimilarityModel(tiny_cedr('vanilla'), precision='auto'),
     ]
     assert {own.precision for own in opened} == {'bfloat16'}
-    assert opened[3].bert.encoder.layer[0].output.dense.weight.dtype is torch.bfloat16
+    assert opened[2].ranker.bert.encoder.layer[0].output.dense.weight.dtype is torch.bfloat16
     assert opened[1].identity() != EpicReranker(opened[1].name).identity()  # one is not resumed with the other
-    for kind, name in ((RepBertDocumentEncoder, 'tiny'), (EpicEncoder, 'epic'), (SimilarityModel, 'tiny')):
+    for kind, name in ((RepBertDocumentEncoder, 'tiny'), (EpicEncoder, 'epic')):
         with pytest.raises(InputError, match="'int4' is unknown: expected one of float32, bfloat16, float16, auto"):
             kind(Path(opened[0].name).with_name(name), precision='int4')
 

@@ -61,6 +61,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.explain.explaining import explanation
     from pyserini_repbert.explain.rendering import write_html, write_png
     from pyserini_repbert.pipeline.opening import open_reranker
+    from pyserini_repbert.rerank.duobert import DuoBertReranker
     from pyserini_repbert.rerank.epic import EpicReranker
 
     if any(path.endswith('.png') for path in options.output):
@@ -75,6 +76,8 @@ def main(arguments: list[str]) -> None:
     if bundle is not None and isinstance(reranker, EpicReranker):
         reranker = EpicReranker(reranker.encoder, index=bundle)
     hits = _hits(options, bundle)
+    if isinstance(reranker, DuoBertReranker) and len(hits) < 2:
+        raise InputError('duoBERT compares passages: give two passages or more')
     settings = {'top': options.top, 'layers': options.layer, 'samples': options.samples, 'seed': options.seed}
     with Bars(options) as bars:
         explained = explanation(reranker, options.query, hits, **settings, trace=bars)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Options of commands: input files, and output files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
-_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot', 'html')
+_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot')
 _LONGEST = 215  # bytes of a name; file systems take 255, and files written beside an output have longer names
 # Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(

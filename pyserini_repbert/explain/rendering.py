@@ -80,7 +80,7 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
         _draw_maps(path, [panel.excerpt() for panel in panels(explained)])
     elif explained['system'] == 'duobert':
         docids, values = explained['docids'], np.array(explained['probabilities'], dtype=float)
-        title = 'How likely the passage of the row is more relevant than that of the column'
+        title = 'P(row is more relevant)'
         _draw_maps(path, [Panel(title, SimilarityMap(0, docids, docids, values), 0.0, 1.0)])
     elif explained['system'] == 'epic':
         _draw_bars(
@@ -96,7 +96,7 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
     else:
         _draw_bars(
             path,
-            [('How likely it is relevant', list(zip(explained['docids'], explained['probabilities'], strict=True)))],
+            [('P(relevant)', list(zip(explained['docids'], explained['probabilities'], strict=True)))],
         )
 
 

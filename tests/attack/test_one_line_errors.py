@@ -165,7 +165,7 @@ def test_counts_on_the_command_line(value, capsys):
     ('main', 'arguments'),
     [
         (search, ['--index', 'demo', '--query', 'caf\udce9']),
-        (explain, ['epic', '--model', 'epic-demo', '--query', 'caf\udce9', '--passage', 'x']),
+        (explain, ['--model', 'epic-demo', '--query', 'caf\udce9', '--passage', 'x']),
     ],
 )
 def test_arguments_that_are_no_utf8(main, arguments, capsys):

@@ -15,7 +15,7 @@ search --index demo --query x --rerank monobert-demo@2 --pairs p.npz: --pairs is
 rerank {RERANK} --samples=3 --k0 1: --k0 is for --from-pairs
 serve --config c.yaml --ann: --ann is for --index
 serve --config c.yaml --encoder repbert-demo: --encoder is for --index
-explain --model epic-demo --query x --passage y --corpus demo: --corpus is for --docid
+explain --model epic-demo --query x --passage y --corpus demo: --index and --corpus are for --docid
 """
 
 

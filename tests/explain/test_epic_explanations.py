@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 
-from pyserini_repbert.commands import command
-from pyserini_repbert.commands.explain import main
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.explain import explain_indexed, explain_text
-from pyserini_repbert.explain.epic import Contribution, Explanation, Weighted, as_html, as_text
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
@@ -69,51 +62,3 @@ def test_a_stored_vector_is_explained_as_it_is(encoder, corpus_file, tmp_path, t
         explain_indexed(encoder, index, QUERY, 'd99')
     with pytest.raises(MismatchError, match='other weights'):
         explain_indexed(EpicEncoder(tiny_epic('other', seed=3)), index, QUERY, 'd5')
-
-
-def test_pages_escape_what_they_show(encoder):
-    found = explain_text(encoder, 'cat <script>', 'the <b> mat')
-    page = as_html('cat <script>', found)
-    assert '<script' not in page and '&lt;script&gt;' in page and 'http' not in page
-    terms = (Weighted('<b>', 1.0), Weighted('a&b', -0.5))
-    page = as_html('', Explanation(terms, terms, terms, (Contribution('<i>', 1.0, 2.0, 2.0),), 2.0, None))
-    assert '<b>' not in page and page.count('&lt;b&gt;') == 3 and 'a&amp;b' in page and '&lt;i&gt;' in page
-    assert 'score' in as_text(found, colours=False) and '\x1b' not in as_text(found, colours=False)
-    assert '\x1b[30;48;5;46m' in as_text(found, colours=True)
-
-
-def test_command(tiny_epic, corpus_file, tmp_path, capsys):
-    model, corpus, index = str(tiny_epic()), str(corpus_file(12)), str(tmp_path / 'index')
-    encode_epic_corpus(open_corpus(corpus), EpicEncoder(model), index, prune=12)
-    page = tmp_path / 'page.html'
-    asked = ['--model', model, '--query', QUERY]
-    assert command.run(main, [*asked, '--passage', PASSAGE, '--json', '--html', str(page)]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown['score'] == pytest.approx(sum(part['contribution'] for part in shown['contributions']))
-    assert page.read_text(encoding='utf-8').startswith('<!DOCTYPE html>')
-    assert command.run(main, ['--query', QUERY, '--index', index, '--docid', 'd3', '--colour', 'always']) == 0
-    assert 'strongest terms:' in capsys.readouterr().out
-    assert command.run(main, [*asked, '--index', index, '--docid', 'd3', '--corpus', corpus, '--top', '0']) == 0
-    assert 'passage:' in capsys.readouterr().out
-    for arguments, message in (
-        ([*asked, '--docid', 'd3'], '--docid is for --index'),
-        (['--query', QUERY, '--passage', 'x'], 'needs the --model'),
-        ([*asked, '--index', index, '--docid', 'd3', '--prune', '9'], '--prune is for --passage'),
-        ([*asked, '--passage', 'x', '--corpus', corpus], '--corpus is for --docid'),
-        ([*asked, '--index', index, '--docid', 'd3', '--corpus', str(corpus_file(2, 'two.jsonl'))], "no passage 'd3'"),
-    ):
-        assert command.run(main, arguments) == 2
-        assert message in capsys.readouterr().err
-
-
-def test_help_of_both_commands_is_quick():
-    code = (
-        'import sys; from pyserini_repbert.commands.explain import main\n'
-        'for arguments in (["--help"], ["similarity", "--help"]):\n'
-        '    try: main(arguments)\n'
-        '    except SystemExit: pass\n'
-        'sys.exit(bool({"torch", "numpy", "pyserini"} & sys.modules.keys()))'
-    )
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert '--docid' in done.stdout and '--layer' in done.stdout

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
-from pyserini_repbert.explain.similarity import SimilarityModel
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.explain import main as explain
+from pyserini_repbert.explain import similarity_maps
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank import DuoBertReranker, EpicReranker, MonoBertReranker, aggregate
+from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker, aggregate
 
 QUERY = 'cat sat on the mat'
 DOCIDS = ['d0', 'd1', 'd2']
@@ -42,7 +46,7 @@ def test_cedrs_maps(client, rerankers, texts):
     found = _explained(client, 'cedr', ['d1'], layer='0,2')
     (passage,) = found['passages']
     assert [own['layer'] for own in passage['maps']] == [0, 2] and passage['n_layers'] == 2
-    expected = SimilarityModel(rerankers[3]).maps(QUERY, texts[1], [0, 2])
+    expected = similarity_maps(CedrReranker(rerankers[3]), QUERY, texts[1], [0, 2])
     for own, true in zip(passage['maps'], expected, strict=True):
         assert np.array(own['values']) == pytest.approx(true.values, abs=1e-4)
     assert passage['query_tokens'] == expected[0].query and passage['passage_tokens'] == expected[0].passage
@@ -76,6 +80,13 @@ def test_monoberts_scores(client, rerankers, texts):
     assert found['scores'] == pytest.approx([scores[docid] for docid in DOCIDS], abs=1e-5)
     assert sum(found['histogram']['counts']) == 3
     assert len(found['histogram']['edges']) == len(found['histogram']['counts']) + 1
+
+
+@pytest.mark.parametrize(('place', 'system'), enumerate(['monobert', 'duobert', 'epic', 'cedr']))
+def test_the_command_prints_the_same(place, system, client, rerankers, bundle, capsys):
+    flags = ['--model', rerankers[place], '--index', str(bundle), '--docid', *DOCIDS, '--query', QUERY, '--json']
+    assert command.run(explain, flags) == 0
+    assert json.loads(capsys.readouterr().out).items() <= _explained(client, system).items()
 
 
 def test_explanations_come_with_a_search(client):

@@ -1,0 +1,135 @@
+"""`explain`: four systems as text, JSON, HTML and PNG; passages by docid or as texts; one line for bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.explain import main
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
+from pyserini_repbert.explain import explain_indexed, similarity_maps
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, MonoBertReranker
+
+QUERY, PASSAGES = 'cat sat', ['the cat sat on the mat', 'a dog ran .', 'big blue fish']
+
+
+@pytest.fixture
+def explain(capsys):
+    """explain(status, *arguments) -> stdout, or stderr where an error is expected."""
+
+    def command(status, *arguments):
+        assert run(main, ['--query', QUERY, *map(str, arguments)]) == status
+        printed = capsys.readouterr()
+        return printed.err if status else printed.out
+
+    return command
+
+
+def test_monoberts_probabilities(explain, cross_encoder_folder, figures, tmp_path):
+    folder = cross_encoder_folder('monobert')
+    flags = ('--model', folder, '--passage', *PASSAGES)
+    explained = json.loads(explain(0, *flags, '--json'))
+    passages = [Candidate(docid, text=text) for docid, text in zip('123', PASSAGES, strict=True)]
+    scores = {hit.docid: hit.score for hit in MonoBertReranker(folder).rerank(QUERY, passages)}
+    assert dict(zip(explained['docids'], explained['scores'], strict=True)) == pytest.approx(scores, abs=1e-5)
+    rows = [line.split('|')[1].strip() for line in explain(0, *flags).splitlines()[2:]]
+    assert rows == sorted(scores, key=lambda docid: -scores[docid])
+    explain(0, *flags, '--output', tmp_path / 'a.png', tmp_path / 'a.html')
+    assert [bar.get_width() for bar in figures[0].axes[0].patches] == explained['probabilities']
+    assert f'{explained["scores"][0]:.4f}' in (tmp_path / 'a.html').read_text()
+
+
+def test_duoberts_matrix(explain, cross_encoder_folder, figures, tmp_path):
+    folder = cross_encoder_folder('duobert')
+    flags = ('--model', folder, '--passage', *PASSAGES, '--samples', '1', '--seed', '2')
+    explained = json.loads(explain(0, *flags, '--json'))
+    passages = [Candidate(docid, text=text) for docid, text in zip('123', PASSAGES, strict=True)]
+    for method, samples in (('sum', None), ('binary', None), ('sample', 1)):
+        reranked = DuoBertReranker(folder, method=method, samples=samples, seed=2).rerank(QUERY, passages)
+        assert explained['methods'][method]['order'] == [hit.docid for hit in reranked]
+    assert explained['probabilities'][1][1] is None and explained['inferences'] == 6
+    text = explain(0, *flags, '--output', tmp_path / 'a.png', tmp_path / 'a.html')
+    assert f'{100 * explained["probabilities"][0][1]:.1f}' in text and '| rank (score) |' in text
+    drawn = np.ma.getdata(figures[0].axes[0].images[0].get_array())
+    assert drawn[0, 1:].tolist() == explained['probabilities'][0][1:]
+    assert (tmp_path / 'a.html').read_text().count('<td') == 9 + 3 * 6
+    assert 'give two passages' in explain(2, *flags[:3], 'alone')
+
+
+def test_cedrs_maps(explain, tiny_cedr, figures, tmp_path):
+    folder = tiny_cedr('pacrr')
+    flags = ('--model', folder, '--passage')
+    text = explain(0, *flags, PASSAGES[0], '--output', tmp_path / 'a.png')
+    assert text.startswith('| layer 2') and text.count('@') == 6
+    axis = figures[0].axes[0]
+    (expected,) = similarity_maps(CedrReranker(folder), QUERY, PASSAGES[0], [2])
+    np.testing.assert_allclose(axis.images[0].get_array(), expected.values, atol=1e-4)
+    assert [label.get_text() for label in axis.get_xticklabels()] == expected.passage
+    assert [label.get_text() for label in axis.get_yticklabels()] == expected.query
+    long = 'a dog ran . ' * 30
+    files = tmp_path / 'b.html', tmp_path / 'b.png'
+    assert '| 2: embeddings' in explain(0, *flags, PASSAGES[0], long, '--layer', '0', '1', '--output', *files)
+    assert files[0].read_text().count('<table>') == 4
+    assert len(figures[1].axes[2].get_xticklabels()) == 40  # of a long passage, what matches best
+
+
+def test_epics_stored_vectors(explain, tiny_epic, corpus_file, figures, tmp_path):
+    model, corpus, index = tiny_epic(), corpus_file(12), tmp_path / 'index'
+    encode_epic_corpus(open_corpus(corpus), EpicEncoder(model), index, prune=12, weights='uint8')
+    flags = ('--index', index, '--docid', 'd3', 'd5')
+    explained = json.loads(explain(0, *flags, '--top', '4', '--json'))
+    assert [passage['docid'] for passage in explained['passages']] == ['d3', 'd5']
+    expected = explain_indexed(EpicEncoder(model), EpicBundle(index), QUERY, 'd5', top=4)
+    assert explained['passages'][1] == {'docid': 'd5', **expected.as_json()}
+    assert 'd5: score' in explain(0, *flags, '--output', tmp_path / 'a.png')
+    assert len(figures[0].axes) == 2
+    text = explain(0, *flags[:3], 'd3', '--corpus', corpus, '--top', '0')
+    assert text.startswith('score') and 'passage:' in text and '(none)' in text
+
+
+def test_epics_terms_are_shaded_on_a_terminal(explain, tiny_epic, monkeypatch):
+    monkeypatch.setattr('sys.stdout.isatty', lambda: True, raising=False)
+    assert '\x1b[30;48;5;46m' in explain(0, '--model', tiny_epic(), '--passage', PASSAGES[0])
+
+
+def test_bad_input_is_one_line(explain, tiny_epic, cross_encoder_folder, corpus_file, tmp_path):
+    mono, corpus = cross_encoder_folder('monobert'), corpus_file(2)
+    for flags, message in (
+        (['--model', mono, '--docid', 'd1'], '--docid needs the --index or the --corpus'),
+        (['--passage', 'x'], '--model names the reranker'),
+        (['--model', mono, '--passage', 'x', '--corpus', corpus], 'are for --docid'),
+        (['--model', mono, '--docid', 'd9', '--corpus', corpus], "has no passage 'd9'"),
+        (['--model', mono, '--docid', 'd1', 'd1', '--corpus', corpus], "'d1' comes twice"),
+        (['--model', mono, '--passage', 'x', '--output', tmp_path / 'a.pdf'], 'neither a .html nor a .png file'),
+        (['--model', 'nowhere', '--passage', 'x'], "'nowhere'"),
+        (['--model', mono, '--passage', 'a \udcff'], 'argument --passage'),
+    ):
+        error = explain(2, *flags)
+        assert message in error and error.count('\n') == 1, error
+    assert not (tmp_path / 'a.pdf').exists()
+
+
+def test_png_without_matplotlib(explain, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    assert "pip install '.[plots]'" in explain(2, '--model', 'x', '--passage', 'b', '--output', 'map.png')
+
+
+def test_help_is_quick():
+    code = (
+        'import sys; from pyserini_repbert.commands.explain import main\n'
+        'try: main(["--help"])\n'
+        'except SystemExit: pass\n'
+        'sys.exit(bool({"torch", "numpy", "pyserini"} & sys.modules.keys()))'
+    )
+    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    assert '--docid' in printed.stdout and '--layer' in printed.stdout
