@@ -50,8 +50,8 @@ class PaddedBatch:
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Attention's output, shaped as the queries, which are those of all tokens or of the first ones."""
         q, k, v = (tensor.transpose(1, 2) for tensor in (queries, keys, values))
-        if self._dropout == 0 and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
-            return _plain_attention(q, k, v, self._mask).transpose(1, 2)
+        if self._dropout is not None and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
+            return _plain_attention(q, k, v, self._mask, self._dropout).transpose(1, 2)
         with _kernels(q.device, q.dtype):
             mixed = functional.scaled_dot_product_attention(
                 q, k, v, attn_mask=self._mask, dropout_p=self._dropout or 0.0
@@ -141,9 +141,10 @@ def _kernels(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
     return sdpa_kernel(SDPBackend.MATH) if lacks_fused_attention(device, dtype) else nullcontext()
 
 
-def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """Attention as matrix products; on a CPU, the gradient of the fused kernel in bfloat16 takes half of a step."""
     scores = (q / q.shape[-1] ** 0.5) @ k.transpose(2, 3)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.softmax(scores, dim=-1, dtype=scores.dtype) @ v
+        scores = scores + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+    weights = torch.softmax(scores, dim=-1, dtype=scores.dtype)
+    return functional.dropout(weights, dropout, training=dropout > 0) @ v
