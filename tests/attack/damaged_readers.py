@@ -1,15 +1,11 @@
-"""Every reader of files that users bring, with whole files and what an independent reading finds in them."""
+"""Every reader of files that users bring, with whole files that it takes."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import random
-import re
 import tarfile
 import zipfile
-import zlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +13,6 @@ from typing import Any
 
 import mutations
 import numpy as np
-import reference_readings as reference
 from sample_files import (
     CEDR,
     CORPUS_JSONL,
@@ -109,10 +104,10 @@ def corpus(fmt: str, **options: Any) -> Callable[[Path], Any]:
 
 
 def run_of(path: Path) -> Any:
-    found = {qid: (list(ranked.docids), list(ranked.scores)) for qid, ranked in read_run(path).items()}
-    one_by_one = _or_refused(lambda: {qid: (list(own.docids), list(own.scores)) for qid, own in iter_run(path)})
-    assert one_by_one in (found, None)  # None where a query's lines are in several places
-    return found
+    run = read_run(path)
+    one_by_one = _or_refused(lambda: dict(iter_run(path)))
+    assert one_by_one in (run, None)  # None where a query's lines are in several places
+    return run
 
 
 def _or_refused(read: Callable[[], Any]) -> Any:
@@ -140,79 +135,41 @@ def report(path: Path) -> Any:
     return as_html(joined_reports([str(path)]))
 
 
-def as_sniffed(parse: Callable[[bytes], Any], *others: bytes) -> Callable[[bytes], Any]:
-    """A reference that holds where the file's first character does not tell of another format."""
-
-    def read(data: bytes) -> Any:
-        start = data.removeprefix(b'\xef\xbb\xbf').decode('utf-8', 'replace').lstrip().encode()
-        return NotImplemented if start.startswith(others) or re.match(rb'(doc|query)\t', start) else parse(data)
-
-    return read
-
-
-def kept_lines(parse: Callable[[bytes], reference.Passages], skip: bool) -> Callable[[bytes], Any]:
-    def read(data: bytes) -> Any:
-        passages, refused = parse(data)
-        if refused and not skip:
-            raise reference.Refused(refused[0])
-        return passages, len(refused)
-
-    return read
-
-
-def nothing_lost(data: bytes, found: Any) -> None:
-    """Each letter outside tags is in a docid or a text."""
-    read = Counter(''.join(''.join(passage) for passage in (found[0] if isinstance(found, tuple) else found)))
-    assert not Counter(reference.letters_outside_tags(data)) - read
-
-
-def no_topic_lost(data: bytes, found: Any) -> None:
-    for tag in (rb'<num\b[^>]*>', rb'<title\b[^>]*>'):
-        assert len(re.findall(tag, data, re.IGNORECASE)) == len(found)
-
-
 def last_docids() -> list[str]:
     return ['d0', 'd1', 'd2']
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader, files that it takes, and what has to hold for what it makes of damaged ones.
-
-    `expected` reads a second time, or gives NotImplemented; `holds` is called with the bytes and what was read; `pack`
-    makes the file's bytes from the damaged text; `refuses` is False for a reader that passes over what it cannot use.
-    """
+    """A reader and files that it takes; `pack` makes the bytes from the damaged text."""
 
     name: str
     seeds: Sequence[bytes]
     read: Callable[[Path], Any]
-    expected: Callable[[bytes], Any] | None = None
-    holds: Callable[[bytes, Any], None] | None = None
     file: str = 'file'
     pack: Callable[[random.Random, bytes], bytes] | None = None
     refuses: bool = True
 
 
 READERS = [
-    Reader('run', encoded(TREC_RUN, MSMARCO_RUN), run_of, reference.run),
-    Reader('run.gz', encoded(TREC_RUN, MSMARCO_RUN), run_of, reference.run, file='run.gz', pack=mutations.packed),
-    Reader('qrels', encoded(QRELS), read_qrels, reference.qrels),
-    Reader('topics TSV', encoded(TSV), topics, as_sniffed(reference.topics_tsv, b'<', b'{')),
-    Reader('topics JSONL', encoded(TOPICS_JSONL), topics, lambda data: as_json(data)),
-    Reader('topics TREC', encoded(TOPICS_TREC), topics, holds=lambda data, found: if_trec(data, found)),
-    Reader('topics documents', encoded(DOCUMENTS), topics, holds=lambda data, found: if_documents(data, found)),
+    Reader('run', encoded(TREC_RUN, MSMARCO_RUN), run_of),
+    Reader('run.gz', encoded(TREC_RUN, MSMARCO_RUN), run_of, file='run.gz', pack=mutations.packed),
+    Reader('qrels', encoded(QRELS), read_qrels),
+    Reader('topics TSV', encoded(TSV), topics),
+    Reader('topics JSONL', encoded(TOPICS_JSONL), topics),
+    Reader('topics TREC', encoded(TOPICS_TREC), topics),
+    Reader('topics documents', encoded(DOCUMENTS), topics),
     Reader('topics CEDR', encoded(CEDR), topics),
-    Reader('corpus TSV', encoded(TSV), corpus('tsv'), kept_lines(reference.corpus_tsv, False)),
+    Reader('corpus TSV', encoded(TSV), corpus('tsv')),
     Reader(
-        'corpus TSV, skip', encoded(TSV), corpus('tsv', on_error='skip'), kept_lines(reference.corpus_tsv, True),
+        'corpus TSV, skip', encoded(TSV), corpus('tsv', on_error='skip'),
         refuses=False,
     ),
-    Reader('corpus JSONL', encoded(CORPUS_JSONL), corpus('jsonl'), kept_lines(reference.corpus_jsonl, False)),
+    Reader('corpus JSONL', encoded(CORPUS_JSONL), corpus('jsonl')),
     Reader(
-        'corpus JSONL, skip', encoded(CORPUS_JSONL), corpus('jsonl', on_error='skip'),
-        kept_lines(reference.corpus_jsonl, True), refuses=False,
+        'corpus JSONL, skip', encoded(CORPUS_JSONL), corpus('jsonl', on_error='skip'), refuses=False,
     ),
-    Reader('corpus TREC', encoded(DOCUMENTS), corpus('trec'), holds=nothing_lost),
+    Reader('corpus TREC', encoded(DOCUMENTS), corpus('trec')),
     Reader('corpus TREC, skip', encoded(DOCUMENTS), corpus('trec', on_error='skip'), refuses=False),
     Reader('corpus CEDR', encoded(CEDR), corpus('cedr')),
     Reader(
@@ -233,29 +190,3 @@ READERS = [
     Reader('recipe', encoded(RECIPE), read_recipe, file='recipe.yaml'),
     Reader('saved scores', [], read_saved_scores, file='kept.npz', pack=repacked),
 ]  # fmt: skip
-
-
-def as_json(data: bytes) -> Any:
-    start = data.removeprefix(b'\xef\xbb\xbf').decode('utf-8', 'replace').lstrip()
-    return reference.topics_jsonl(data) if start.startswith('{') else NotImplemented
-
-
-def if_trec(data: bytes, found: Any) -> None:
-    start = data.removeprefix(b'\xef\xbb\xbf').lstrip()
-    if start.startswith(b'<') and not start.upper().startswith(b'<DOC>'):
-        no_topic_lost(data, found)
-
-
-def if_documents(data: bytes, found: Any) -> None:
-    if data.removeprefix(b'\xef\xbb\xbf').lstrip().upper().startswith(b'<DOC>'):
-        nothing_lost(data, found)
-
-
-def unpacked(path: Path, data: bytes) -> bytes:
-    """What is in the file; raises Refused for damaged gzip data."""
-    if path.suffix != '.gz':
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error) as error:
-        raise reference.Refused from error

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import random
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 TOKENS: Sequence[bytes] = [
     *(b'\r', b'\r\n', b'\n', b'\n\n', b'\t', b' ', b'\x0b', b'\x0c', b'\x1c', b'\x85', b'\0', b'\xff', b'\xc3'),
@@ -89,51 +87,3 @@ def packed(draw: random.Random, data: bytes) -> bytes:
     """The data as .gz; half of the time with an accident in its bytes."""
     whole = gzip.compress(data, mtime=0)
     return whole if draw.random() < 0.5 else draw.choice([_flip_bit, _cut, _delete, _change_byte])(draw, whole)
-
-
-DEEP = '@deep@'  # stands for values nested deeply
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all values inside a value as JSON or YAML has it."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield (*path, key)
-        yield from places(item, (*path, key))
-
-
-def at(value: Any, path: Sequence[Any]) -> Any:
-    for key in path:
-        value = value[key]
-    return value
-
-
-def mutated_values(values: Any, draw: random.Random, odd: Sequence[Any], keys: Sequence[Any]) -> Any:
-    """A copy with one to three entries removed, renamed, added, moved, changed a little, or replaced by an odd one."""
-    changed = copy.deepcopy(values)
-    for _ in range(draw.choice([1, 1, 1, 2, 3])):
-        if not (paths := list(places(changed))):
-            break
-        *parents, last = draw.choice(paths)
-        place, what = at(changed, parents), draw.randrange(10)
-        if what == 0:
-            del place[last]
-        elif what == 1 and isinstance(place, dict):
-            place[str(last) + draw.choice(['', '_', 'x'])] = place.pop(last)
-        elif what == 2 and isinstance(place, dict):
-            place[draw.choice(keys)] = copy.deepcopy(draw.choice(odd))
-        elif what == 3 and isinstance(place, list):
-            place.insert(draw.randrange(len(place) + 1), copy.deepcopy(draw.choice(place)))
-        elif what == 4 and isinstance(place[last], int):
-            place[last] = place[last] + draw.choice([-1, 1, 1000, -(10**6)])
-        elif what == 5 and isinstance(place[last], str):
-            text, cut = place[last], draw.randrange(len(place[last]) + 1)
-            texts = [text[:cut], text[cut:], text[:cut] + '0' + text[cut:], text.upper(), text + '\n']
-            place[last] = draw.choice(texts)
-        elif what == 6:
-            place[last] = copy.deepcopy(at(changed, draw.choice(paths)))
-        elif what == 7:
-            place[last] = draw.choice([DEEP, [place[last]], {'x': place[last]}, str(place[last])])
-        else:
-            place[last] = copy.deepcopy(draw.choice(odd))
-    return changed

@@ -104,16 +104,6 @@ def test_every_flipped_bit_of_an_index_is_refused(kind, share, tmp_path):
     check_index(index)
 
 
-def test_a_missing_or_foreign_file_is_refused(tmp_path):
-    for kind, make in KINDS.items():
-        index = make(tmp_path / kind)
-        for path in sorted(path for path in index.rglob('*') if path.is_file()):
-            moved = path.rename(tmp_path / 'moved')
-            assert refused(lambda index=index: check_index(index), path, str(path)) == []
-            moved.rename(path)
-        check_index(index)
-
-
 def saved(path: Path) -> None:
     """Saved scores of two queries."""
     rows = [

@@ -23,15 +23,6 @@ def write(tmp_path):
     return work
 
 
-def test_points_are_met_in_order(write, tmp_path):
-    found = kill_at.run(write, tmp_path)
-    assert (found.killed, found.status, found.output) == (False, 0, '')
-    names = [point.split('.atomic')[0] for point in found.points]
-    opened = ['open before plain', 'open empty plain', 'open half plain']
-    temporary = ['open before ', 'open empty ', 'open before ', 'open empty ', 'open half ', 'fsync before ']
-    assert names == [*opened, *opened, *temporary, 'os.rename before atomic', 'os.remove before plain']
-
-
 def test_what_a_killed_process_leaves(write, tmp_path):
     left = {}
     for number in range(14):

@@ -49,27 +49,6 @@ def test_each_public_name_has_a_docstring():
     assert _load('docs_reference').undocumented() == []
 
 
-def test_names_without_docstrings_are_found(tmp_path, monkeypatch):
-    pytest.importorskip('griffe', reason='the docs extra is not installed')
-    reference = _load('docs_reference')
-    folder = tmp_path / 'pyserini_repbert' / 'a'
-    folder.mkdir(parents=True)
-    (folder.parent / '__init__.py').write_text('"""Top."""\n')
-    (folder / '__init__.py').write_text(
-        '"""A."""\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n'
-        '    from pyserini_repbert.a.b import f as f, g as g, C as C, D as D\n'
-    )
-    (folder / 'b.py').write_text(
-        'def f(): ...\ndef g():\n    """G."""\nclass C:\n    """C."""\n    def m(self): ...\n    def _n(self): ...\n'
-        '    def o(self):\n        """O."""\nclass D(C):\n    """D."""\n    def o(self): ...\n    def p(self): ...\n'
-    )
-    monkeypatch.setattr(reference, 'ROOT', tmp_path)
-    names = reference.public_names(tmp_path)
-    assert names == {'pyserini_repbert.a': ['C', 'D', 'f', 'g']}
-    monkeypatch.setattr(reference, 'public_names', lambda: names)
-    assert [name.rpartition('.a.')[2] for name in reference.undocumented()] == ['C.m', 'D.m', 'D.p', 'f']
-
-
 def test_docstrings_as_numpydoc():
     pytest.importorskip('griffe', reason='the docs extra is not installed')
     given = (

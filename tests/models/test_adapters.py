@@ -132,19 +132,6 @@ def test_a_shipped_checkpoint_is_the_pinned_one(resources):
         open_checkpoint('demo')
 
 
-def test_an_adapter_over_itself_is_refused(resources):
-    path = resources / 'vanilla/adapter_config.json'
-    path.write_text(path.read_text().replace('"tiny"', '"knrm"'))
-    with pytest.raises(DamagedFileError, match='an adapter over itself'):
-        open_checkpoint('vanilla', 'rerankers')
-
-
-def test_the_base_of_a_catalog_entry(resources):
-    assert catalog.base(catalog.get('rerankers', 'knrm')) == catalog.get('rerankers', 'vanilla')
-    assert catalog.base(catalog.get('rerankers', 'vanilla')) == catalog.get('encoders', 'tiny')
-    assert catalog.base(catalog.get('encoders', 'tiny')) is None
-
-
 def test_a_catalog_index_belongs_to_the_weights_that_ship(resources):
     """What an earlier release's checkpoint encoded is not taken for an index of this one's."""
     sha256 = catalog.get('encoders', 'demo').values['sha256']['adapter_model.safetensors']

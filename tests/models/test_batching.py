@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pyserini_repbert.models import batching
 from pyserini_repbert.models.batching import collate, length_batches, run_batched
 from pyserini_repbert.models.tokenizer import TokenSequence
 
@@ -44,36 +42,3 @@ def test_a_batch_that_does_not_fit_in_memory_is_split():
 
     sequences = [TokenSequence([number, number], [0, 0]) for number in range(9)]
     assert run_batched(forward, sequences, 0, 'cpu', 100)[:, 0].tolist() == list(range(9))
-
-
-def test_one_sequence_that_does_not_fit_is_an_error():
-    def forward(ids, types, mask=None):
-        raise torch.OutOfMemoryError('no memory')
-
-    with pytest.raises(torch.OutOfMemoryError):
-        run_batched(forward, [TokenSequence([1], [0])], 0, 'cpu')
-
-
-def test_results_may_arrive_later_than_the_next_batches_begin(monkeypatch):
-    """As on a GPU, where the host waits for a result only when two later batches were begun."""
-    log = []
-
-    def arriving(output):
-        rows = output.float().numpy()
-
-        def arrived():
-            log.append(f'arrived {int(rows[0, 0])}')
-            return rows
-
-        return arrived
-
-    def forward(ids, types, mask=None):
-        log.append(f'began {int(ids[0, 0])}')
-        return ids
-
-    monkeypatch.setattr(batching, 'arriving', arriving)
-    monkeypatch.setattr(batching, 'IN_FLIGHT', {'cpu': 2})
-    sequences = [TokenSequence([number], [0]) for number in range(4)]
-    assert run_batched(forward, sequences, 0, 'cpu', 1)[:, 0].tolist() == [0, 1, 2, 3]
-    begun = ['began 0', 'began 1', 'began 2', 'arrived 0', 'began 3', 'arrived 1', 'arrived 2', 'arrived 3']
-    assert log == begun

@@ -62,12 +62,6 @@ def test_rows_of_several_pairs():
         assert flat[batch.document_index[number]][batch.document_mask[number]].tolist() == pair.document
 
 
-def test_texts_are_cut():
-    pair = layout().cut(range(30), range(900))
-    assert pair == (list(range(20)), list(range(800)))
-    assert layout(max_doc_length=5).cut([], range(9)).document == list(range(5))
-
-
 def test_empty_document_is_one_part():
     batch = layout().collate([Pair([7], [])])
     assert batch.input_ids.tolist() == [[CLS, 7, SEP, SEP]]
@@ -101,8 +95,3 @@ def test_settings_from_a_ranking_object():
 def test_settings_that_make_no_sense(settings, message):
     with pytest.raises(InputError, match=message):
         CedrSettings.from_ranking(settings)
-
-
-def test_a_query_that_leaves_no_room():
-    with pytest.raises(InputError, match='leaves no room'):
-        layout(positions=23)

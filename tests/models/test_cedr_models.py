@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
 from pyserini_repbert.models.cedr.knrm import KernelBank
@@ -57,15 +56,6 @@ def histogram(values, query_mask=(True,), document_mask=None):
 def test_histogram_by_hand():
     counts = histogram([-1.0, -0.999, -0.8, -0.1, 0.0, 0.19, 0.2, 0.99, 1.0, 1.0000001, -1.0000005])
     assert counts.tolist() == [[3, 1, 0, 0, 1, 2, 1, 0, 0, 1, 2]]
-
-
-def test_histogram_counts_real_tokens_only():
-    counts = histogram([[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]], (True, False), [True, False, True])
-    assert counts.tolist() == [[0] * 5 + [1] + [0] * 4 + [1], [0] * N_BINS]
-
-
-def test_histogram_of_an_empty_document():
-    assert not histogram([0.3], document_mask=[False]).any()
 
 
 @given(
@@ -176,19 +166,6 @@ def test_first_layers_of_a_trained_model(architecture):
     assert torch.allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize('architecture', MATCHING)
-@torch.inference_mode()
-def test_layers_are_left_out_one_by_one(architecture):
-    at_once, layout = model(architecture)
-    at_once.keep_layers(1)
-    step_by_step, _ = model(architecture)
-    for n_layers in (2, 1):
-        step_by_step.keep_layers(n_layers)
-    assert step_by_step.channels == at_once.channels == 2
-    batch = layout.collate([Pair(tokens(3, 1), tokens(9, 2))])
-    assert torch.equal(step_by_step(batch), at_once(batch))
-
-
 @torch.inference_mode()
 def test_first_layers_of_vanilla_bert_equal_a_smaller_bert():
     whole, layout = model('vanilla')
@@ -198,20 +175,6 @@ def test_first_layers_of_vanilla_bert_equal_a_smaller_bert():
     batch = layout.collate([Pair(tokens(3, 1), tokens(9, 2))])
     assert torch.equal(whole(batch), smaller(batch))
     assert whole.bert.config.num_hidden_layers == 1
-
-
-@pytest.mark.parametrize('n_layers', [0, 4, -1])
-def test_layers_that_are_not_there(n_layers):
-    with pytest.raises(InputError, match=f'{n_layers} layers were asked for, expected 1 to the 3'):
-        model('knrm')[0].keep_layers(n_layers)
-
-
-@pytest.mark.parametrize('architecture', list(Architecture))
-def test_gradients_reach_bert(architecture):
-    ranker, layout = model(architecture)
-    ranker(layout.collate([Pair(tokens(3, 1), tokens(50, 2))])).sum().backward()
-    gradient = ranker.bert.encoder.layer[0].attention.self.query.weight.grad
-    assert gradient is not None and gradient.abs().sum() > 0
 
 
 @pytest.mark.parametrize(

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 
-import numpy as np
 import pytest
 
 from pyserini_repbert.checksums import CHECKSUMS, write_checksums
 from pyserini_repbert.encode import RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
-from pyserini_repbert.rerank.sentence import is_cross_encoder
+from pyserini_repbert.rerank import MonoBertReranker
 
 NOT_LOADED = ('README.md', 'log.csv', 'recipe.yaml')
-SIZES = (
-    'vocab_size', 'hidden_size', 'num_hidden_layers', 'num_attention_heads', 'intermediate_size',
-    'max_position_embeddings', 'type_vocab_size',
-)  # fmt: skip
-OTHERS = ('hidden_act', 'layer_norm_eps', 'hidden_dropout_prob', 'pad_token_id', 'initializer_range', 'model_type')
-WRONG = (
-    0, -1, 1, 3, 17, 10**6, 2**31, 10**12, 10**30, 16.0, 0.5, -0.5, 1e400, float('nan'),
-    True, False, '16', 'x', '', [], [16], {}, {'a': 1},
-)  # fmt: skip
 
 
 def make_folder(kind, tiny_checkpoint, tmp_path):
@@ -55,43 +43,6 @@ def make_folder(kind, tiny_checkpoint, tmp_path):
     return folder
 
 
-def flips(size, draw, most):
-    """(byte, bit) places: every byte of a small file, `most` of a large one."""
-    places = range(size) if size <= most else sorted(draw.sample(range(size), most))
-    return [(place, draw.randrange(8)) for place in places]
-
-
-def damage(folder, most, seed=0):
-    """How many flips were refused, and how many are harmless, in every file of a folder."""
-    draw, refused, harmless = random.Random(seed), 0, 0
-    expected = RepBertQueryEncoder(folder).encode('the cat sat')
-    for path in sorted(folder.iterdir()):
-        whole = path.read_bytes()
-        for place, bit in flips(len(whole), draw, most):
-            raw = bytearray(whole)
-            raw[place] ^= 1 << bit
-            path.write_bytes(raw)
-            if path.name in NOT_LOADED:
-                if place == 0:
-                    np.testing.assert_array_equal(RepBertQueryEncoder(folder).encode('the cat sat'), expected)
-                open_checkpoint(folder)
-                harmless += 1
-                continue
-            with pytest.raises(PyseriniRepbertError) as caught:
-                open_checkpoint(folder)
-            assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
-            refused += 1
-        path.write_bytes(whole)
-    np.testing.assert_array_equal(RepBertQueryEncoder(folder).encode('the cat sat'), expected)
-    return refused, harmless
-
-
-@pytest.mark.parametrize('kind', ['whole', 'adapter'])
-def test_a_flipped_bit_is_refused(kind, tiny_checkpoint, tmp_path):
-    refused, harmless = damage(make_folder(kind, tiny_checkpoint, tmp_path), 25)
-    assert refused >= 25 * 4 and harmless > 30
-
-
 def test_a_flip_behind_the_back_of_what_is_remembered(tiny_checkpoint, tmp_path):
     """Same size, and the time of its last change set back."""
     folder = make_folder('whole', tiny_checkpoint, tmp_path)
@@ -107,60 +58,6 @@ def test_a_flip_behind_the_back_of_what_is_remembered(tiny_checkpoint, tmp_path)
         open_checkpoint(folder)
     (folder / CHECKSUMS).unlink()
     assert open_checkpoint(folder).config['hidden_size'] == 16
-
-
-@pytest.fixture
-def altered(tiny_checkpoint, tiny_cedr, tiny_epic):
-    """altered(system, change) -> opens and uses the system's model with a changed config.json, without checksums."""
-    folders = {
-        'repbert': tiny_checkpoint('repbert'), 'cedr': tiny_cedr('pacrr'), 'epic': tiny_epic(),
-    }  # fmt: skip
-    openers = {'repbert': RepBertQueryEncoder, 'cedr': CedrReranker, 'epic': EpicReranker, 'monobert': MonoBertReranker}
-
-    def run(system, change):
-        path = folders[system] / 'config.json'
-        whole = path.read_text()
-        try:
-            path.write_text(json.dumps(change(json.loads(whole))))
-            model = openers[system](folders[system])
-            if system == 'repbert':
-                model.encode('the cat sat on the mat')
-        finally:
-            path.write_text(whole)
-
-    return run
-
-
-@pytest.mark.parametrize('name', SIZES)
-def test_an_altered_size_is_refused(name, altered):
-    """But for the number of heads, which no weights tell: 16 dimensions allow 1, 2, 4, 8 or 16 of them."""
-    for value in WRONG:
-        if (name, value) == ('num_attention_heads', 1) and value is not True:
-            continue
-        with pytest.raises((DamagedFileError, InputError)) as caught:
-            altered('repbert', lambda config, value=value: config | {name: value})
-        assert name.removeprefix('num_attention_') in str(caught.value) and '\n' not in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('system', ['repbert', 'cedr', 'epic'])
-def test_other_values_of_wrong_types_are_refused_or_used(system, altered):
-    """Those of config.json and those of its `ranking` object: never a traceback. Used: a hidden_dropout_prob of 0.5."""
-    keys = ('system', 'max_query_length', 'max_doc_length', 'architecture', 'joint', 'pad_query', 'k_max', 'variant')
-    refused = 0
-    for value in WRONG:
-        changes = [lambda config, name=name: config | {name: value} for name in (*SIZES, *OTHERS, 'ranking')]  # noqa: B023
-        changes += [
-            lambda config, name=name: config | {'ranking': config['ranking'] | {name: value}}  # noqa: B023
-            for name in keys
-        ]
-        for change in changes:
-            try:
-                altered(system, change)
-            except PyseriniRepbertError as error:
-                assert '\n' not in str(error)
-                refused += 1
-    assert refused > 300
 
 
 @pytest.mark.parametrize(
@@ -189,11 +86,6 @@ def test_a_file_that_is_not_what_it_was_is_named(tiny_checkpoint, name, content)
         RepBertQueryEncoder(folder)
 
 
-def test_labels_that_are_none_make_no_cross_encoder(cross_encoder_folder):
-    folder = cross_encoder_folder(labels=1, ranking=None, id2label=5)
-    assert not is_cross_encoder(open_checkpoint(folder))
-
-
 def test_half_an_update_of_an_adapter_is_refused(tiny_checkpoint, tmp_path):
     from safetensors.torch import load_file, save_file
 
@@ -213,3 +105,33 @@ def test_a_maximum_length_of_0_is_refused(tiny_checkpoint, kind, cross_encoder_f
     folder = cross_encoder_folder() if kind is MonoBertReranker else tiny_checkpoint()
     with pytest.raises(InputError, match='maximum length 0 was given'):
         kind(folder, max_length=0)
+
+
+@pytest.mark.parametrize('kind', ['whole', 'adapter'])
+def test_a_flipped_bit_in_any_file_is_refused(kind, tiny_checkpoint, tmp_path):
+    folder = make_folder(kind, tiny_checkpoint, tmp_path)
+    loaded = [path for path in sorted(folder.iterdir()) if path.name not in NOT_LOADED]
+    assert len(loaded) >= 4
+    for path in loaded:
+        whole = path.read_bytes()
+        for place in (0, len(whole) // 2, len(whole) - 2):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            with pytest.raises(PyseriniRepbertError):
+                open_checkpoint(folder)
+        path.write_bytes(whole)
+    for name in NOT_LOADED:
+        (folder / name).write_text('changed')
+    open_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [('vocab_size', '16'), ('hidden_size', 0), ('num_hidden_layers', 10**12), ('num_attention_heads', 3),
+     ('intermediate_size', 0.5), ('max_position_embeddings', [16]), ('type_vocab_size', True)],
+)  # fmt: skip
+def test_an_altered_size_is_refused(tiny_checkpoint, name, value):
+    folder = tiny_checkpoint()
+    config = json.loads((folder / 'config.json').read_text())
+    (folder / 'config.json').write_text(json.dumps(config | {name: value}))
+    with pytest.raises((DamagedFileError, InputError), match=name.removeprefix('num_attention_')):
+        RepBertQueryEncoder(folder)

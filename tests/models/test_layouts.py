@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.pair_inputs import PairInputs, PairLayout, TripleInputs, TripleLayout
+from pyserini_repbert.models.pair_inputs import PairInputs, PairLayout, TripleInputs
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 CLS, SEP = 2, 3
@@ -108,14 +107,3 @@ def test_triples_are_cut_as_the_layout_says(layout, query, expected, tokenizer):
     assert built.sequence.token_type_ids == types
     assert not TripleInputs(tokenizer, layout).build([7], [8] * 200, []).truncated
     assert TripleInputs(tokenizer, layout).build([7], [], [8] * 400).truncated
-
-
-def test_layouts_and_limits_are_checked(tokenizer):
-    with pytest.raises(InputError, match="layout 'papr' is unknown: expected one of paper, dl4marco"):
-        PairInputs(tokenizer, 'papr')
-    with pytest.raises(InputError, match='expected one of paper, code'):
-        TripleInputs(tokenizer, PairLayout.PYGAGGLE)
-    with pytest.raises(InputError, match='expected at least 3 for the query and 68 in all'):
-        PairInputs(tokenizer, max_tokens=67)
-    with pytest.raises(InputError, match='no room'):
-        TripleInputs(tokenizer, TripleLayout.CODE, 512, 510)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError
@@ -39,16 +39,6 @@ def test_tensors_are_those_that_were_written(file):
         assert found[name].view(torch.uint8).equal(value.view(torch.uint8)) if value.dim() else found[name] == value
 
 
-def test_each_tensor_has_memory_of_its_own(file):
-    """Aligned for the CPU's vectors, and neither a part of the others' nor of the mapped file."""
-    before = file.read_bytes()
-    for name, value in read_weights(file).items():
-        assert value.data_ptr() % 64 == 0, name
-        assert value.untyped_storage().nbytes() == value.nbytes, name
-        value.zero_()
-    assert file.read_bytes() == before
-
-
 def test_what_is_mapped_is_the_same_and_leaves_the_file_alone(file):
     before = file.read_bytes()
     for ending in ('matrix', 'half', 'none', 'eight'):
@@ -80,39 +70,3 @@ def test_a_file_that_was_cut_is_damaged(file, keep):
     file.write_bytes(file.read_bytes()[:keep])
     with pytest.raises(DamagedFileError, match='is damaged'):
         read_weights(file)
-
-
-def test_a_type_that_is_unknown_here_is_named(tmp_path):
-    save_file({'x': torch.zeros(2, dtype=torch.complex64)}, tmp_path / 'w.safetensors')
-    with pytest.raises(DamagedFileError, match='x has type C64, expected F64, F32, F16'):
-        read_weights(tmp_path / 'w.safetensors')
-
-
-def test_a_model_holds_the_weights_once(tiny_checkpoint):
-    checkpoint = open_checkpoint(tiny_checkpoint())
-    tensors = checkpoint.tensors()
-    model = load_model(lambda: RepBert(BertConfig.from_dict(checkpoint.config)), checkpoint, tensors=tensors)
-    for name, parameter in model.named_parameters():
-        assert parameter.data_ptr() == tensors[name].data_ptr(), name
-        assert parameter.dtype is torch.float32
-
-
-def test_merging_an_adapter_makes_no_second_copy(monkeypatch):
-    """The adapted weights lie where the base's lay."""
-    from pyserini_repbert.models.checkpoints import folder
-
-    checkpoint = open_checkpoint('repbert-demo')
-    read, places = folder.Checkpoint.tensors, {}
-
-    def noted(self, mapped=None):
-        found = read(self, mapped)
-        if self.base is None:
-            places.update({name: value.data_ptr() for name, value in found.items()})
-        return found
-
-    monkeypatch.setattr(folder.Checkpoint, 'tensors', noted)
-    merged = checkpoint.tensors()
-    base = load_file(checkpoint.base.folder / 'model.safetensors')
-    name = 'bert.encoder.layer.0.attention.self.query.weight'
-    assert not merged[name].equal(base[name.removeprefix('bert.')])
-    assert merged[name].data_ptr() == places[name]

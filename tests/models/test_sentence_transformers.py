@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode.encoders import document_encoder, query_encoder
 from pyserini_repbert.encode.sentence import SentenceQueryEncoder
-from pyserini_repbert.errors import InputError, MismatchError, MissingDependencyError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.models.sentence_transformers import folder_digest
 from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.ranking import Ranking
@@ -174,18 +173,6 @@ def test_what_cannot_be_opened_is_one_line(bi_encoder, file, values, message):
     with pytest.raises(InputError, match=message) as error:
         SentenceQueryEncoder(folder)
     assert '\n' not in str(error.value)
-
-
-def test_the_missing_package_is_named(bi_encoder, monkeypatch):
-    import sentence_transformers
-
-    folder = bi_encoder()
-    monkeypatch.setattr(sentence_transformers, '__version__', '5.1.0')
-    with pytest.raises(MissingDependencyError, match="pip install 'sentence-transformers>=6'"):
-        query_encoder(folder)
-    monkeypatch.setitem(sys.modules, 'sentence_transformers', None)
-    with pytest.raises(MissingDependencyError, match='pip install .*sentence-transformers'):
-        query_encoder(folder)
 
 
 @pytest.mark.parametrize('module', ['os.system', 'custom.Pooling'])

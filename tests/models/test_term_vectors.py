@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 
 
@@ -21,11 +19,6 @@ def test_inner_product_is_over_the_terms_of_both():
     assert query.dot(passage) == passage.dot(query) == 5.0
     assert query.dot(TermVector.of({})) == TermVector.of({}).dot(query) == 0
     assert passage.weights_of(np.asarray([9, 10, 0])).tolist() == [0.5, 0.0, 7.0]
-
-
-def test_negative_term_is_refused():
-    with pytest.raises(InputError, match='term id -1'):
-        TermVector.of({-1: 1.0})
 
 
 def test_vectors_one_after_the_other():

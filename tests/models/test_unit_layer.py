@@ -49,15 +49,6 @@ def test_vectors_become_equally_long_and_keep_their_directions(base, texts):
     torch.testing.assert_close(normalize(after, dim=1), normalize(centred, dim=1), atol=0.02, rtol=0)
 
 
-def test_padding_changes_nothing(base, texts):
-    model, (ids, types, mask) = with_layer(base), texts
-    with torch.no_grad():
-        padded = model(ids, types, mask)
-        for row in range(5):
-            n = int(mask[row].sum())
-            torch.testing.assert_close(model(ids[row : row + 1, :n], types[row : row + 1, :n])[0], padded[row])
-
-
 def test_weights_that_are_there_stay(base):
     own = base.state_dict()
     assert with_unit_layer(own, SIZES).keys() == own.keys()

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-
-import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.part_file import open_part_file
 
 
@@ -49,37 +44,6 @@ def test_the_rest_can_be_dropped_and_hits_limited(world, tmp_path):
     assert len(read_run(output)['q1'].docids) == 10
     main(arguments(world, output, '--hits', '2'))
     assert len(read_run(output)['q1'].docids) == 2
-
-
-def test_flags_that_do_not_go_together(world, tmp_path):
-    output = str(tmp_path / 'out.txt')
-    with pytest.raises(InputError, match='takes --run, --topics and at least one --reranker'):
-        main(['--run', 'x', '--output', output])
-    with pytest.raises(InputError, match='--replay-k0 goes with --pairs'):
-        main(arguments(world, output, '--replay-k0', '5'))
-    with pytest.raises(InputError, match='--from-pairs needs no --run'):
-        main(['--from-pairs', 'x.npz', '--run', 'y', '--output', output])
-    with pytest.raises(InputError, match='takes 50 candidates'):
-        main(arguments(world, output, '--reranker', f'{world.duo}@50'))
-    without = arguments(world, output)
-    without = without[:4] + without[6:]
-    with pytest.raises(InputError, match='has no record that says where its passages are'):
-        main(without)
-
-
-@pytest.mark.slow
-def test_in_a_process_of_its_own(world, tmp_path):
-    command = [sys.executable, '-m', 'pyserini_repbert.rerank']
-    output = tmp_path / 'out.txt'
-    done = subprocess.run([*command, *arguments(world, output)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, '')
-    assert len(read_run(output)['q1'].docids) == 12
-    done = subprocess.run(
-        [*command, *arguments(world, output, '--devices', 'cuda:77')], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    refused = "device 'cuda:77' is not available here: use 'cpu', or see the doctor command"
-    assert done.stderr == f'error: {refused} (--device)\n'
 
 
 def test_a_refused_reranking_leaves_nothing_and_can_be_said_again(world, tmp_path, capsys):

@@ -88,10 +88,6 @@ def test_resuming_refuses_another_run_model_or_setting(world, tmp_path):
     run_stages(world, mono_only, output=output, overwrite=True, **settings)
 
 
-def test_progress_counts_all_inferences(world):
-    assert sum(run_stages(world, stages_of(world)).done) == 24 + 36
-
-
 @pytest.mark.slow
 def test_queries_are_split_between_processes(world):
     alone = run_stages(world, stages_of(world), batch_inputs=1)
@@ -164,20 +160,6 @@ def test_ties_of_a_stage_keep_the_order_of_the_stage_before(keep, world, monkeyp
     both = run_stages(world, stages_of(world), **saving).run
     assert any(ranked.docids[:4] != sorted(ranked.docids[:4]) for ranked in mono.values())
     assert {qid: ranked.docids for qid, ranked in both.items()} == {qid: list.docids for qid, list in mono.items()}
-
-
-def test_saved_scores_that_are_no_such_thing(tmp_path):
-    path = tmp_path / 'saved.npz'
-    with pytest.raises(InputError, match='does not exist'):
-        read_saved_scores(path)
-    path.write_bytes(b'nothing')
-    with pytest.raises(InputError, match='holds no saved scores'):
-        read_saved_scores(path)
-    np.savez(path, other=np.zeros(3))
-    with pytest.raises(InputError, match='holds no saved scores'):
-        read_saved_scores(path)
-    write_saved_scores(path, [], {})
-    assert read_saved_scores(path) == ([], {})
 
 
 def test_only_mono_and_duo_scores_are_kept(world):

@@ -64,18 +64,6 @@ def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
     assert [(cost.queries, cost.inferences) for cost in costs_of(notes)] == [(2, 8), (2, 4)]
 
 
-def test_bad_calls_are_errors():
-    pipeline = Pipeline([First(), (Reverse(), 4)])
-    with pytest.raises(InputError, match='2 queries and 1 qids'):
-        pipeline.batch_search(['x', 'y'], ['1'])
-    with pytest.raises(InputError, match="qid '1' was given twice"):
-        pipeline.batch_search(['x', 'y'], ['1', '1'])
-    with pytest.raises(InputError, match='k=-1'):
-        pipeline.search('x', -1)
-    with pytest.raises(InputError, match='takes no run'):
-        pipeline.rank([Query('1', 'x')], {})
-
-
 def test_a_hybrid_searcher_is_a_first_stage():
     pipeline = Pipeline([HybridSearcher(First(), Turned()), (Reverse(), 4)])
     assert docids(pipeline.search('x', 4)) == ['d2', 'd1', 'd3', 'd0']

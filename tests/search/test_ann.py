@@ -18,7 +18,7 @@ from pyserini_repbert.files import locked
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, efforts, factory
-from pyserini_repbert.search import HybridSearcher, RepBertSearcher
+from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import best_of, build_ann, mean_recall, scores
 from pyserini_repbert.search.exact import TopRows
 
@@ -204,13 +204,6 @@ def test_one_that_is_there_is_replaced_only_when_asked_for(bundle, capsys):
     record = json.loads((bundle / 'ann' / 'ann.json').read_text())
     shown = f'recall@30 {record["recall"]:.4f} of exact search on 200 queries (passages with noise, seed 0)\n'
     assert capsys.readouterr().out.endswith(shown)
-
-
-def test_hybrid_search_takes_it(built, vectors):
-    dense = RepBertSearcher(built / 'pq', RowEncoder(vectors), ann=True)
-    plain = RepBertSearcher(built / 'pq', RowEncoder(vectors))
-    hits = HybridSearcher(dense, plain, 'interleave').search('5', k=3)
-    assert [hit.docid for hit in hits] == [hit.docid for hit in plain.search('5', 3)]
 
 
 def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_path, capsys):

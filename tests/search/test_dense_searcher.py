@@ -194,11 +194,6 @@ def test_bad_calls_are_errors(index, tmp_path):
     for other in (('1', 'cat'), None, 3):
         with pytest.raises(InputError, match='a text was expected'):
             searcher.batch_search([other], ['1'])
-    for row in (-1, len(searcher.index)):
-        with pytest.raises(InputError, match=f'row {row} was asked for'):
-            searcher.index.docid(row)
-        with pytest.raises(InputError, match='has 0 to'):
-            searcher.index.docids(np.array([0, row]))
     with pytest.raises(MismatchError, match=r'shape \(2, 3\)'):
         searcher.batch_search(np.ones((2, 3), np.float32), ['1', '2'])
     with pytest.raises(InputError, match="qid '1' was given twice"):

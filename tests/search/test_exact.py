@@ -89,26 +89,6 @@ def test_topics_one_after_the_other_do_not_cost_a_second_pass(multiplied):
         assert sum(multiplied) < 1.6 * len(vectors)  # all of them once, and the sample
 
 
-def test_nearly_all_hits_of_many_queries_take_one_pass(multiplied):
-    random = np.random.default_rng(0)
-    vectors, queries = (random.standard_normal((n, 8)).astype(np.float32) for n in (5000, 20))
-    found = _search(vectors, queries, 4990, 1000)
-    assert sum(multiplied) == len(vectors)
-    assert all(len(top.rows) == 4990 for top in found)
-
-
-def test_a_sample_that_misleads_about_some_queries_costs_a_second_pass_and_no_hit(monkeypatch, multiplied):
-    random = np.random.default_rng(0)
-    vectors, queries = (random.standard_normal((n, 384)).astype(np.float32) for n in (5000, 37))
-    guessed, too_high = exact._guessed, torch.arange(37) % 3 == 0
-    monkeypatch.setattr(exact, '_guessed', lambda *a: guessed(*a) + 1000 * too_high)
-    tops = _search(vectors, queries, 60, 250)
-    assert sum(multiplied) > 2 * len(vectors)
-    for scores, top in zip(queries @ vectors.T, tops, strict=True):
-        np.testing.assert_allclose(top.scores, np.sort(scores)[::-1][:60], rtol=1e-5)
-        np.testing.assert_allclose(top.scores, scores[top.rows], rtol=1e-5)
-
-
 def test_a_score_depends_on_its_pair_alone():
     random = np.random.default_rng(3)
     vectors, queries = (random.standard_normal((n, 300)).astype(np.float32) for n in (3000, 40))
@@ -128,14 +108,6 @@ def test_many_queries_are_searched_in_groups(monkeypatch):
     found = ExactIndex(Vectors(vectors)).search(queries, 3)
     for top, query in zip(found, queries, strict=True):
         assert top.rows.tolist() == np.argsort(-(vectors @ query))[:3].tolist()
-
-
-def test_half_precision_vectors_are_multiplied_in_single_precision():
-    random = np.random.default_rng(2)
-    vectors = random.standard_normal((50, 300)).astype(np.float16)
-    query = random.standard_normal(300).astype(np.float32)
-    found = _search(vectors, query[None], 50)[0]
-    np.testing.assert_allclose(found.scores, np.sort(vectors.astype(np.float32) @ query)[::-1], rtol=1e-4, atol=1e-4)
 
 
 def test_more_hits_than_vectors_and_no_vectors():
@@ -206,16 +178,6 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
         expected = set(zip(*np.nonzero(scores >= thresholds), strict=True))
         for way in ways:
             assert expected <= set(zip(*way.reaching(0, vectors, torch.from_numpy(thresholds)), strict=True))
-
-
-def test_few_other_pairs_are_scored():
-    random = np.random.default_rng(7)
-    vectors, queries = (random.standard_normal((n, 768)).astype(np.float32) for n in (5000, 8))
-    index, thresholds = Vectors(vectors), torch.from_numpy(np.sort(_all_scores(vectors, queries), axis=0)[-100])
-    rounded = products.RoundedProducts(products.RoundedVectors(index, 768), queries)
-    assert 800 < len(rounded.reaching(0, vectors, thresholds)[0]) < 1400
-    single = Float32Products(index, queries, torch.device('cpu'), {})
-    assert 800 <= len(single.reaching(0, vectors, thresholds)[0]) < 840
 
 
 @settings(deadline=None)

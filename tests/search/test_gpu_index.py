@@ -182,14 +182,6 @@ def test_the_greatest_scores(monkeypatch, width, count):
     )
 
 
-@pytest.mark.parametrize('order', [1, -1])
-def test_the_order_of_the_vectors_does_not_matter(tmp_path, vectors, order):
-    query = clustered(1, seed=6)
-    ordered = vectors[np.argsort(vectors @ query[0].astype(np.float16).astype('f4'))[::order]]
-    bundle = DenseBundle(write_bundle(tmp_path / 'ordered', ordered))
-    check(opened(bundle, FakeGpu(free=60_000)).search(query, 20), ordered, query, 20)
-
-
 def test_float32_gives_the_scores_of_the_cpu(bundle, vectors):
     queries = clustered(5, seed=7)
     found = opened(bundle, FakeGpu(), dtype='float32').search(queries, 11)

@@ -12,10 +12,9 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
-from pyserini_repbert.fusion import Fusion
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline import PipelineSpec, open_reranker, opening
+from pyserini_repbert.pipeline import open_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker
 
@@ -115,28 +114,6 @@ def test_texts_that_were_cut_are_counted(tiny_checkpoint, corpus_file, tmp_path,
     flags = f'--index {tmp_path / "b"} --topics {tmp_path / "t.tsv"} --output {tmp_path / "run"} --quiet'
     assert run(main, f'{flags} --max-length 1'.split()) == 0
     assert '2 topics, 1 cut to 1 wordpieces, ' in capsys.readouterr().out
-
-
-def test_explain_is_for_questions(bundle, tmp_path, capsys):
-    (tmp_path / 't.tsv').write_text('1\tred\n')
-    flags = ['--topics', str(tmp_path / 't.tsv'), '--index', str(bundle), '--output', str(tmp_path / 'o'), '--explain']
-    assert run(main, flags) == 2
-    assert '--explain is for --query' in capsys.readouterr().err and not (tmp_path / 'o').exists()
-
-
-def test_a_reranker_is_opened_once_and_refused_before_anything_is_searched(
-    bundle, cross_encoder_folder, monkeypatch, capsys
-):
-    opened, mono = [], str(cross_encoder_folder('monobert'))
-    really = opening.open_reranker
-    monkeypatch.setattr(opening, 'open_reranker', lambda *given, **own: opened.append(1) or really(*given, **own))
-    pipeline, models, *_ = opening.open_pipeline(PipelineSpec(index=str(bundle), stages=(f'{mono}@2',)))
-    for text in ('red cat', 'a dog'):
-        assert len(pipeline.search(text, 3)) == 3
-    assert opened == [1] and len(models) == 2
-    monkeypatch.setattr(Fusion, 'rank', lambda *given: pytest.fail('searched'))
-    assert run(main, ['--index', str(bundle), '--query', 'red cat', '--rerank', 'nobody@2', '--quiet']) == 2
-    assert "'nobody'" in capsys.readouterr().err
 
 
 def test_a_prompt_answers_until_it_ends(bundle, monkeypatch, capsys):

@@ -78,15 +78,3 @@ def test_only_declared_methods_climb(climbs, tiny_checkpoint, corpus_file, cross
         if called not in declared
     }
     assert others == set()
-
-
-def test_a_climb_is_noticed(climbs):
-    from pyserini_repbert.data.values import has_surrogates
-    from pyserini_repbert.files import numbered_lines
-
-    class Stream(list):
-        def __fspath__(self):
-            has_surrogates('x')
-            return __file__
-
-    assert climbs(lambda: list(numbered_lines(Stream(), 'file'))) == {('existing_file', 'has_surrogates')}

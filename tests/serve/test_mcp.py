@@ -123,13 +123,6 @@ def test_errors_are_one_line(index_settings, rerankers):
         assert says in message and '\n' not in message
 
 
-@pytest.mark.parametrize('cutoff', [0, 10**20])
-def test_a_cutoff_is_bounded(call, cutoff):
-    asked = {'index_name': 'tiny', 'metric': 'ndcg', 'query_id': 'q1', 'hits': {'d1': 1}, 'cutoff': cutoff}
-    with pytest.raises(ToolError, match='cutoff'):
-        call(('eval_hits', asked))
-
-
 @pytest.mark.slow
 def test_over_stdio(index_settings, tmp_path):
     root = Path(__file__).parents[2]

@@ -23,33 +23,23 @@ BAD_ADDRESSES = [
     (f'{SEARCH}&system=dense&system=dense', 400, 'twice'),
     (f'{SEARCH}&rerank=monobret@3', 404, "did you mean 'monobert'"),
     (f'{SEARCH}&rerank=monobert', 400, 'NAME@K'),
-    (f'{SEARCH}&rerank=monobert@0', 400, 'at least 1'),
     (f'{SEARCH}&rerank=monobert@201', 400, 'at most 200'),
     (f'{SEARCH}&rerank=duobert@100', 400, 'at most 5,000'),
     (f'{SEARCH}&rerank=monobert@3&rerank=duobert@4', 400, 'at most as many'),
     (f'{SEARCH}&rerank=duobert@4:max-length=9', 400, 'not open to clients'),
     (f'{SEARCH}&rerank=epic@4:index=/etc', 400, 'not open to clients'),
     (f'{SEARCH}&rerank=/etc@4', 404, 'there is no reranker'),
-    (f'{SEARCH}&fusion=rff', 400, 'rrf'),
     (f'{SEARCH}&alpha=0.3', 400, "alpha is for 'interpolation'"),
-    (f'{SEARCH}&alpha=nan&fusion=interpolation', 400, 'alpha'),
     (f'{SEARCH}&k1=1', 400, "'bm25' alone"),
-    (f'{SEARCH}&k1=1&b=0.5', 400, "'bm25' alone"),
-    (f'{SEARCH}&hits=0', 400, 'greater than or equal to 1'),
     (f'{SEARCH}&hits=1000000', 400, 'less than or equal to 1000'),
-    (f'{SEARCH}&hits=ten', 400, 'hits'),
     (f'{SEARCH}&hits=', 400, 'hits'),
     (f'{SEARCH}&hist=3', 400, "did you mean 'hits'"),
     ('/v1/tiny/search', 400, 'query'),
-    ('/v1/tiny/search?query=', 400, 'query'),
     ('/v1/tiny/search?query=%20%09', 400, 'empty'),
     ('/v1/tiny/search?query=' + 'x' * 50_000, 400, 'at most 2000'),
     ('/v1/tiny/search?query=%FF', 400, 'UTF-8'),
-    ('/v1/tiny/search?query=%C3', 400, 'UTF-8'),
     ('/v1/tiny/search?query=%zz', 400, '%25'),
-    ('/v1/tiny/search?query=50%', 400, '%25'),
     ('/v1/tiny/search?query=a%00b', 400, 'NUL'),
-    ('/v1/tiny/doc/%FF', 400, 'UTF-8'),
     ('/v1/tiny/doc/nowhere', 404, "no document 'nowhere'"),
     ('/v1/tiny/doc/a/b%20c%2Fd', 404, "no document 'a/b c/d'"),
     ('/v1/tiny/doc/../../etc/passwd', 404, ''),
@@ -57,7 +47,6 @@ BAD_ADDRESSES = [
     ('/v1/tiny/qrels/q9', 404, "'q9'"),
     ('/v1/progress/nobody', 404, 'being reranked'),
     ('/nowhere', 404, '/docs'),
-    ('/v1/', 404, '/docs'),
 ]
 
 
@@ -79,20 +68,15 @@ def test_bad_addresses(client):
 
 BAD_BODIES = [
     ('/v1/tiny/batch', b'{', 'application/json', 400, 'not JSON'),
-    ('/v1/tiny/batch', b'{"queries": [', 'application/json', 400, 'not JSON'),
     ('/v1/tiny/batch', b'\xff\xfe', 'application/json', 400, ''),
     ('/v1/tiny/batch', b'[' * 100_000, 'application/json', 400, ''),
-    ('/v1/tiny/batch', b'[]', 'application/json', 422, 'the body'),
     ('/v1/tiny/batch', b'{}', 'application/json', 422, 'queries'),
-    ('/v1/tiny/batch', b'', 'application/json', 422, 'body'),
     ('/v1/tiny/batch', b'query=cat', 'application/x-www-form-urlencoded', 422, 'Content-Type'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "\\ud800"}]}', 'application/json', 422, 'surrogate'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 1e400}', 'application/json', 422, 'hits'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "alpha": NaN}', 'application/json', 422, 'alpha'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 5000}', 'application/json', 400, '1 to 1000'),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}, {"text": " "}]}', 'application/json', 400, 'empty'),
     ('/v1/tiny/compare', b'{"query": "cat", "a": {"systm": []}}', 'application/json', 422, 'systm'),
-    ('/v1/nowhere/compare', b'{"query": "cat"}', 'application/json', 404, "no index 'nowhere'"),
     ('/v1/tiny/search', b'', 'application/json', 405, 'POST'),
 ]
 
@@ -177,34 +161,12 @@ def test_keys(serving, tmp_path):
         assert client.get(open_to_all).status_code == 200
 
 
-def test_head_is_for_probes(client):
-    for address in ('/healthz', '/readyz', '/metrics', '/', '/docs', '/openapi.yaml'):
-        assert client.head(address).status_code == 200, address
-    for address in (SEARCH, '/v1/indexes', '/v1/tiny/batch'):
-        assert client.head(address).status_code == 405, address
-    assert client.get('/v1/nowhere').status_code == 404
-
-
 def test_one_value_is_given_once(client):
     answer = client.get(f'{SEARCH}&hits=3&hits=4')
     assert answer.status_code == 400 and answer.json() == {
         'error': "parameter 'hits' was given more than once: give it once"
     }
     assert client.get(f'{SEARCH}&system=dense&rerank=monobert@2&rerank=epic@2').status_code == 200
-
-
-def test_another_method_is_told_which_are_allowed(client):
-    for ask, address, allowed in (
-        (client.get, '/v1/tiny/batch', 'POST'),
-        (client.put, '/v1/tiny/batch', 'POST'),
-        (client.post, '/v1/indexes', 'GET'),
-        (client.delete, SEARCH, 'GET'),
-    ):
-        answer = ask(address)
-        assert (answer.status_code, answer.headers['allow']) == (405, allowed), address
-        assert 'is not for this address' in answer.json()['error']
-    for ask in (client.get, client.post, client.head):
-        assert ask('/v1/tiny/nothing/here').status_code == 404
 
 
 def test_until_the_indexes_are_open_the_service_is_not_ready(index_settings):

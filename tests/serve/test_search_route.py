@@ -172,12 +172,6 @@ def test_a_rank_below_the_depth_is_told_apart_from_an_absent_hit(client, monkeyp
     assert last['provenance'][1] == {'ranking': 'monobert@2', 'rank': None, 'score': None, 'below': None}  # not read
 
 
-def test_a_query_id_is_given_once(client):
-    for queries in ([{'text': 'a', 'qid': 'x'}, {'text': 'b', 'qid': 'x'}], [{'text': 'a'}, {'text': 'b', 'qid': '0'}]):
-        answer = client.post('/v1/tiny/batch', json={'queries': queries})
-        assert answer.status_code == 400 and 'qid' in answer.json()['error'] and 'twice' in answer.json()['error']
-
-
 def test_interpolation_of_normalized_rankings(client, monkeypatch):
     """A client says how rankings are fused, in an address, a body, and with a weight for each of them."""
     opened = ServedIndex.ranker

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pyserini_repbert.errors import MissingDependencyError
 from pyserini_repbert.train.output import Trained, read_log
 from pyserini_repbert.train.trainer import CsvLog
-from pyserini_repbert.train.training import check_machine, train
+from pyserini_repbert.train.training import train
 
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
 
@@ -18,16 +17,6 @@ def test_event_files_lie_beside_the_log(tiny_recipe, tmp_path):
         tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1}), tmp_path / 'out', tensorboard=True, device='cpu'
     )
     assert any((tmp_path / 'out/tensorboard').iterdir())
-
-
-def test_without_tensorboard_one_line_says_what_to_install(tiny_recipe, monkeypatch):
-    import importlib.util
-
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None if name == 'tensorboard' else find(name))
-    with pytest.raises(MissingDependencyError, match='tensorboard') as caught:
-        check_machine(tiny_recipe('repbert', ranking=REPBERT), 'cpu', tensorboard=True)
-    assert '\n' not in str(caught.value)
 
 
 def test_a_log_has_what_the_state_has_logged(tmp_path):

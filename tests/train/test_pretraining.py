@@ -6,9 +6,7 @@ import json
 
 import pytest
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.train.checkpoints import new_task, open_base
-from pyserini_repbert.train.reading import read_recipe
 from pyserini_repbert.train.recipe import Source
 from pyserini_repbert.train.tasks.pretraining import CorpusSource, TextPair
 from pyserini_repbert.train.training import train
@@ -67,11 +65,3 @@ def test_a_cross_encoder_starts_from_a_pre_trained_base(tiny_recipe, corpus, tmp
     ranking = {'max_query_length': 8, 'max_length': 48}
     mono = tiny_recipe('monobert', base=str(tmp_path / 'tcp'), ranking=ranking)
     assert train(mono, tmp_path / 'mono', device='cpu').steps == 6
-
-
-def test_what_pre_training_does_not_take(recipe_file, corpus):
-    path = recipe_file('mlm', data=[{'corpus': corpus}])
-    with pytest.raises(InputError, match='pre-training takes neither'):
-        read_recipe(path, ('adapter={}',))
-    with pytest.raises(InputError, match='pre-training needs a corpus'):
-        read_recipe(path, ('data.0.corpus=',))

@@ -68,9 +68,3 @@ def test_a_loss_that_is_not_finite_ends_the_training(tiny_recipe, tmp_path):
     with pytest.raises(InputError, match='the loss is not finite at step [1-6]: give a smaller training.learning_rate'):
         train(recipe, tmp_path / 'out', device='cpu')
     assert not (tmp_path / 'out').exists()
-
-
-def test_the_rank_is_at_most_the_width(tiny_recipe, tmp_path):
-    recipe = tiny_recipe('repbert', ranking=REPBERT, adapter={'rank': 100_000, 'alpha': 4})
-    with pytest.raises(InputError, match='adapter.rank is 100000: expected at most'):
-        train(recipe, tmp_path / 'out', device='cpu')

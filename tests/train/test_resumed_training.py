@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trained_models import REPBERT, SYSTEMS, dies_before, files, killed_at, scores
 
-from pyserini_repbert.errors import BusyError, InputError, MismatchError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.train.training import train
 
 
@@ -95,17 +95,6 @@ def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeyp
     assert (tmp_path / 'out/recipe.yaml').read_text() == recipe.text
     assert 'model.safetensors' in files(tmp_path / 'out')
     assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
-
-
-def test_a_second_training_of_one_output_is_refused(tiny_recipe, tmp_path):
-    from pyserini_repbert.files import locked
-
-    with (
-        locked(tmp_path / '.out.training.lock', 'output'),
-        pytest.raises(BusyError, match=r'output .*out is being written by process \d+'),
-    ):
-        train(tiny_recipe('repbert', ranking=REPBERT), tmp_path / 'out', device='cpu')
-    assert not (tmp_path / 'out.training').exists()
 
 
 def test_another_process_takes_what_the_first_one_wrote_for_no_stopped_training(tiny_recipe, tmp_path, monkeypatch):

@@ -79,11 +79,6 @@ def test_workers_take_turns_batch_by_batch(world):
     assert alone == shared
 
 
-def test_passages_that_are_not_there_are_named(world):
-    with pytest.raises(InputError, match="passage 'd99' is not in"):
-        opened(world).texts(['d0', 'd99'])
-
-
 def test_test_topics_are_an_error_and_validation_topics_are_left_out(world, tiny_recipe, tmp_path):
     assert 'q3' not in opened(world, Guard(validation=['CAT  sky ?'])).queries
     with pytest.raises(InputError, match=r"data.0: topic 'q3': 'cat sky \?' is a test topic"):

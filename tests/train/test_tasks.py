@@ -131,17 +131,6 @@ def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):
     assert f'start: {tmp_path / "mono"}' in (tmp_path / 'duo/README.md').read_text(encoding='utf-8')
 
 
-def test_an_adapter_that_does_not_fit_is_refused(tiny_recipe, tmp_path):
-    train(tiny_recipe('repbert', adapter={'rank': 2}, ranking={'max_query_length': 8}), tmp_path / 'a', device='cpu')
-    for adapter, start, words in (
-        ({'rank': 4}, 'a', 'expected rank 4'),
-        ({'rank': 2}, 'base', 'is no adapter checkpoint'),
-    ):
-        recipe = tiny_recipe('repbert', adapter={**adapter, 'start': str(tmp_path / start)})
-        with pytest.raises(InputError, match=words):
-            task_and_instances(recipe, 1)
-
-
 def test_knrm_begins_with_the_scores_of_the_vanilla_bert_it_starts_from(tiny_recipe, tmp_path):
     sizes = {'max_query_length': 6, 'max_doc_length': 40}
     train(tiny_recipe('cedr', ranking={**sizes, 'architecture': 'vanilla'}), tmp_path / 'vanilla', device='cpu')

@@ -162,15 +162,6 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
     assert not np.allclose(encoded, 3.0 * RepBertQueryEncoder(recipe.base).encode('cat mat'), atol=1e-2)
 
 
-def test_the_card_says_what_the_model_is(tiny_recipe, tmp_path):
-    train(tiny_recipe('monobert', ranking=SYSTEMS['monobert'], licence='Apache-2.0'), tmp_path / 'out', device='cpu')
-    card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
-    for expected in ('license: apache-2.0', '# tiny-monobert', 'full fine-tuning', 'topics.tsv', 'steps: 6 of 6'):
-        assert expected in card
-    assert '- monobert: layout ' in card and 'max_length 48 (recipe)' in card
-    assert 'learning_rate: 0.001' in card
-
-
 @pytest.mark.parametrize('system', SYSTEMS)
 def test_bfloat16_trains_weights_of_single_precision(system, tiny_recipe, tmp_path):
     recipe = tiny_recipe(system, ranking=SYSTEMS[system], training={'precision': 'bfloat16', 'steps': 2})

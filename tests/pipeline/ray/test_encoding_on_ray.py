@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import socket
-import sys
 
 import pytest
 from folders import tree
 
 from pyserini_repbert.commands import command, encode, index
-from pyserini_repbert.errors import ClusterError, InputError, MissingDependencyError
+from pyserini_repbert.errors import ClusterError, InputError
 from pyserini_repbert.pipeline.ray_workers import connected, group_of
 
 
@@ -109,20 +108,3 @@ def test_an_address_that_does_not_answer():
         address = f'127.0.0.1:{free.getsockname()[1]}'
         with pytest.raises(ClusterError, match=f'nothing answers at Ray address {address}'), connected(address):
             pass
-
-
-def test_a_cluster_that_is_gone(monkeypatch, tmp_path):
-    monkeypatch.delenv('RAY_ADDRESS', raising=False)
-    monkeypatch.setenv('RAY_TMPDIR', str(tmp_path))
-    (tmp_path / 'ray').mkdir()
-    (tmp_path / 'ray' / 'ray_current_cluster').write_text('127.0.0.1:1')
-    with pytest.raises(ClusterError, match='nothing answers at Ray address 127.0.0.1:1'), connected('auto'):
-        pass
-
-
-def test_no_ray(monkeypatch, tmp_path):
-    monkeypatch.setenv('RAY_TMPDIR', str(tmp_path))
-    monkeypatch.setitem(sys.modules, 'ray', None)
-    monkeypatch.delenv('RAY_ADDRESS', raising=False)
-    with pytest.raises(MissingDependencyError, match=r"pip install '\.\[ray\]'"), connected('auto'):
-        pass

@@ -47,13 +47,6 @@ def test_a_job_that_loses_every_worker_ends_it(fleet):
         fleet(1, range(9), versions=VERSIONS).run(jobs(1))
 
 
-def test_a_worker_that_is_lost_while_idle_is_given_nothing(fleet):
-    workers = fleet(2, (), versions=VERSIONS)
-    workers.gone.add('w0')
-    assert workers.run(jobs(3)) == [0, 2, 4]
-    assert {worker for worker, _ in workers.asked} == {'w1'}
-
-
 def test_a_worker_gets_what_it_has_open(fleet):
     two = [Job(f'{name}{number}', Double(name), number) for number in range(3) for name in 'ab']
     workers = fleet(2, (), versions=VERSIONS)

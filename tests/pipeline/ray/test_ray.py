@@ -16,22 +16,18 @@ import numpy as np
 import pytest
 import torch
 from folders import tree
-from starlette.testclient import TestClient
 
 os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = '0'  # else Ray puts this machine's own address for 127.0.0.1
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
 pytest.importorskip('ray')
 
 from pyserini_repbert.commands import command, encode
-from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.pipeline import Machine
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.pipeline.ray_shards import ShardSearch
 from pyserini_repbert.pipeline.ray_workers import connected
 from pyserini_repbert.search import exact
-from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 from tests.pipeline.conftest import run_stages
 
 pytestmark = pytest.mark.slow
@@ -198,25 +194,3 @@ def test_workers_end_with_a_command_that_is_killed(cluster, tmp_path):
     worker = Path('/proc', note.read_text())
     when(lambda: not worker.exists(), lambda: None).join()
     assert not worker.exists()
-
-
-def test_a_machine_with_another_version_is_refused(cluster):
-    with connected(cluster.address, 1) as fleet, pytest.raises(MismatchError, match=r'machine 127.0.0.1 .* has torch'):
-        fleet.versions |= {'torch': '1.0'}
-        fleet.run([Job('one', Slow(), 1)])
-
-
-def test_a_service_searches_on_the_cluster(cluster, tiny_checkpoint, corpus_file, tmp_path):
-    made = ['--corpus', corpus_file(300), '--encoder', tiny_checkpoint(), '--shard-size', 50, '--store-text', '--quiet']
-    assert command.run(encode.main, [*map(str, made), '--output', str(tmp_path / 'bundle')]) == 0
-    found = {}
-    for ray in (None, cluster.address):
-        index = IndexSettings(path=str(tmp_path / 'bundle'), ray=ray)
-        settings = ServeSettings(indexes={'i': index}, limits=Limits(search_seconds=60))  # of a busy machine
-        with TestClient(create_app(settings)) as client:
-            while client.get('/readyz').status_code == 503:
-                assert client.app.state.service.failure is None
-            answer = client.get('/v1/i/search', params={'query': 'the red cat', 'hits': 7})
-            assert answer.status_code == 200, answer.text
-            found[ray] = [(own['docid'], own['score']) for own in answer.json()['candidates']]
-    assert len(found[None]) == 7 and found[cluster.address] == found[None]

@@ -8,10 +8,10 @@ from hypothesis import given, settings, strategies as st
 from starlette.testclient import TestClient
 
 from pyserini_repbert.commands import command, encode, search
-from pyserini_repbert.errors import ClusterError, DamagedFileError, InputError
+from pyserini_repbert.errors import ClusterError, DamagedFileError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.pipeline.ray_shards import ShardSearch, groups
-from pyserini_repbert.search import RepBertSearcher, exact
+from pyserini_repbert.search import exact
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
@@ -31,11 +31,6 @@ def test_groups_are_neighbours_of_about_one_size(counts, most):
     assert [number for group in made for number in group] == list(range(len(counts)))
     assert 1 <= len(made) <= max(1, most) and all(made)
     assert max(sum(counts[number] for number in group) for group in made) <= sum(counts) / max(1, most) + 2 * 50
-
-
-def test_groups_by_hand():
-    assert groups([4, 4, 4, 4, 2], 2) == [range(2), range(2, 5)]
-    assert groups([1, 1, 1], 9) == [range(1), range(1, 2), range(2, 3)]
 
 
 @settings(deadline=None)
@@ -98,11 +93,6 @@ def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsy
         capsys.readouterr()
         assert command.run(search.main, [*asked, str(tmp_path / 'no.txt'), '--ray', 'auto', *more]) == 2
         assert '--ray is for exact dense search' in capsys.readouterr().err
-
-
-def test_not_with_an_approximate_index(bundle):
-    with pytest.raises(InputError, match='an approximate index is searched on one machine'):
-        RepBertSearcher(bundle.folder, ann=True, spread=lambda bundle: exact.ExactIndex(bundle).search)
 
 
 def test_a_service_searches_an_index_on_a_cluster(bundle, fleet, connect):
