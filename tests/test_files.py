@@ -4,16 +4,7 @@ import os
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_file, atomic_folder, existing_file, human_size, numbered_lines, open_binary
-
-
-def test_existing_file(tmp_path):
-    (tmp_path / 'here').touch()
-    assert existing_file(tmp_path / 'here', 'run file') == tmp_path / 'here'
-    with pytest.raises(InputError, match=r'topics file .*none does not exist'):
-        existing_file(tmp_path / 'none', 'topics file')
-    with pytest.raises(InputError, match='is a folder'):
-        existing_file(tmp_path, 'run file')
+from pyserini_repbert.files import atomic_file, atomic_folder, human_size, numbered_lines, open_binary
 
 
 def test_numbered_lines(tmp_path):

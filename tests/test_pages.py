@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import html.parser
-import shutil
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pytest
 
-from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.explain.rendering import write_html
 from pyserini_repbert.regression.report import as_html as regressions_page
@@ -99,18 +94,3 @@ def test_hostile_texts_stay_texts(name, times, tmp_path):
 def test_a_forgotten_value_is_an_error():
     with pytest.raises(jinja2.UndefinedError, match='panels'):
         page('explanation', explained={'model': 'm', 'query': 'q', 'system': 'cedr'})
-
-
-@pytest.mark.slow
-def test_a_wheel_holds_the_templates(tmp_path):
-    source = tmp_path / 'source'
-    shutil.copytree(
-        ROOT / 'pyserini_repbert', source / 'pyserini_repbert', ignore=shutil.ignore_patterns('__pycache__')
-    )
-    for name in ('setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE'):
-        shutil.copyfile(ROOT / name, source / name)
-    build = 'import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])'
-    subprocess.run([sys.executable, '-c', build, str(tmp_path)], cwd=source, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob('*.whl')
-    templates = {f'pyserini_repbert/resources/templates/{path.name}' for path in (RESOURCES / 'templates').iterdir()}
-    assert len(templates) == 5 and templates <= set(zipfile.ZipFile(wheel).namelist())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.precision import Precision, used_precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank import CedrReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.rerank import CedrReranker, EpicReranker
 
 ANSWERS = (True, False)
 CPU = torch.device('cpu')
@@ -181,50 +180,6 @@ def test_what_models_run_in(native_bfloat16: Force, tiny_checkpoint, tiny_epic, 
             kind(Path(opened[0].name).with_name(name), precision='int4')
 
 
-@pytest.mark.parametrize('native', ANSWERS)
-def test_onnx_runtime_takes_auto_for_float32(native, native_bfloat16: Force, cross_encoder: Path, monkeypatch):
-    native_bfloat16(native)
-    monkeypatch.setattr('pyserini_repbert.rerank.onnx_backend.OnnxForward', lambda *given: given)
-    for backend, used in (('onnx', 'float32'), ('onnx-int8', 'int8')):
-        assert MonoBertReranker(cross_encoder, backend=backend, precision='auto').precision == used
-
-
-@pytest.fixture
-def cross_encoder(tiny_checkpoint: Callable[..., Path]) -> Path:
-    from safetensors.torch import save_file
-
-    from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.cross_encoder import CrossEncoder
-
-    folder = tiny_checkpoint('mono', ranking={'system': 'monobert', 'max_query_length': 8, 'max_length': 48})
-    config = BertConfig.from_dict(json.loads((folder / 'config.json').read_text()))
-    save_file(CrossEncoder(config).state_dict(), folder / 'model.safetensors')
-    return folder
-
-
-def test_an_index_that_builds_itself_does_not_depend_on_who_asked_first(
-    files, tiny_checkpoint, native_bfloat16: Force, monkeypatch, capsys
-):
-    """Nor is the user advised to build it in bfloat16."""
-    from pyserini_repbert import catalog
-    from pyserini_repbert.names import index_building as named_index
-    from pyserini_repbert.names.indexes import NamedIndex
-
-    monkeypatch.setattr(named_index, 'open_corpus', lambda name: open_corpus(files / 'corpus.jsonl'))
-    found = NamedIndex(catalog.get('indexes', 'demo'), str(tiny_checkpoint()), files / 'demo')
-    monkeypatch.setattr(NamedIndex, 'check', lambda *_: None)
-    monkeypatch.setattr(NamedIndex, 'check_corpus', lambda *_: None)
-    monkeypatch.setattr(named_index, 'locate', lambda index, encoder: found)
-    monkeypatch.setattr(terminal, 'LONG', 0.0)
-    native_bfloat16(True)
-    for flags in ([], ['--bf16']):
-        assert run('search', '--index', 'demo', '--encoder', found.encoder, '--query', 'cat', *flags) == 0
-        assert DenseBundle(files / 'demo').settings.precision == 'float32'
-        error = capsys.readouterr().err
-        assert error.startswith("building index 'demo'") and error.count('\n') == 1
-        shutil.rmtree(files / 'demo')
-
-
 class TestAdvice:
     """'bfloat16 is 2x to 3x faster here: --bf16', once, after long work."""
 
@@ -257,14 +212,3 @@ class TestAdvice:
         native_bfloat16(False)
         assert run(name, *work[name]) == 0
         assert capsys.readouterr().err == ''
-
-    def test_is_not_given_for_onnx_runtime(self, monkeypatch, capsys):
-        from pyserini_repbert.commands.rerank import make_parser
-        from pyserini_repbert.commands.terminal import Bars
-
-        monkeypatch.setattr(terminal, 'LONG', 0.0)
-        for backend, text in (('torch', self.TEXT), ('onnx', '')):
-            with Bars(make_parser().parse_args(['--output', 'o', '--backend', backend])) as bars:
-                bars.begins('rerank', 1, 'inputs')
-                bars.advance(1)
-            assert capsys.readouterr().err == text

@@ -79,8 +79,6 @@ def test_bfloat16_runs_whatever_kernels_are_allowed(kernels):
     [
         ('search', ['--index', 'i', '--query', 'x']),
         ('encode', ['--corpus', 'c', '--encoder', 'e', '--output', 'o']),
-        ('train', ['recipe.yaml']),
-        ('index', ['lucene', '--corpus', 'c', '--output', 'o']),
     ],
 )
 @pytest.mark.parametrize('number', ['99999999', '1025'])
@@ -91,12 +89,6 @@ def test_more_threads_than_make_sense_are_refused(number, module, words, capsys)
     assert (
         f'argument --threads: {number} threads were asked for, expected 1 to 1024' in error and error.count('\n') == 1
     )
-
-
-def test_numbers_of_threads():
-    assert command.threads('1') == 1 and command.threads('1024') == 1024
-    with pytest.raises(command.argparse.ArgumentTypeError, match="'0' is not a whole number of at least 1"):
-        command.threads('0')
 
 
 @pytest.mark.parametrize(('there', 'device'), [(False, 'cpu'), (True, 'cuda')])

@@ -51,13 +51,6 @@ def test_threads_wait_asleep_and_are_as_many_as_asked_for():
         assert done.stdout.split('\n')[:2] == [f'1 1 {policy}', '2 2']
 
 
-@pytest.mark.parametrize('words', [['encode'], ['index', 'epic'], ['search'], ['rerank'], ['train']])
-def test_threads_are_said_alike(words, capsys):
-    with pytest.raises(SystemExit):
-        dispatch([*words, '--help'])
-    assert 'CPU threads at most; by default as OMP_NUM_THREADS says' in ' '.join(capsys.readouterr().out.split())
-
-
 def test_search_and_fusion_take_each_others_name_of_the_method(tmp_path, capsys):
     assert run(dispatch, ['search', '--index', 'demo', '--query', 'x', '--method', 'rrf']) == 2
     assert '--fusion needs two rankings' in capsys.readouterr().err

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from pyserini_repbert import __version__
-from pyserini_repbert.commands import command, output_files
+from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.fusion import main as fusion
 from pyserini_repbert.commands.index import main as index
@@ -175,17 +175,3 @@ def test_bytes_that_are_no_utf8_are_escaped(made):
     shutil.copyfile('topics.tsv', b't\xff.tsv')
     call(search, '--index dense --topics t\udcff.tsv --hits 9 --output odd.txt')
     assert read_record('odd.txt').input('topics').name == 't\\xff.tsv'
-
-
-def test_no_setting_is_left_out_by_mistake(made):
-    """What the record leaves out of the settings are names of parameters."""
-    from pyserini_repbert.commands import encode, evaluate_costs, index, rerank, search, train
-
-    known = {'command', 'advised'}
-    for parser in (encode.make_parser(), index.make_parser(), rerank.make_parser(), search.make_parser()):
-        known |= {action.dest for action in parser._actions}
-    for module in (train.make_parser(), evaluate_costs.pruning_parser()):
-        known |= {action.dest for action in module._actions}
-    actions = index.make_parser()._subparsers._group_actions[0].choices.values()
-    known |= {action.dest for parser in actions for action in parser._actions}
-    assert known >= output_files._LEFT_OUT

@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.data.runs import (
     RunFormat,
-    check_format,
     default_tag,
     read_run,
     reciprocal_scores,
@@ -65,15 +64,6 @@ def test_round_trip_keeps_the_order(tmp_path_factory, fmt, ranks, scores):
     assert read_run(path)['q'].docids == tuple(ranks)
 
 
-def test_check_format():
-    check_format('trec', 'tag')
-    with pytest.raises(InputError, match="'json' is unknown: expected one of trec, msmarco"):
-        check_format('json', 'tag')
-    for tag in ('two words', ''):
-        with pytest.raises(InputError, match='must be one word'):
-            check_format('trec', tag)
-
-
 @pytest.mark.parametrize(('path', 'tag'), [('a/dl19.bm25.txt.gz', 'dl19.bm25'), ('x y.tsv', 'x_y'), ('.run', 'run')])
 def test_default_tag(path, tag):
     assert default_tag(path) == tag
@@ -107,11 +97,6 @@ def test_small_and_large_scores_change_as_little_as_needed(scores, large):
                 rounded = round(min(expected[-1] - 1e-6, below), 6)
             expected.append(rounded)
         assert strictly_decreasing(values) == pytest.approx(expected, abs=1e-9)
-
-
-def test_scores_that_already_decrease_stay():
-    assert strictly_decreasing([3.25, 1.5, -0.0]) == [3.25, 1.5, 0.0]
-    assert strictly_decreasing([]) == []
 
 
 @given(st.lists(st.integers(-2000, 2000), max_size=20), st.sampled_from([0.01, 0.1, 10.0]))

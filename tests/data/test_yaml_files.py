@@ -85,21 +85,12 @@ REFUSED = [
     ('a: 1\n---\nb: 2', r':2: not YAML: but found another document'),
     ('a: 1\nb: 2\na: 3', r":3: 'a' is there twice: remove one"),
     ('a:\n- !!python/object/apply:os.system [x]', r':2: not YAML: could not determine a constructor for the tag'),
-    ('a: 1\n[b]: 2', r':2: not YAML: found unhashable key'),
     ('a: 1\nb: 2001-99-99', r":2: not YAML: '2001-99-99' is no timestamp"),
-    ('a: 1\nb: !!int x', r":2: not YAML: 'x' is no int"),
-    ('a: 1\nb: !!float ""', r":2: not YAML: '' is no float"),
-    ('a: 1\nb: !!bool x', r":2: not YAML: 'x' is no bool"),
     ('a: ' + '9' * 5000, r":1: not YAML: '9+' is no int"),
-    ('a: 1' + ':1' * 5000, r':1: not YAML: .* is no int'),
-    ('a: 1' + ':1' * 300 + '.5', r':1: not YAML: .* is no float'),
     (BOMB, r':\d+: more than 500,000 values'),
     (CHAIN, rf':\d+: more than {MAX_DEPTH} values inside each other'),
     ('a: 1\nb: ' + '[' * 100_000, rf':1: more than {MAX_DEPTH} values inside each other'),
-    ('a: 1\nb: ' + '{x: ' * 100_000, rf':1: more than {MAX_DEPTH} values inside each other'),
-    ('- ' * 1000 + 'x', rf':1: more than {MAX_DEPTH} values inside each other'),
     ('a: 1\nb: &b [1, *b]', rf':2: more than {MAX_DEPTH} values'),
-    ('a: 1\nb: &b\n  <<: *b', rf':[23]: more than {MAX_DEPTH} values'),
     (b'#' * (16 * 2**20 + 1), r'is larger than 16 MiB'),
 ]
 
@@ -115,15 +106,6 @@ def test_what_is_refused_names_file_and_line(written, content, message):
 
 def test_aliases_within_limits_are_taken(written):
     assert read_yaml(written('a: &a [x, y]\nb: [' + '*a, ' * 1000 + ']')).value['b'] == [['x', 'y']] * 1000
-
-
-def test_errors_name_what_was_read(written, tmp_path):
-    with pytest.raises(InputError, match=r'^recipe .*none does not exist'):
-        read_yaml(tmp_path / 'none', 'recipe')
-    with pytest.raises(InputError, match=r"^setting 'a=':1: not YAML"):
-        parse_yaml('[', "setting 'a='")
-    with pytest.raises(InputError, match=r'^setting:1: .* is no timestamp'):
-        parse_yaml('2001-99-99', 'setting')
 
 
 @settings(max_examples=200, deadline=None)

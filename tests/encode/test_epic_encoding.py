@@ -68,15 +68,6 @@ def test_importance_by_hand():
     np.testing.assert_allclose(_importance_in_place(values.clone()), expected, atol=1e-6)
 
 
-def test_refusals(tiny_epic, tiny_checkpoint):
-    with pytest.raises(InputError, match=r"variant 'newest'.*official"):
-        EpicEncoder(tiny_epic('strange', variant='newest'))
-    with pytest.raises(MismatchError, match="for the system 'repbert', 'epic' was expected"):
-        EpicEncoder(tiny_checkpoint())
-    with pytest.raises(InputError, match='maximum length 0'):
-        EpicEncoder(tiny_epic(), max_length=0)
-
-
 def test_a_checkpoint_may_repeat_its_tied_decoder_and_nothing_else(tiny_epic):
     from safetensors.torch import load_file, save_file
 

@@ -77,13 +77,6 @@ def test_files_of_a_folder_are_dealt_out_where_there_are_as_many_as_parts(tmp_pa
     assert [docids(corpus.part(index, 4)) for index in range(4)] == [['d0', 'd4'], ['d1', 'd5'], ['d2'], ['d3']]
 
 
-@pytest.mark.parametrize('text', ['3/3', '1', 'a/b', '-1/3', '0/0', '1/', '²/3', '1/' + '9' * 400, '1/3\n'])
-def test_parts_are_counted_from_zero(text):
-    assert EncodingPart.parse('2/3') == EncodingPart(2, 3)
-    with pytest.raises(InputError, match='from 0 to n-1'):
-        EncodingPart.parse(text)
-
-
 @pytest.mark.parametrize('flags', [('--shard', '{}/3'), ('--shard-id', '{}', '--shard-num', '3')])
 def test_parts_put_together_have_the_bytes_of_an_index_made_at_once(made, call, tmp_path, flags):
     folder = tmp_path / 'parts'
@@ -113,20 +106,6 @@ def test_parts_of_an_epic_index(tiny_epic, corpus_file, call, tmp_path):
     assert len(EpicBundle(folder)) == 5
     settings = json.loads((tmp_path / 'index.record.json').read_text())['settings']
     assert (settings['weights'], settings['prune']) == ('uint8', 5)
-
-
-def test_what_does_not_go_together(made, call, tmp_path):
-    (tmp_path / 'whole').mkdir()
-    for flags, message in (
-        ([*made, '--shard-id', 1], '--shard-id takes --shard-num'),
-        ([*made, '--shard-num', 2], '--shard-num takes --shard-id or --ray'),
-        ([*made, '--finish'], '--corpus does not go with --finish'),
-        (['--shard', '0/2'], 'required: --corpus, --encoder'),
-        ([*made, '--shard', '3/4'], 'fewer parts or smaller shards'),
-    ):
-        status, _, error = call(*flags, '--output', tmp_path / 'out')
-        assert status == 2 and message in error and len(error.splitlines()) == 1
-    assert not (tmp_path / 'out').exists()
 
 
 PASSAGES = [Passage(f'd{number}', f'text {number}') for number in range(7)]

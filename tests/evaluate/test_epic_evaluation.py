@@ -13,10 +13,9 @@ from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_b
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.studies.depths import tune_cutoff
-from pyserini_repbert.evaluate.studies.epic import _reranked
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.ranking import Ranking
 
 
 def ranked(docids: str) -> Ranking:
@@ -54,18 +53,6 @@ def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):
             prune_epic_bundle(pruned, tmp_path / 'more', more, 'float16')
     quantised = prune_epic_bundle(bundle, tmp_path / 'quantised', 0, 'uint8')
     np.testing.assert_allclose(quantised.vector(3).weights, bundle.vector(3).weights, atol=5e-3)
-
-
-def test_ties_keep_the_order_of_the_first_stage():
-    class Index:
-        def rows(self, docids):
-            return np.arange(len(docids))
-
-        def score(self, rows, vector):
-            return np.array([0.5, 1.0, 0.5, 0.5], dtype=np.float32)
-
-    run, _ = _reranked(Index(), [(Query('1', 'cat'), list('dcba'))], [None])
-    assert run == {'1': Ranking(list('cdba'), [1, 1 / 2, 1 / 3, 1 / 4])}
 
 
 def test_a_stopped_pruning_goes_on(bundle, tmp_path):

@@ -43,10 +43,6 @@ def test_runs_are_joined():
     assert joined['1'] == hits('b', 'c')
     with pytest.raises(MismatchError, match="run 1 has topic '3', which is in fold 2"):
         join_runs([runs[1], runs[0], *runs[2:]], FOLDS)
-    with pytest.raises(MismatchError, match="run 5 has topic '8', which is in no fold"):
-        join_runs([*runs[:4], {'8': hits('a')}], FOLDS)
-    with pytest.raises(MismatchError, match='4 runs and 5 folds'):
-        join_runs(runs[:4], FOLDS)
 
 
 def test_fold_files(tmp_path):
@@ -57,16 +53,9 @@ def test_fold_files(tmp_path):
     assert read_folds(paths) == FOLDS[:3]
     (tmp_path / 'folds.json').write_text(json.dumps([[1, 2], ['3'], ['4', '5']]))
     assert read_folds([tmp_path / 'folds.json']) == FOLDS[:3]
-    with pytest.raises(InputError, match='2 folds were given, expected at least 3'):
-        read_folds(paths[:2])
-    (tmp_path / 'b').write_text('')
-    with pytest.raises(InputError, match='fold 2 has no topics'):
-        read_folds(paths)
     (tmp_path / 'folds.json').write_text('{"f1": [1]}')
     with pytest.raises(InputError, match='is no JSON list of lists of qids'):
         read_folds([tmp_path / 'folds.json'])
-    with pytest.raises(InputError, match='is no JSON list of lists of qids'):
-        read_folds([tmp_path / 'a.run'])
 
 
 def test_commands(tmp_path, monkeypatch, capsys):

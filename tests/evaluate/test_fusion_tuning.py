@@ -8,7 +8,6 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main as evaluate_main
 from pyserini_repbert.commands.fusion import main
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import judged_only, parse_measures
 from pyserini_repbert.evaluate.studies.fusion import FusionSetting, settings, tune_fusion
 from pyserini_repbert.fusion import fuse
@@ -90,12 +89,6 @@ def test_a_pair_of_three_runs_is_chosen_and_shown_untuned(runs):
     rivals = list(found.against)
     assert {'rrf wrong+right k=60 (untuned)', 'interpolation wrong+right alpha=0.5 (untuned)'} == set(rivals[:2])
     assert len(rivals) == 3 + 4 * 2 + 3 and found.against[rivals[0]].difference == 0
-
-
-@pytest.mark.parametrize('folds', [1, 11])
-def test_wrong_numbers_of_folds_are_refused(runs, folds):
-    with pytest.raises(InputError, match=f'{folds} folds of 10 judged topics'):
-        tune_fusion(runs, QRELS, MRR, folds)
 
 
 @pytest.fixture

@@ -43,15 +43,6 @@ def test_msmarco_output_depth_and_hits(runs):
     assert (runs / 'o').read_text() == '1\tc\t1\n2\tx\t1\n3\tz\t1\n'
 
 
-def test_one_run_alone(runs):
-    assert fusion('--runs dense.run --output o --tag t') == 0
-    assert [line.split()[:4] for line in (runs / 'o').read_text().splitlines()][:3] == [
-        ['1', 'Q0', 'a', '1'],
-        ['1', 'Q0', 'b', '2'],
-        ['1', 'Q0', 'c', '3'],
-    ]
-
-
 def test_no_truncation(runs):
     many = ''.join(f'1\t{name}{rank}\t{rank}\n' for name in 'a' for rank in range(1500))
     (runs / 'many').write_text(many)
@@ -103,24 +94,14 @@ def test_provenance_jsonl_quotes_names(runs):
     assert found == {'qid': '1', 'docid': 'é"\\', 'rank': 1, 'ranks': {'a"b': 1}}
 
 
-def test_provenance_jsonl(runs):
-    assert fusion('--runs dense.run bm25.tsv --output o --provenance p.jsonl') == 0
-    second = json.loads((runs / 'p.jsonl').read_text().splitlines()[1])
-    assert second == {'qid': '1', 'docid': 'c', 'rank': 2, 'ranks': {'dense': 3, 'bm25': 1}}
-
-
 @pytest.mark.parametrize(
     ('command', 'message'),
     [
         ('--runs dense.run bm25.tsv --method interpolation --output o', 'bm25.tsv has no scores to interpolate'),
-        ('--runs dense.run dense.run dense.run --method interpolation --output o', 'given 3 runs, exactly two'),
-        ('--runs dense.run dense.run --method interpolation --alpha 2 --output o', 'alpha is 2.0'),
         ('--runs dense.run dense.run --method rrf --alpha 0.5 --output o', "alpha is for 'interpolation'"),
         ('--runs dense.run dense.run --rrf-k 5 --output o', "rrf_k is for 'rrf'"),
-        ('--runs dense.run none --output o', 'run file none does not exist'),
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
         ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),
-        ('--runs dense.run --output o --method borda', 'invalid choice'),
         ('--runs dense.run --output .', 'is a folder'),
     ],
 )

@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import interleave, provenance
 
 rankings = st.lists(st.lists(st.sampled_from('abcdefghij'), unique=True), min_size=1, max_size=4)
@@ -43,34 +42,9 @@ def test_a_thousand_are_kept_by_default():
     assert len(interleave([a, b], k=None)) == 2000
 
 
-def test_negative_k():
-    with pytest.raises(InputError, match='cannot keep -1 documents'):
-        interleave([['a']], k=-1)
-
-
-@given(rankings)
-def test_the_union_without_duplicates(lists):
-    fused = interleave(lists, None)
-    assert len(set(fused)) == len(fused)
-    assert set(fused) == {docid for own in lists for docid in own}
-
-
 @given(rankings, st.integers(0, 50))
 def test_truncation_is_a_prefix(lists, k):
     assert interleave(lists, k) == interleave(lists, None)[:k]
-
-
-@given(rankings)
-def test_inputs_stay(lists):
-    before = [list(own) for own in lists]
-    interleave(lists)
-    assert lists == before
-
-
-@given(rankings)
-def test_the_first_ranking_leads(lists):
-    first = next((own[0] for own in lists if own), None)
-    assert interleave(lists, 1) == ([] if first is None else [first])
 
 
 @given(rankings)
@@ -81,11 +55,6 @@ def test_positions_are_ordered_by_highest_place(lists):
         for rank, docid in enumerate(own):
             places[docid] = min(places.get(docid, (99, 99)), (rank, number))
     assert interleave(lists, None) == sorted(places, key=places.__getitem__)
-
-
-@given(rankings)
-def test_interleaving_with_itself_changes_nothing(lists):
-    assert interleave([lists[0], lists[0]], None) == lists[0]
 
 
 def test_provenance():

@@ -43,13 +43,6 @@ def test_different_docids_of_one_hash(tmp_path, monkeypatch):
     assert Docids(columns(tmp_path, [['a', 'b'], ['c']])).repeated() is None
 
 
-def test_hashes_do_not_depend_on_what_is_hashed_together(tmp_path, monkeypatch):
-    docids = [f'{"x" * (row % 19)}{row}' for row in range(50)]
-    (column,) = columns(tmp_path, [docids])
-    monkeypatch.setattr(module, '_TOGETHER', 7)
-    assert column.hashes().tolist() == [hash(docid) for docid in docids]
-
-
 def test_a_file_that_is_no_utf8_is_refused(tmp_path):
     (tmp_path / 'docids.txt').write_bytes(b'd0\nd\xff\nd2\n')
     with pytest.raises(DamagedFileError, match=r'docids\.txt is not valid UTF-8'):

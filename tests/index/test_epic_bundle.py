@@ -10,7 +10,7 @@ from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage, quantised
+from pyserini_repbert.index.epic_writer import EpicShardWriter, quantised
 from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, complete
 
@@ -126,13 +126,6 @@ def test_another_kind_of_index_is_refused(tmp_path):
         DenseBundle(tmp_path / 'index')
     with pytest.raises(InputError, match='not an index folder'):
         EpicBundle(tmp_path)
-
-
-def test_unknown_storage_is_refused():
-    with pytest.raises(InputError, match='float16 or uint8'):
-        check_storage(10, 'float32')
-    with pytest.raises(InputError, match='prune -1'):
-        check_storage(-1, 'uint8')
 
 
 def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():

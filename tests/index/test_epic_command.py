@@ -39,19 +39,3 @@ def test_a_bundle_becomes_a_smaller_one(tiny_epic, corpus_file, tmp_path, capsys
         assert whole.vector(row).as_dict() == large.vector(row).as_dict()
     assert command.run(main, [*prune, str(tmp_path / 'more'), '--prune', '0']) == 2
     assert 'keeps 20 weights' in capsys.readouterr().err
-
-
-def test_one_line_for_what_cannot_be(tiny_epic, tiny_checkpoint, corpus_file, tmp_path, capsys):
-    corpus = str(corpus_file(3))
-    for arguments, message in (
-        (['--encoder', 'epic'], 'downloads are off: fetch epic.p (510 MB)'),
-        (['--encoder', str(tiny_checkpoint())], "system 'repbert', 'epic' was expected"),
-        (['--encoder', str(tiny_epic()), '--prune', '-3'], "'-3' is not a whole number"),
-        (
-            ['--encoder', str(tiny_epic('b')), '--shard', '2/2'],
-            "part '2/2': expected i/n with i from 0 to n-1, '0/4' say (--shard)",
-        ),
-    ):
-        given = ['epic', '--corpus', corpus, '--output', str(tmp_path / 'index'), *arguments]
-        assert command.run(main, given) == 2
-        assert message in capsys.readouterr().err

@@ -39,17 +39,6 @@ def test_vocabulary_of_another_model_is_refused(bundle, tiny_epic):
         vocabulary_of(bundle, str(other))
 
 
-def test_flags_that_do_not_fit(bundle, tmp_path, capsys):
-    output = ['lucene', '--output', str(tmp_path / 'index')]
-    for arguments, message in (
-        (['--variant', 'epic-impact'], 'takes --vectors'),
-        (['--variant', 'epic-impact', '--vectors', str(bundle.folder), '--sqrt'], '--sqrt is for others'),
-        (['--corpus', 'x.tsv', '--vectors', str(bundle.folder)], '--vectors is for others'),
-    ):
-        assert command.run(main, [*output, *arguments]) == 2
-        assert message in capsys.readouterr().err
-
-
 @pytest.mark.jvm
 def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
     from pyserini_repbert.search.impact import QUERY_UNIT, EpicImpactSearcher
@@ -109,19 +98,6 @@ def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys)
     assert bundle.texts([best])[0] in capsys.readouterr().out
     assert command.run(search, ['--index', index, '--sparse', 'bm25', '--query', 'cat']) == 2
     assert f"holds EPIC's impacts, which 'bm25' cannot score: name the folder alone, {index}" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    'record', ['[]', '{"variant": "epic-impact"}', '{"encoder": "x", "step": [], "weights_sha256": ""}']
-)
-@pytest.mark.jvm
-def test_damaged_records_are_one_line(record, tmp_path):
-    from pyserini_repbert.search.impact import EpicImpactSearcher
-
-    (tmp_path / 'segments_1').touch()
-    (tmp_path / 'pyserini_repbert.json').write_text(record)
-    with pytest.raises(InputError, match='is no EPIC impact index'):
-        EpicImpactSearcher(tmp_path)
 
 
 @pytest.mark.jvm

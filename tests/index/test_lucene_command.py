@@ -23,16 +23,3 @@ def test_a_corpus_becomes_an_index(tmp_path, capsys):
     assert run(main, ['lucene', '--corpus', out, '--output', again]) == 0
     assert LuceneSparseSearcher(again).search('guard') == []
     assert LuceneSparseSearcher(again).texts(['2']) == ['dogs bark']
-
-
-def test_errors_are_one_line(tmp_path, capsys):
-    (tmp_path / 'c.tsv').write_text('1\tcats sleep\n')
-    there = ['lucene', '--corpus', str(tmp_path / 'c.tsv'), '--output', str(tmp_path)]
-    assert run(main, there) == 2
-    assert (
-        capsys.readouterr().err == f'error: {tmp_path} exists already: delete it, or give another output (--output)\n'
-    )
-    assert run(main, ['lucene', '--corpus', 'nowhere', '--output', str(tmp_path / 'o')]) == 2
-    assert 'nowhere does not exist' in capsys.readouterr().err
-    assert run(main, [*there[:-1], str(tmp_path / 'o'), '--variant', 'deepct']) == 2
-    assert 'needs the term weights (--weights)' in capsys.readouterr().err

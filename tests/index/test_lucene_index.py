@@ -6,7 +6,6 @@ import math
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index import lucene
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -106,16 +105,8 @@ def test_nothing_is_left_of_a_build_that_failed(corpus, tmp_path):
 @pytest.mark.parametrize(
     ('options', 'message', 'parameters'),
     [
-        ({'variant': 'splade'}, "variant 'splade' is unknown: expected one of bm25, doc2query", ()),
         ({'variant': 'doc2query'}, 'needs the predicted queries', ('predictions',)),
-        ({'variant': 'deepct'}, 'needs the term weights', ('weights',)),
         ({'variant': 'bm25', 'weights': 'w'}, 'weights does not belong to variant bm25', ('weights', 'variant')),
-        (
-            {'variant': 'deepct', 'weights': 'w', 'predictions': 'p'},
-            'predictions does not belong to variant deepct',
-            ('predictions', 'variant'),
-        ),
-        ({'variant': 'doc2query', 'predictions': 'p', 'sqrt': True}, 'sqrt does not belong', ('sqrt', 'variant')),
         ({'variant': 'doc2query', 'predictions': 'p', 'topk': 0}, 'topk is 0: expected at least 1', ('topk',)),
     ],
 )
@@ -136,14 +127,3 @@ def test_skipped_lines_would_shift_the_additions(tmp_path):
             open_corpus(path, on_error='skip'), tmp_path / 'out', 'doc2query', predictions=tmp_path / 'p.txt'
         )
     assert not (tmp_path / 'out').exists()
-
-
-def test_documents():
-    from pyserini_repbert.data.passages import Passage
-
-    passages = [Passage('1', 'a'), Passage('2', ''), Passage('3', 'é "c"')]
-    documents = list(lucene.documents(lucene.LuceneVariant.DOC2QUERY, passages, ['q', '', '']))
-    assert list(map(json.loads, documents)) == [
-        {'id': '1', 'contents': 'a q', 'passage': 'a'},
-        {'id': '3', 'contents': 'é "c"'},
-    ]

@@ -9,7 +9,6 @@ pytest.importorskip('beir')
 from beir.retrieval.evaluation import EvaluateRetrieval
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.beir import BeirSearch
 
 CORPUS = {
@@ -32,8 +31,3 @@ def test_scores_and_beirs_measures(tiny_checkpoint):
         assert found[qid] == pytest.approx(best, rel=1e-5)
     ndcg, *_ = evaluation.evaluate({'q1': {next(iter(found['q1'])): 1}}, {'q1': found['q1']}, [1])
     assert ndcg['NDCG@1'] == 1.0
-
-
-def test_stored_vectors_are_refused(tiny_checkpoint):
-    with pytest.raises(InputError, match='use the command encode'):
-        BeirSearch(tiny_checkpoint()).encode({}, {})

@@ -8,9 +8,8 @@ pytest.importorskip('llama_index.core')
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import QueryBundle
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.hits import hits_with_text
 from pyserini_repbert.interop.llama_index import NodeRetriever, RerankerPostprocessor
 
@@ -44,13 +43,3 @@ def test_processed_as_reranked(system, searcher, request):
     assert _pairs(processor.postprocess_nodes(nodes, QueryBundle('the cat'))) == _pairs(found)
     assert _pairs(asyncio.run(processor.apostprocess_nodes(nodes, query_str='the cat'))) == _pairs(found)
     assert 'reranker' not in processor.to_dict()
-
-
-def test_what_is_refused(mono):
-    processor = RerankerPostprocessor(reranker=mono)
-    nodes = [NodeWithScore(node=TextNode(id_=name, text='the cat')) for name in ('a', 'a')]
-    with pytest.raises(InputError, match='comes twice'):
-        processor.postprocess_nodes(nodes, query_str='cat')
-    with pytest.raises(InputError, match='no query was given'):
-        processor.postprocess_nodes(nodes[:1])
-    assert processor.postprocess_nodes([], query_str='cat') == []

@@ -20,12 +20,6 @@ pt = pytest.importorskip('pyterrier')
 pd = pytest.importorskip('pandas')
 
 
-def test_importing_the_package_leaves_pyterrier_alone():
-    code = 'import sys, pyserini_repbert, pyserini_repbert.interop.pyterrier; print("pyterrier" in sys.modules)'
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == 'False'
-
-
 def test_a_missing_package_names_the_extra():
     code = (
         'import sys; sys.modules["pyterrier"] = None\n'
@@ -165,14 +159,6 @@ def test_a_hybrid_retriever_fuses_as_our_own_fusion(dense, method):
         assert pd.isna(row.rank_tiny) or row.docno == dense[row.rank_tiny]
     pd.testing.assert_frame_equal((hybrid % 3).compile()(TOPICS), (hybrid % 3)(TOPICS))
     assert ours.PassageText(sparse)(found)['text'].iloc[0].startswith('text of d')
-
-
-def test_hybrid_settings_that_cannot_be(dense):
-    repbert = ours.RepBertRetriever(dense)
-    with pytest.raises(InputError, match='exactly two'):
-        ours.HybridRetriever([repbert], 'interpolation')
-    with pytest.raises(InputError, match='names that differ'):
-        ours.HybridRetriever([repbert, repbert], provenance=True)
 
 
 def test_a_fused_retriever_can_be_fused_again(dense):

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import types
 from urllib.error import URLError
 
 import pytest
@@ -69,19 +68,6 @@ def test_import_errors_are_ours(monkeypatch):
     broken(RuntimeError('client needs a key'))
     with pytest.raises(MismatchError, match='RuntimeError: client needs a key'):
         compat.import_pyserini('pyserini.encode')
-
-
-@pytest.mark.jvm
-def test_what_a_version_lacks_is_an_error_and_no_empty_table(monkeypatch):
-    monkeypatch.setattr(compat, 'import_pyserini', lambda name: types.SimpleNamespace(__name__=name, TF_INDEX_INFO={}))
-    with pytest.raises(MismatchError, match=r'has no IMPACT_INDEX_INFO in pyserini\.prebuilt_index_info'):
-        compat.prebuilt_tables()
-    with pytest.raises(MismatchError, match=r'has no query_encoder_class_map in pyserini\.encode'):
-        compat.encoder_maps()
-    with pytest.raises(MismatchError, match='has no _get_topics_mapping in pyserini'):
-        compat.named_files(types.SimpleNamespace(__name__='pyserini.search._base'), 'topics')
-    with pytest.raises(MismatchError, match='has no _sources in tuple'):
-        compat.add_index((), 'demo', {})
 
 
 def test_sizes_under_either_name():

@@ -22,28 +22,12 @@ def test_files_and_catalog_names_start_no_jvm(tmp_path, monkeypatch):
     assert load_qrels('named') == {'1': {'d': 2}}
 
 
-def test_a_path_that_is_not_there_is_no_name():
-    with pytest.raises(UnknownNameError, match='there is no topics file'):
-        load_topics('nowhere/topics.tsv')
-    with pytest.raises(UnknownNameError, match='there is no qrels file'):
-        load_qrels('nowhere/qrels.txt')
-
-
 @pytest.mark.jvm
 def test_unknown_names_get_suggestions():
     with pytest.raises(UnknownNameError, match='did you mean dl19-passage'):
         load_topics('dl19-passag')
     with pytest.raises(UnknownNameError, match='did you mean demo'):
         load_qrels('demmo')
-
-
-def test_names_that_cannot_be_looked_up_say_why(monkeypatch):
-    def unreachable(name):
-        raise MissingResourceError('its table topics.json is not here')
-
-    monkeypatch.setattr(topics, 'import_pyserini', unreachable)
-    with pytest.raises(UnknownNameError, match=r'looked up: its table topics\.json is not here'):
-        load_topics('robust04')
 
 
 class JavaPath:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -50,14 +49,6 @@ def test_java_home_comes_first_and_old_ones_are_passed_over(places, monkeypatch)
         ('PATH', 17),
         ('usual folders', 21),
     ]
-
-
-def test_a_link_on_the_path_leads_to_its_home(places, monkeypatch):
-    home = fake_java(places / 'real', '22')
-    (places / 'links').mkdir()
-    (places / 'links/java').symlink_to(home / 'bin/java')
-    monkeypatch.setenv('PATH', str(places / 'links'))
-    assert java_home.find_java().home == home
 
 
 def test_without_a_release_file_java_is_asked(places):
@@ -130,20 +121,6 @@ def test_start_is_idempotent_and_has_anserini():
 @pytest.fixture
 def nothing_ahead(monkeypatch):
     monkeypatch.setattr(jvm, '_ahead', None)
-
-
-def test_whoever_needs_java_waits_for_the_thread_that_starts_it(monkeypatch, nothing_ahead):
-    may_end, done = threading.Event(), []
-    monkeypatch.setattr(jvm, 'quiet_java', lambda: may_end.wait(10) and done.append('quiet'))
-    monkeypatch.setattr(jvm, 'java_class', done.append)
-    monkeypatch.setattr(jvm, '_detach', lambda: done.append('detached'))
-    monkeypatch.setattr(jvm, 'find_java', lambda: pytest.fail('started Java twice'))
-    monkeypatch.setattr(jvm, 'jvm_runs', lambda: True)
-    with jvm.started_ahead():
-        assert done == []
-        threading.Timer(0.05, may_end.set).start()
-        jvm.start_jvm()
-        assert done == ['quiet', 'io.anserini.search.SimpleSearcher', 'detached']
 
 
 def test_what_the_thread_cannot_do_is_told_to_whoever_needs_java(monkeypatch, nothing_ahead):

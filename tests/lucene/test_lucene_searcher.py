@@ -11,7 +11,7 @@ from pyserini_repbert.lucene import prebuilt, searcher as lucene_searcher, spars
 from pyserini_repbert.lucene.jvm import java_class
 from pyserini_repbert.lucene.lucene_calls import lucene_major
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings
+from pyserini_repbert.lucene.sparse_settings import SparseSettings
 
 TEXTS = {
     'z1': 'cats sleep',
@@ -86,20 +86,6 @@ def test_threads_share_a_searcher_and_leave_nothing_behind(folder):
 
 
 @pytest.mark.jvm
-@pytest.mark.parametrize(
-    ('queries', 'qids', 'k', 'message'),
-    [
-        (['a'], ['1', '2'], 10, '1 queries and 2 qids'),
-        (['a', 'b'], ['1', '1'], 10, "qid '1' was given twice"),
-        (['a'], ['1'], 0, 'k=0, threads=1'),
-    ],
-)
-def test_requests_that_make_no_sense(folder, queries, qids, k, message):
-    with pytest.raises(InputError, match=message):
-        LuceneSparseSearcher(folder).batch_search(queries, qids, k)
-
-
-@pytest.mark.jvm
 def test_index_without_positions_vectors_or_text(tmp_path):
     indexer = java_class('io.anserini.index.SimpleIndexer')
     bare = indexer(['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')])
@@ -138,23 +124,6 @@ def test_an_index_of_another_lucene():
 def test_bad_settings(settings):
     with pytest.raises(InputError, match='expected'):
         SparseSettings(**settings)
-
-
-def test_bad_feedback():
-    with pytest.raises(InputError, match='at least one term'):
-        Rm3(fb_terms=0)
-    with pytest.raises(InputError, match='weight from 0 to 1'):
-        Rm3(original_query_weight=2)
-
-
-def test_places_that_are_no_index(tmp_path):
-    with pytest.raises(InputError, match='holds no Lucene index'):
-        lucene_searcher.index_folder(tmp_path)
-    with pytest.raises(InputError, match=r'there is no folder .*/nowhere'):
-        lucene_searcher.index_folder(tmp_path / 'nowhere')
-    (tmp_path / 'file').touch()
-    with pytest.raises(InputError, match='the folder of a Lucene index was expected'):
-        lucene_searcher.index_folder(tmp_path / 'file')
 
 
 def test_settings_that_an_index_was_built_for(tmp_path):

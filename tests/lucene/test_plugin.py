@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.interop import pyserini as plugin
 
 
@@ -78,13 +78,6 @@ def test_encoders_of_the_catalog_are_ours_by_name(maps, tmp_path):
     assert not plugin.is_ours(checkpoint(tmp_path / 'repbert', {'system': 'epic'}))
 
 
-@pytest.mark.parametrize('content', ['', '[]', '{"ranking": 3}', '{"ranking": {}}'])
-def test_system_of_a_folder_that_does_not_say(tmp_path, content):
-    assert plugin.system_of(tmp_path) is None
-    (tmp_path / 'config.json').write_text(content)
-    assert plugin.system_of(tmp_path) is None
-
-
 @pytest.fixture
 def exported(tmp_path):
     folder = tmp_path / 'exported'
@@ -116,30 +109,6 @@ def test_index_that_cannot_be_installed(maps, exported):
     (exported / 'docid').unlink()
     with pytest.raises(InputError, match="has no file 'docid'"):
         plugin.install_index(exported, 'demo.repbert')
-
-
-@pytest.mark.parametrize('content', ['{', '[]', '{"name": "x"}', '{"name": ["x"], "md5": "0"}'])
-def test_damaged_marker_is_passed_over(maps, tmp_path, caplog, content):
-    folder = tmp_path / 'cache/indexes/x.0'
-    folder.mkdir(parents=True)
-    (folder / plugin.MARKER).write_text(content)
-    plugin.register()
-    assert maps[2] == {}
-    assert 'install the index again' in caplog.text
-
-
-@pytest.mark.parametrize('error', [MismatchError('no such table'), MissingResourceError('not here: fetch it')])
-def test_an_index_that_cannot_be_registered_does_not_break_pyserini(maps, exported, monkeypatch, caplog, error):
-    plugin.install_index(exported, 'demo.repbert')
-    maps[2].clear()
-
-    def refuse(*arguments):
-        raise error
-
-    monkeypatch.setattr(plugin, 'add_index', refuse)
-    plugin.register()
-    assert next(iter(maps[0])) == 'repbert', 'the encoders are there all the same'
-    assert "index 'demo.repbert'" in caplog.text and str(error) in caplog.text
 
 
 @pytest.mark.jvm

@@ -99,11 +99,3 @@ def test_a_copy_that_the_user_names_comes_first(network, monkeypatch, tmp_path):
     (tmp_path / 'lucene/other-inverted.json').write_text('["newer"]')
     monkeypatch.setenv('PYSERINI_SEED', str(tmp_path))
     assert opened() == ['newer']
-
-
-def test_a_cache_that_cannot_be_written_only_costs_time(network, monkeypatch):
-    def refuse(*arguments):
-        raise PermissionError(13, 'Permission denied')
-
-    monkeypatch.setattr(tables, 'atomic_file', refuse)
-    assert opened() == TABLE

@@ -136,13 +136,6 @@ def test_the_demo_from_nothing(tmp_path):
     assert scores.stat().st_size > 0
 
 
-def test_the_index_command_takes_names(capsys):
-    from pyserini_repbert.commands.index import main as index
-
-    assert command.run(index, ['check', '--index', 'demo']) == 2
-    assert 'search it once' in capsys.readouterr().err
-
-
 def test_a_folder_hides_no_name_of_topics_or_judgments(tmp_path, monkeypatch):
     (tmp_path / 'demo').mkdir()
     monkeypatch.chdir(tmp_path)

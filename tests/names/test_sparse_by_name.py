@@ -62,15 +62,6 @@ def test_the_own_index_is_named_for_its_lucene(monkeypatch):
     assert built == ['demo.lucene10', 'demo.lucene9']
 
 
-def test_an_index_is_named_by_one_flag_at_least(capsys):
-    from pyserini_repbert.commands.search import main as search
-
-    assert command.run(search, ['--query', 'cats']) == 2
-    assert '--index names the dense index' in capsys.readouterr().err
-    assert command.run(search, ['--query', 'cats', '--sparse', 'bm25']) == 2
-    assert "'bm25' needs a Lucene index: build one" in capsys.readouterr().err
-
-
 @pytest.mark.jvm
 def test_hybrid_search_of_a_corpus_from_the_command_line(tiny_checkpoint, corpus_file, tmp_path, capsys):
     """One command for each index, one for the hybrid run; its provenance agrees with the runs that were fused."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.models.term_vectors import TermVector, largest
+from pyserini_repbert.models.term_vectors import TermVector
 
 HERE = Path(__file__).parent / 'epic'
 RENAMED = {
@@ -92,17 +92,3 @@ def test_pruned_scores_equal_the_originals(inputs, golden, encoder):
             halved = [TermVector(own.terms, own.weights.astype(np.float16).astype(np.float32)) for own in pruned]
             scores = [[query.dot(vector) for vector in halved] for query in queries]
             np.testing.assert_allclose(scores, golden['scores_official_top1000_fp16'], atol=2e-3)
-
-
-def test_a_vector_does_not_depend_on_its_batch(inputs, encoder):
-    epic = encoder('official')
-    passages = texts(inputs['passages'])
-    alone = np.concatenate([epic.encode_dense([passage]) for passage in passages])
-    np.testing.assert_allclose(epic.encode_dense(passages, token_budget=100_000), alone, atol=1e-5)
-    some = [7, 2054, 30000]
-    np.testing.assert_allclose(epic.encode_dense(passages, some), alone[:, some], atol=1e-5)
-
-
-def test_pruning_takes_the_largest_weights():
-    weights = np.asarray([0.5, 2.0, 0.0, 1.0, 1.0, 3.0, -1.0], dtype=np.float32)
-    assert largest(weights, 3).as_dict() == {1: 2.0, 3: 1.0, 5: 3.0}

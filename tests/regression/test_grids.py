@@ -62,12 +62,6 @@ def test_a_grid_has_the_best_of_each_cell(tmp_path: Path) -> None:
     assert json.loads((tmp_path / 'b.json').read_text(encoding='utf-8')) == DATA
 
 
-def test_a_report_without_a_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / 'a.json'
-    path.write_text(json.dumps({'files': [{'path': 'x', 'title': 't', 'conditions': []}], 'environment': {}}))
-    assert run(main, ['report', str(path), '--output', str(tmp_path / 'o.md')]) == 2
-
-
 def test_what_ran_last_counts() -> None:
     ran, absent = condition('x', 'PASS', 'c', 0.2), condition('x', 'NOT RUN', 'c')
     for reports in ([ran, absent], [absent, ran]):

@@ -86,14 +86,6 @@ def test_what_cannot_be_aggregated():
     for nothing in ([], [[]]):
         with pytest.raises(InputError, match=r'expected \(n, n\)'):
             aggregate(nothing)
-    with pytest.raises(InputError, match="'mean' is unknown: expected one of sum, binary, min, max, sample"):
-        aggregate(P, 'mean')
-    with pytest.raises(InputError, match="method 'sample' needs it"):
-        aggregate(P, 'sample')
-    with pytest.raises(InputError, match='the others have none'):
-        aggregate(P, 'sum', samples=3)
-    with pytest.raises(InputError, match='at least 1'):
-        aggregate(P, 'sample', samples=0)
     with pytest.raises(InputError, match=r'p\[0, 1\] is 1.5'):
         aggregate([[NAN, 1.5], [0.5, NAN]])
     with pytest.raises(InputError, match=r'p\[1, 0\] is nan'):

@@ -12,7 +12,6 @@ from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.pipeline.spec import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
-from tests.rerank.many import rerank_many
 
 ARCHITECTURES = ['vanilla', 'knrm', 'pacrr', 'drmm']
 QUERIES = ['cat sat', 'the big red dog ran on a mat in the sun', '']
@@ -43,16 +42,6 @@ def test_scores_of_many_queries_equal_those_alone(architecture, tiny_cedr):
     np.testing.assert_allclose(np.concatenate(one_by_one), np.concatenate(together), atol=1e-5, rtol=1e-5)
 
 
-def test_order(tiny_cedr):
-    reranker = CedrReranker(tiny_cedr('knrm'))
-    candidates = [Candidate('b', 9.0, 'cat'), Candidate('a', 8.0, 'cat'), Candidate('c', 7.0, 'dog ran')]
-    ranked = reranker.rerank('cat', candidates)
-    assert sorted(c.docid for c in ranked) == ['a', 'b', 'c']
-    assert [c.score for c in ranked] == sorted((c.score for c in ranked), reverse=True)
-    assert len(reranker.rerank('cat', candidates, k=1)) == 1
-    assert candidates[0].score == 9.0
-
-
 @pytest.mark.parametrize('architecture', ARCHITECTURES)
 @pytest.mark.parametrize('seed', range(3))
 def test_an_empty_text_comes_last(architecture, seed, tiny_cedr):
@@ -60,12 +49,6 @@ def test_an_empty_text_comes_last(architecture, seed, tiny_cedr):
     reranker = CedrReranker(tiny_cedr(architecture, seed=seed))
     candidates = [Candidate('empty', 9.0, ''), Candidate('blank', 8.0, ' \n'), Candidate('text', 7.0, 'dog ran')]
     assert [own.docid for own in reranker.rerank('cat sat', candidates)] == ['text', 'empty', 'blank']
-
-
-def test_no_candidates(tiny_cedr):
-    reranker = CedrReranker(tiny_cedr('vanilla'))
-    assert reranker.rerank('cat', []) == []
-    assert rerank_many(reranker, [], []) == []
 
 
 @pytest.mark.parametrize('architecture', ARCHITECTURES)
@@ -82,13 +65,6 @@ def test_a_document_is_cut_where_the_checkpoint_says_or_the_user(architecture, t
     assert np.isfinite(longer.rerank('cat', [whole])[0].score)
     assert longer.work.truncated == 0
     assert longer.layout.n_parts(longer.layout.cut([5], [6] * 5000)) == 91  # 64 positions - 6 - 3 = 55 a part
-
-
-def test_a_long_query_is_cut(tiny_cedr):
-    reranker = CedrReranker(tiny_cedr('drmm'))
-    first = reranker.rerank('the big red dog ran on', [Candidate('d', text='cat')])
-    longer = reranker.rerank('the big red dog ran on a mat', [Candidate('d', text='cat')])
-    assert first == longer
 
 
 def test_fewer_layers(tiny_cedr):
@@ -157,13 +133,3 @@ def test_checkpoints_that_do_not_fit(tiny_cedr, tiny_checkpoint):
     (folder / 'config.json').write_text(json.dumps(config))
     with pytest.raises(DamagedFileError, match='missing: combine'):
         CedrReranker(folder)
-
-
-def test_settings_that_cannot_be_met(tiny_cedr):
-    folder = tiny_cedr('vanilla')
-    with pytest.raises(InputError, match="precision 'int4' is unknown"):
-        CedrReranker(folder, precision='int4')
-    with pytest.raises(InputError, match='max_doc_length is 0'):
-        CedrReranker(folder, max_length=0)
-    with pytest.raises(InputError, match="'d' has no text"):
-        CedrReranker(folder).rerank('cat', [Candidate('d')])

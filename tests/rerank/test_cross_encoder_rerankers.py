@@ -15,7 +15,6 @@ from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, aggregate
 from pyserini_repbert.rerank.aggregation import sampled_pairs
 from pyserini_repbert.rerank.duobert import sample_seed
 from pyserini_repbert.trace import Notes
-from tests.rerank.many import rerank_many
 
 WORDS = 'cat dog fish bird sat ate ran mat hat red blue the a on in big small old new'.split()
 
@@ -182,24 +181,6 @@ def test_wrong_checkpoints_are_refused(cross_encoder_folder, tiny_checkpoint):
         MonoBertReranker(broken)
 
 
-def test_settings_that_do_not_fit_are_refused(cross_encoder_folder):
-    folder = cross_encoder_folder()
-    with pytest.raises(InputError, match='has 64 positions'):
-        MonoBertReranker(folder, max_length=100)
-    with pytest.raises(InputError, match='no room'):
-        MonoBertReranker(folder, max_length=9)
-    with pytest.raises(InputError, match="layout 'code' is unknown"):
-        MonoBertReranker(folder, layout='code')
-    with pytest.raises(InputError, match='expected one of float32'):
-        MonoBertReranker(folder, precision='float8')
-    with pytest.raises(InputError, match='runs in float32 on a CPU'):
-        MonoBertReranker(folder, backend='onnx', precision='bfloat16')
-    with pytest.raises(InputError, match="method 'sample' needs it"):
-        DuoBertReranker(cross_encoder_folder('duobert'), method='sample')
-    with pytest.raises(InputError, match="device 'tpu' is unknown"):
-        MonoBertReranker(folder, device='tpu')
-
-
 def test_half_precision_keeps_the_head_in_float32(cross_encoder_folder):
     folder = cross_encoder_folder()
     items = candidates(10)
@@ -212,19 +193,6 @@ def test_half_precision_keeps_the_head_in_float32(cross_encoder_folder):
     assert len(set(half)) == 10
     np.testing.assert_allclose(half, full, atol=0.1)
     assert reranker.identity()['dtype'] == 'bfloat16'
-
-
-def test_each_text_is_tokenised_once(cross_encoder_folder, monkeypatch):
-    reranker = DuoBertReranker(cross_encoder_folder('duobert'))
-    seen = []
-    original = reranker.tokenizer.ids
-    monkeypatch.setattr(reranker.tokenizer, 'ids', lambda texts: seen.extend(texts) or original(texts))
-    items = candidates(4)
-    done = []
-    rerank_many(reranker, ['red cat', 'blue dog'], [items, items], on_progress=done.append)
-    assert sorted(seen) == sorted(['red cat', 'blue dog', *(item.text for item in items)])
-    assert sum(done) == reranker.work.inferences == 24
-    assert reranker.work.candidates == 8
 
 
 def test_copies_that_work_at_the_same_time_have_costs_of_their_own(cross_encoder_folder):

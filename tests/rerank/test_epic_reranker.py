@@ -139,12 +139,6 @@ def test_work_counts_what_was_read(tiny_epic, tmp_path):
     assert mixed.work == Work(inferences=2, tokens=5 + 16, candidates=5, truncated=0, stored=3)
 
 
-def test_identity_tells_apart_what_changes_scores(encoder, passages, tmp_path):
-    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
-    one, other = EpicReranker(encoder), EpicReranker(encoder, index=tmp_path / 'index')
-    assert one.identity() != other.identity() and one.identity()['weights_sha256'] == encoder.weights_sha256
-
-
 def test_a_stage_names_its_index(encoder, passages, tmp_path):
     from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.pipeline import open_reranker, parse_stage

@@ -61,12 +61,3 @@ def test_the_best_and_the_answers_go_to_monobert_whose_odds_join_the_teacher(too
 def test_a_passage_that_is_surely_relevant_has_finite_odds(tool):
     taught = Ranking(['a', 'b'], [0.5, 0.4])
     assert all(map(math.isfinite, tool.with_odds(taught, Ranking(['b', 'a'], [0.0, -30.0])).scores))
-
-
-def test_a_reranking_that_was_stopped_goes_on(tool, work, monkeypatch):
-    found = []
-    monkeypatch.setattr(tool, 'package_command', found.append)
-    tool.rerank(work, work / 'run.txt', 'cut', work / 'monobert', 10, work / 'out.txt')
-    (work / 'out.txt.part').touch()
-    tool.rerank(work, work / 'run.txt', 'cut', work / 'monobert', 10, work / 'out.txt')
-    assert found[1] == [*found[0], '--resume']

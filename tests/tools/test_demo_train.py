@@ -91,17 +91,3 @@ def test_a_training_that_was_stopped_goes_on(tool, data, commands, tmp_path):
     assert run(tool.main, arguments) == 0
     assert commands[-1][:2] == ['train', 'demo-epic-first']
     assert commands[-1][-5:] == ['--device', 'cpu', '--output', str(tmp_path / 'work/epic-first-demo'), '--resume']
-
-
-@pytest.mark.parametrize(
-    ('more', 'words'),
-    [
-        (['--only', 'duobert-demo'], 'duobert-demo goes on from monobert-demo: train that first'),
-        (['--only', 'nobert'], "checkpoint 'nobert' is unknown: expected repbert-demo, epic-first-demo"),
-        (['--data', 'elsewhere'], '--data elsewhere: corpus.jsonl.gz, train.queries.tsv.gz'),
-    ],
-)
-def test_what_cannot_be_trained_is_said(more, words, tool, data, commands, tmp_path, capsys):
-    assert run(tool.main, ['--data', str(data), '--work', str(tmp_path / 'work'), *more]) == 2
-    assert words in capsys.readouterr().err
-    assert not commands

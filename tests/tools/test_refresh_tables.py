@@ -40,19 +40,8 @@ def test_output_is_put_beneath_its_command(main, page, capsys):
     assert 'up to date' in capsys.readouterr().out
 
 
-def test_other_commands_are_refused(main, page, capsys):
-    page.write_text(PAGE.format('old').replace('python -m pyserini_repbert.evaluate', 'rm'))
-    assert run(main, [str(page), '--data', str(page.parent)]) == 2
-    assert 'is not a command of this package' in capsys.readouterr().err
-
-
 def test_a_failing_command_leaves_the_page(main, page, capsys):
     (page.parent / 'qrels').unlink()
     assert run(main, [str(page), '--data', str(page.parent)]) == 2
     assert 'failed: error: ' in capsys.readouterr().err
     assert page.read_text() == PAGE.format('old')
-
-
-def test_a_page_without_commands(main, page):
-    page.write_text('# Title\n')
-    assert run(main, [str(page), '--data', '.']) == 2

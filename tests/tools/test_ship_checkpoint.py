@@ -70,22 +70,6 @@ def test_a_base_that_nobody_else_has_is_refused(main, trained, shipped, capsys):
     assert json.loads((shipped / 'a-demo/adapter_config.json').read_text())['base_model_name_or_path'] == 'minilm'
 
 
-def test_one_that_is_there_stays_unless_told(main, trained, shipped, capsys):
-    arguments = [str(trained), '--replace', '/far/data=${DATA}']
-    assert run(main, arguments) == 0
-    (trained / 'adapter_model.safetensors').write_bytes(b'others')
-    assert run(main, arguments) == 2
-    assert (shipped / 'a-demo/adapter_model.safetensors').read_bytes() == b'weights'
-    assert run(main, [*arguments, '--overwrite']) == 0
-    assert (shipped / 'a-demo/adapter_model.safetensors').read_bytes() == b'others'
-
-
-def test_a_folder_that_lacks_a_part_is_refused(main, trained, shipped, capsys):
-    (trained / 'log.csv').unlink()
-    assert run(main, [str(trained), '--replace', '/far/data=${DATA}']) == 2
-    assert 'log.csv does not exist' in capsys.readouterr().err
-
-
 def test_weights_in_half_the_size(main, trained, shipped):
     import torch
     from safetensors.torch import load_file, save_file

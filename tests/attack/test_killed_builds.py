@@ -1,0 +1,91 @@
+"""kill -9 at file events of index building: resumed or begun again, it ends with the bytes of one never killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import indexes
+import kill_at
+import pytest
+
+from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
+from pyserini_repbert.encode.sharding import build_bundle
+
+
+@pytest.mark.parametrize('every', [12, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('make', [indexes.dense, indexes.epic])
+def test_kills_while_a_bundle_is_written(make, every, tmp_path):
+    """Without a model, in forks of this process."""
+    folder, work = tmp_path / 'index', tmp_path / 'work'
+    make(folder)
+    whole = kill_at.tree(folder)
+    work.mkdir()
+    found = kill_at.run(lambda: make(work / 'index'), work)
+    assert (found.status, len(found.points) > 60) == (0, True)
+    for number in range(1, len(found.points), every):
+        shutil.rmtree(work / 'index')
+        assert kill_at.run(lambda: make(work / 'index'), work, at=number).killed
+        make(work / 'index', resume=True)
+        assert kill_at.tree(work / 'index') == whole, f'killed at {found.points[number]}'
+
+
+def parts(folder: Path, rename: bool = True) -> None:
+    """What a user calls to encode two parts and put them together, the first time and after every kill."""
+    if not rename:
+        Path.rename = Path.replace = os.rename = refused
+    if (folder / 'manifest.json').exists():
+        if list(folder.glob('part-*')):
+            finish_parts(folder, type(indexes.DENSE))
+        return
+    if not all((folder / f'part-{index}-of-2/manifest.json').exists() for index in (0, 1)):
+        for index in (0, 1):
+            passages = indexes.PASSAGES[index::2]
+            build_bundle(passages, part_folder(folder, EncodingPart(index, 2)), indexes.ENCODING, resume=True)
+    finish_parts(folder, type(indexes.DENSE))
+
+
+def refused(path, target, **_):
+    """What a file system without renaming answers."""
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), str(path))
+
+
+@pytest.mark.parametrize('every', [12, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('rename', [True, False])
+def test_kills_of_parts(tmp_path, rename, every):
+    work, folder = tmp_path / 'work', tmp_path / 'work/index'
+    parts(tmp_path / 'whole')
+    whole = kill_at.tree(tmp_path / 'whole')
+    work.mkdir()
+    found = kill_at.run(lambda: parts(folder, rename), work)
+    assert (found.status, kill_at.tree(folder) == whole) == (0, True), found.output
+    for number in range(1, len(found.points), every):
+        shutil.rmtree(folder, ignore_errors=True)
+        assert kill_at.run(lambda: parts(folder, rename), work, at=number).killed
+        again = kill_at.run(lambda: parts(folder, rename), work)
+        assert again.status == 0, f'killed at {found.points[number]}: {again.output}'
+        (folder / '.encoding.lock').unlink(missing_ok=True)  # of a process killed when all was done
+        assert kill_at.tree(folder) == whole, f'killed at {found.points[number]}'
+
+
+@pytest.mark.parametrize('every', [12, pytest.param(1, marks=pytest.mark.slow)])
+def test_kills_while_an_index_is_replaced(tmp_path, every):
+    work, folder = tmp_path / 'work', tmp_path / 'work/index'
+    indexes.dense(tmp_path / 'whole')
+    whole = kill_at.tree(tmp_path / 'whole')
+
+    def old() -> None:
+        shutil.rmtree(work, ignore_errors=True)
+        build_bundle(indexes.PASSAGES[:3], folder, indexes.ENCODING)
+
+    old()
+    found = kill_at.run(lambda: indexes.dense(folder, overwrite=True), work)
+    assert (found.status, kill_at.tree(folder) == whole) == (0, True), found.output
+    for number in range(1, len(found.points), every):
+        old()
+        assert kill_at.run(lambda: indexes.dense(folder, overwrite=True), work, at=number).killed
+        way = {'resume': True} if list(folder.glob('part-*')) else {'overwrite': True}
+        indexes.dense(folder, **way)
+        assert kill_at.tree(folder) == whole, f'killed at {found.points[number]}'
