@@ -151,7 +151,7 @@ class Training:
     vanilla_head: bool = False
     gather: bool = False
     shuffle: Count = 10000
-    workers: Annotated[int, Field(ge=0, le=1024)] = 0
+    workers: Annotated[int, Field(ge=0, le=1024)] | None = None
     log_every: Count = 50
     save_every: Count = 1000
 

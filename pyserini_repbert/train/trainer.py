@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import logging
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,9 @@ from pyserini_repbert.train.sources import InstanceStream, StreamDataset
 from pyserini_repbert.train.tasks.base import Batch, Task
 from pyserini_repbert.train.validation import Validator
 
+logger = logging.getLogger(__name__)
+
+GPU_WORKERS = 4  # processes that prepare a GPU's batches, where the recipe does not say
 _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUTOFF)
 
 
@@ -52,10 +57,11 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         self.recipe, self.base = recipe, base
         self.validator: Any = validator
         self.restored: Path | None = None
-        self.csv = CsvLog(folder / LOG)
         self.control: Any
         args = training_arguments(recipe, task, folder, device, quiet)
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
+        pairs = self.per_step * task.inputs_per_instance * max(1, recipe.training.group)
+        self.csv = CsvLog(folder / LOG, pairs)
         self.stream_data = StreamDataset(stream, args.per_device_train_batch_size * args.world_size)
         callbacks: list[TrainerCallback] = [self.csv]
         if tensorboard and is_first():
@@ -133,17 +139,20 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
 
 
 class CsvLog(TrainerCallback):  # type: ignore[misc]
-    """Writes losses, learning rates and validation results to a CSV file.
+    """Writes losses, learning rates and validation results to a CSV file, and logs how fast training is.
 
     A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped.
+    `pairs` are the query-passage pairs of a step, on all devices. Validating and saving do not count as training.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, pairs: int) -> None:
+        self.path, self.pairs = path, pairs
+        self.steps, self.seconds, self.since = 0, 0.0, time.perf_counter()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the lines of the steps already done, and find the best model so far in the present folder."""
         self._write(state)
+        self.since = time.perf_counter()
         if state.best_global_step:
             best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
             if not best.is_dir():
@@ -152,6 +161,8 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log before each checkpoint, and so the last step in any case."""
+        now = time.perf_counter()
+        self.steps, self.seconds, self.since = self.steps + 1, self.seconds + now - self.since, now
         control.should_log = control.should_log or control.should_save
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
@@ -162,6 +173,15 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
                 'training.precision float32'
             )
         self._write(state)
+        if is_first() and self.steps and 'loss' in (logs or {}):
+            rate = self.steps / self.seconds
+            logger.info('step %d: %.2f steps/s, %.0f pairs/s', state.global_step, rate, rate * self.pairs)
+
+    def on_evaluate(self, *args: Any, **kwargs: Any) -> None:
+        """Leave the time since the last step out."""
+        self.since = time.perf_counter()
+
+    on_save = on_evaluate
 
     def _write(self, state: Any) -> None:
         if is_first():
@@ -174,6 +194,7 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
 def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
     """The Trainer's arguments for a recipe. With a validation, a checkpoint is written whenever it runs."""
     settings, validation = recipe.training, recipe.validation
+    on_gpu = device != 'cpu' and torch.cuda.is_available()
     every = {'eval_strategy': 'no', 'save_steps': settings.save_every}
     if validation is not None:
         every = {
@@ -202,8 +223,9 @@ def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, qu
         remove_unused_columns=False,
         ignore_data_skip=True,
         restore_callback_states_from_checkpoint=True,
-        accelerator_config={'dispatch_batches': False, 'split_batches': False},
-        dataloader_num_workers=settings.workers,
+        accelerator_config={'dispatch_batches': False, 'split_batches': False, 'non_blocking': on_gpu},
+        dataloader_num_workers=GPU_WORKERS * on_gpu if settings.workers is None else settings.workers,
+        dataloader_pin_memory=on_gpu,
         ddp_find_unused_parameters=recipe.system in ('epic', 'cedr'),
         report_to='none',
         use_cpu=device == 'cpu',

@@ -23,7 +23,7 @@ def test_a_log_has_what_the_state_has_logged(tmp_path):
     """What a killed process wrote beyond its last state, half a line of it, is gone."""
     from transformers import TrainerControl, TrainerState
 
-    log, state = CsvLog(tmp_path / 'log.csv'), TrainerState(is_world_process_zero=True)
+    log, state = CsvLog(tmp_path / 'log.csv', 4), TrainerState(is_world_process_zero=True)
     log.path.write_text('step,loss\n1,0.1\n12,1.')
     state.log_history = [{'loss': 0.1, 'epoch': 1, 'step': 1}, {'eval_measure': 0.5, 'step': 1}, {'x': 1, 'step': 1}]
     log.on_train_begin(None, state, TrainerControl())

@@ -51,6 +51,18 @@ def test_lengths_of_another_system_are_not_inherited(tiny_recipe, tmp_path):
     assert json.loads((tmp_path / 'second/config.json').read_text())['ranking']['max_doc_length'] == 2000
 
 
+@pytest.mark.parametrize('system', ['repbert', 'epic'])
+def test_batches_from_workers_train_the_same_bytes(system, tiny_recipe, tmp_path, caplog):
+    caplog.set_level('INFO', 'pyserini_repbert.train')
+    for workers in (0, 2):
+        recipe = tiny_recipe(system, ranking=SYSTEMS[system], training={'workers': workers})
+        train(recipe, tmp_path / str(workers), device='cpu')
+    assert losses(tmp_path / '0') == losses(tmp_path / '2')
+    weights = [(tmp_path / name / 'model.safetensors').read_bytes() for name in ('0', '2')]
+    assert weights[0] == weights[1]
+    assert 'steps/s' in caplog.text and 'pairs/s' in caplog.text
+
+
 def test_one_seed_gives_the_same_losses_and_another_does_not(tiny_recipe, tmp_path):
     for name, seed in (('a', 1), ('b', 1), ('c', 2)):
         recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'seed': seed})
