@@ -42,16 +42,13 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if Path(options.output).exists():
         raise InputError(f'{options.output} exists: remove it or choose another output')
-    from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted import write_adapted
-    from pyserini_repbert.pipeline.opening import open_pipeline
-    from pyserini_repbert.pipeline.pipeline import Pipeline
+    from pyserini_repbert.pipeline.opening import joined, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
 
-    forbid_downloads(options.offline)
     given = {name: getattr(options, name) for name in ('index', 'encoder', 'sparse', 'max_length', 'corpus')}
     spec = PipelineSpec.of(given | {'stages': [options.rerank] if options.rerank else []})
     topics, qrels = load_topics(options.topics), load_qrels(options.qrels)
@@ -61,7 +58,7 @@ def main(arguments: list[str]) -> None:
     dense, *sparse = pipeline.first.leaves()
     if not isinstance(dense, RepBertSearcher):
         raise command.usage('no dense index was given: name the encoder of --index as --encoder')
-    reranker = pipeline.rerankers and Pipeline([pipeline.rerankers], pipeline.source)
+    reranker = pipeline.rerankers and joined(spec, [], [pipeline.rerankers], pipeline.source)
     with command.progress(FOLDS * (FOLDS + 1) // 2 + 1, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
     estimate = _estimate(learnt)

@@ -82,7 +82,7 @@ def printable(text: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError, so that its errors are one line as all others."""
+    """An argument parser that raises InputError, so that its errors are one line as all others; it obeys --offline."""
 
     _given: Sequence[str] = ()
 
@@ -93,6 +93,10 @@ class Parser(argparse.ArgumentParser):
         self._given = sys.argv[1:] if args is None else list(args)
         options, rest = super().parse_known_args(args, namespace)
         options.command = [*self.prog.split(), *self._given]
+        if getattr(options, 'offline', False):
+            from pyserini_repbert.download import forbid_downloads
+
+            forbid_downloads(True)
         return options, rest
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn

@@ -85,7 +85,6 @@ def encode(
     command.use_threads(options.threads)
     if sys.platform == 'linux' and hasattr(libc := ctypes.CDLL(None), 'mallopt'):
         libc.mallopt(_ARENA_MAX, 1)  # by default memory freed in one thread is not used again by the others
-    from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
     from pyserini_repbert.encode.sharding import build_bundle
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
@@ -93,7 +92,6 @@ def encode(
     from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.record import checksum, read_record, write_record
 
-    forbid_downloads(options.offline)
     say_device(options)
     if options.finish:
         recorded = [read_record(path) for path in Path(options.output).glob('part-0-of-*') if path.is_dir()]

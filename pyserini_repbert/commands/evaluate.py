@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> None:
     flags.add_argument('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
     flags.add_argument('--compare', action='store_true', help='paired t-tests of the other runs against the first')
     flags.add_argument('--json', action='store_true', help='print JSON instead of tables')
-    options = parsed(flags, arguments[1:] if arguments[:1] == ['measures'] else arguments)
+    options = parsed(flags, arguments)
     if not options.runs:
         raise InputError('no run files were given: name them before --measures, which takes all words behind it')
     if options.compare and len(options.runs) < 2:

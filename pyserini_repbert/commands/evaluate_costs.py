@@ -12,7 +12,6 @@ from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.index import WEIGHTS
 from pyserini_repbert.commands.output_files import parsed, record_output
 from pyserini_repbert.commands.terminal import model_update
-from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_points
@@ -39,12 +38,10 @@ def tradeoff(arguments: Sequence[str]) -> None:
     methods = ['sum', 'binary', 'min', 'max', 'sample']
     flags.add_argument('--methods', nargs='+', default=methods, choices=methods, help='aggregations')
     flags.add_argument('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
-    flags.add_argument('--trials', type=positive_int, default=10, help="drawings of 'sample' that are averaged")
     add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
     add_flags(flags, 'csv', 'plot')
-    flags.add_argument('--budget', metavar='N', help="what a query may cost: '500' inferences, '2.5s' seconds")
+    flags.add_argument('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
     options = parsed(flags, arguments)
-    budget, unit = _budget(options.budget)
     from pyserini_repbert.evaluate.studies.tradeoff import (
         best_within,
         pareto_front,
@@ -70,7 +67,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
         raise InputError(f'{options.scores} has {there}: give --k0 and --k1 within that')
     rates = seconds_an_inference(about)
     with progress(len(chosen), 'replay', 'settings', options.quiet) as bar:
-        points, missing = trade_off(saved, qrels, chosen, measures, rates, options.trials, options.hits, bar.update)
+        points, missing = trade_off(saved, qrels, chosen, measures, rates, options.hits, bar.update)
     if not points:
         raise InputError(f'{options.scores} lacks the pairs of all settings: score with --replay-k0')
     fronts = {named.name: pareto_front(points, named.name) for named in measures}
@@ -88,13 +85,13 @@ def tradeoff(arguments: Sequence[str]) -> None:
                 panel.setdefault(point.setting.series, []).append((point.inferences, point.values[name]))
         best = {name: [(str(p.setting), p.inferences, p.values[name]) for p in front] for name, front in fronts.items()}
         plot_points(options.plot, panels, best, 'inferences a query')
-    if budget:
-        point = best_within(points, first, budget, unit)
+    if options.budget:
+        point = best_within(points, first, options.budget)
         setting = point.setting
         duo = setting.method if setting.samples is None else f'sample={setting.samples}'
         stages = f'MONO@{setting.k0}' + (f' --reranker DUO@{setting.k1}:{duo}' if setting.k1 else '')
         seconds = '' if point.seconds is None else f', {point.seconds:.3f} s'
-        print(f'\nbest {first} within {budget:g} {unit} a query: {point.values[first]:.4f} with {setting}')
+        print(f'\nbest {first} within {options.budget} inferences a query: {point.values[first]:.4f} with {setting}')
         print(f'run it with: --reranker {stages}')
         print(f'predicted: {point.inferences:.1f} inferences{seconds} a query')
 
@@ -124,19 +121,6 @@ def _write_csv(path: str, points: Sequence[Point], fronts: Mapping[str, Sequence
     write_csv(path, [*header, *(f'front_{name}' for name in fronts)], rows)
 
 
-def _budget(text: str | None) -> tuple[float, str]:
-    """(amount, unit) a query: '500' means inferences, '2.5s' seconds; 0 without a budget."""
-    if text is None:
-        return 0.0, ''
-    try:
-        amount = decimal(text.removesuffix('s'))
-    except ValueError:
-        amount = 0.0
-    if amount <= 0:
-        raise InputError(f"--budget '{text}': expected inferences a query ('500') or seconds a query ('2.5s')")
-    return amount, 'seconds' if text.endswith('s') else 'inferences'
-
-
 def pruning_parser() -> Parser:
     """The parser of `evaluate epic-pruning`."""
     flags = parser('evaluate epic-pruning', 'Rerank a run with pruned, quantised EPIC vectors: savings and costs.')
@@ -164,13 +148,11 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     """Measure every setting of pruning and quantising, and print one table."""
     options = parsed(pruning_parser(), arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.evaluate.studies.epic import compare_pruning
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
     from pyserini_repbert.names.corpora import open_corpus
 
-    forbid_downloads(options.offline)
     measures = parse_measures(options.measures)
     settings = [(prune, WEIGHTS[weights]) for weights in options.weights for prune in options.prune]
     encoder = EpicEncoder(options.model, options.device, precision(options))

@@ -56,7 +56,6 @@ def main(arguments: list[str]) -> None:
         raise usage('--index and --corpus are for --docid: a --passage is a text')
     if others := [path for path in options.output if not path.endswith(('.html', '.png'))]:
         raise InputError(f"output '{others[0]}' is neither a .html nor a .png file: name it so")
-    from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.evaluate.plots import require_matplotlib
     from pyserini_repbert.explain.explaining import explanation
     from pyserini_repbert.explain.rendering import write_html, write_png
@@ -66,7 +65,6 @@ def main(arguments: list[str]) -> None:
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
-    forbid_downloads(options.offline)
     say_device(options)
     bundle = _epic_bundle(options.index)
     model = options.model or (bundle.settings.encoder if bundle else '')

@@ -124,14 +124,15 @@ def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.names.indexes import existing_folder
     from pyserini_repbert.names.topics import load_topics
+    from pyserini_repbert.pipeline.opening import open_searcher
+    from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.search.ann import build_ann
-    from pyserini_repbert.search.dense import RepBertSearcher
 
     folder = existing_folder(options.index, options.encoder)
     bundle = DenseBundle(folder)
     queries = None
     if options.topics:
-        searcher = RepBertSearcher(folder, options.encoder, verify=False)
+        searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))
         queries = searcher.encode([topic.text for topic in load_topics(options.topics)])
     with progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
         record = build_ann(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # Options of commands: input files, and output files.
 _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot')
-_LONGEST = 215  # bytes of a name; file systems take 255, and files written beside an output have longer names
 # Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(
     'command action shard shard_id shard_num finish quiet ray resume overwrite offline download build advised tag '
@@ -46,7 +45,6 @@ def check_files(options: argparse.Namespace) -> None:
     written: dict[Path, str] = {}
     for name in _OUTPUTS:
         for path in _given(options, name):
-            check_name(path)
             if path.is_dir():
                 raise InputError(f'output {path} is a folder, a file name was expected')
             if name == 'plot':
@@ -70,19 +68,8 @@ def check_files(options: argparse.Namespace) -> None:
                 raise usage(f'{_flag(output)} lies in {_flag(name)} {inside}: give another')
 
 
-def check_name(output: str | Path) -> None:
-    """Raises InputError for a name too long for the files written beside an output: its record, a temporary file."""
-    size = len(os.fsencode(Path(output).name))
-    if size > _LONGEST:
-        raise InputError(f'output {str(output)[:60]}…: its name has {size} bytes, at most {_LONGEST} were expected')
-
-
 def check_outside(output: str, corpus: str | None) -> None:
-    """Raises InputError for an output folder inside the corpus folder, where it would be read as part of the corpus.
-
-    Raises what `check_name` raises, too.
-    """
-    check_name(output)
+    """Raises InputError for an output folder inside the corpus folder, where it would be read as part of the corpus."""
     if corpus is not None and Path(corpus).is_dir() and Path(corpus).resolve() in Path(output).resolve().parents:
         raise usage(f'--output {output} lies in the corpus folder {corpus}, and would be read with it: give another')
 

@@ -27,7 +27,6 @@ def main(arguments: Sequence[str]) -> int:
     add_flags(flags, 'offline', help='download nothing: unpack what lies there')
     add_work_flags(flags, 'files', 'condition')
     options = flags.parse_args(arguments)
-    from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.regression.needs import cheapest_first, is_out_of_reach, missing_of
 
     work = [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
@@ -41,7 +40,6 @@ def main(arguments: Sequence[str]) -> int:
     print(f'{conditions} can be run then, {len(beyond)} never: something of them was not published')
     if options.dry_run or not fetched:
         return 0
-    forbid_downloads(options.offline)
     return EXIT_INCOMPLETE if _fetch(fetched, options.quiet) else 0
 
 

@@ -71,9 +71,7 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
-    from pyserini_repbert.download import forbid_downloads
 
-    forbid_downloads(options.offline)
     say_device(options)
     tag = run_tag(options)
     if options.from_pairs:

@@ -79,9 +79,7 @@ def main(arguments: list[str]) -> int:
     if options.explain and options.topics is not None:
         raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
     check_files(options)
-    from pyserini_repbert.download import forbid_downloads
 
-    forbid_downloads(options.offline)
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     if options.topics:
         options.tag = run_tag(options)

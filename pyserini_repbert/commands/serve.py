@@ -67,9 +67,7 @@ def main(arguments: list[str]) -> int | None:
         raise command.usage('--topics and --qrels are for one --index: a file of --config has those of several')
     if options.port > 65535:
         raise command.usage(f'--port {options.port}: expected at most 65535')
-    from pyserini_repbert.download import forbid_downloads
 
-    forbid_downloads(options.offline)
     settings = _settings(options)
     if options.mcp == 'stdio':
         from pyserini_repbert.serve.mcp import make_mcp

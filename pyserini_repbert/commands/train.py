@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.commands.output_files import check_name, record_output
+from pyserini_repbert.commands.output_files import record_output
 
 if TYPE_CHECKING:
     from pyserini_repbert.train.recipe import Recipe
@@ -37,16 +37,13 @@ def make_parser() -> command.Parser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
-    from pyserini_repbert.download import forbid_downloads
     from pyserini_repbert.train.reading import read_recipe, recipe_path
 
-    forbid_downloads(options.offline)
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
     command.use_threads(options.threads)
     if not options.quiet:
         logging.getLogger('pyserini_repbert.train').setLevel(logging.INFO)
     output = options.output or f'runs/{recipe.name}'
-    check_name(output)
     from pyserini_repbert.train.training import train
 
     trained = train(

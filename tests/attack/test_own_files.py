@@ -14,7 +14,6 @@ from pyserini_repbert.commands.fusion import main as fusion
 RUN = 'q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n'
 OTHER = 'q1 Q0 d2 1 2.0 y\nq2 Q0 d3 2 1.0 y\n'
 FILES = {'a.txt': RUN, 'b.txt': OTHER, 'topics.tsv': 'q1\tcat\n', 'qrels.txt': 'q1 0 d1 1\n', 'scores.npz': 'PK'}
-LONG = 'n' * 216
 RERANK = '--run a.txt --topics topics.tsv --corpus demo --reranker monobert-demo@2'
 
 
@@ -47,9 +46,6 @@ evaluate tradeoff scores.npz --qrels qrels.txt --csv scores.npz => --csv and the
 evaluate join-folds --folds folds.json --runs a.txt b.txt --output b.txt => --output and a run
 evaluate rerank-depth --runs a.txt --reranked b.txt --qrels qrels.txt --csv b.txt => --csv and --reranked
 explain --index index --query x --docid d1 --output index => output index is a folder
-search --index demo --topics topics.tsv --output {LONG} => its name has 216 bytes, at most 215
-encode --corpus topics.tsv --encoder repbert-demo --output {LONG} => its name has 216 bytes
-index lucene --corpus topics.tsv --output {LONG} => its name has 216 bytes
 """
 
 

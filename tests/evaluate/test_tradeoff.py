@@ -85,12 +85,8 @@ def test_quality_and_cost_of_settings():
     assert [point.seconds for point in points] == [2.0, 1.5, 2.5]
     assert [point.setting for point in pareto_front(points, 'MRR@10')] == [Setting(3), Setting(4)]
     assert best_within(points, 'MRR@10', 3.9).setting == Setting(3)
-    assert best_within(points, 'MRR@10', 2.0, 'seconds').setting == Setting(4)
     with pytest.raises(InputError, match='the cheapest setting takes 3'):
         best_within(points, 'MRR@10', 2)
-    without = trade_off(kept, qrels, [Setting(4)], parse_measures(['MRR@10']))[0]
-    with pytest.raises(InputError, match='give the budget in inferences'):
-        best_within(without, 'MRR@10', 9, 'seconds')
 
 
 def test_the_front_leaves_out_what_is_no_better():
@@ -108,9 +104,9 @@ def test_sampling_is_averaged_over_trials():
     np.fill_diagonal(differences, NAN)
     kept = SavedScores('q', 't', tuple('abcdefgh'), -np.arange(n, dtype=float), np.arange(n), differences)
     chosen = [Setting(n, n, 'sample', 2)]
-    replays = [replayed_order(kept, chosen[0], seed).tolist().index(3) for seed in range(6)]
+    replays = [replayed_order(kept, chosen[0], seed).tolist().index(3) for seed in range(10)]
     assert len(set(replays)) > 1
-    points, _ = trade_off([kept], {'q': {'d': 1}}, chosen, parse_measures(['MRR@10']), trials=6)
+    points, _ = trade_off([kept], {'q': {'d': 1}}, chosen, parse_measures(['MRR@10']))
     assert points[0].values['MRR@10'] == pytest.approx(np.mean([1 / (1 + place) for place in replays]))
 
 
@@ -141,7 +137,7 @@ def test_the_command(tmp_path, capsys, figures):
     values = {row['k0'] + row['k1']: [float(row['inferences']), float(row['MRR@10'])] for row in rows}
     assert shown['monoBERT'] == [values['30'], values['40']] == shown['Pareto front']
     assert shown['sum'] == [values['32'], values['42']] == [[5, 0.625], [6, 0.75]]
-    with pytest.raises(InputError, match="--budget 'much': expected inferences"):
+    with pytest.raises(InputError, match="'much'"):
         main(['tradeoff', *given, '--budget', 'much'])
     with pytest.raises(InputError, match='has scores to k0=4, and pairs of 4 candidates'):
         main(['tradeoff', str(scores), '--qrels', str(qrels), '--k0', '100'])

@@ -21,6 +21,8 @@ from pyserini_repbert.rerank.aggregation import aggregate_differences
 from pyserini_repbert.rerank.duobert import sample_seed
 from pyserini_repbert.rerank.saved_scores import SavedScores, submatrix
 
+_TRIALS = 10  # drawings of 'sample' that are averaged (Multi-Stage section 5.2)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -104,7 +106,6 @@ def trade_off(
     chosen: Sequence[Setting],
     measures: Sequence[NamedMeasure],
     rates: Sequence[float] = (),
-    trials: int = 10,
     hits: int = 1000,
     on_progress: Callable[[int], object] = int,
 ) -> tuple[list[Point], list[Setting]]:
@@ -114,14 +115,13 @@ def trade_off(
     ----------
     saved : the scores of all queries
     rates : seconds an inference of monoBERT, and of duoBERT; () if unknown
-    trials : drawings of 'sample' that are averaged (10 in Multi-Stage section 5.2)
     hits : how many hits of each query are evaluated
     on_progress : called with 1 after each setting
     """
     points, missing = [], []
     for setting in chosen:
         values = []
-        for seed in range(trials if setting.samples is not None else 1):
+        for seed in range(_TRIALS if setting.samples is not None else 1):
             if (run := _replayed_run(saved, setting, seed, hits)) is not None:
                 values.append(evaluate(run, qrels, measures).means)
         if values:
@@ -159,17 +159,13 @@ def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
     return front
 
 
-def best_within(points: Sequence[Point], measure: str, budget: float, unit: str = 'inferences') -> Point:
-    """The best point, the cheapest of equal ones, that costs at most `budget` 'inferences' or 'seconds' a query.
+def best_within(points: Sequence[Point], measure: str, budget: float) -> Point:
+    """The best point, the cheapest of equal ones, that takes at most `budget` inferences a query.
 
-    Raises InputError where there is none, or the seconds are unknown.
+    Raises InputError where there is none.
     """
-    costs = [cost for one in points if (cost := one.seconds if unit == 'seconds' else one.inferences) is not None]
-    if len(costs) < len(points):
-        raise InputError('how long an inference takes was not saved: give the budget in inferences')
-    affordable = [(one, cost) for one, cost in zip(points, costs, strict=True) if cost <= budget]
+    affordable = [point for point in points if point.inferences <= budget]
     if not affordable:
-        raise InputError(
-            f'a budget of {budget:g} {unit} a query was given, the cheapest setting takes {min(costs):.3g}'
-        )
-    return max(affordable, key=lambda pair: (pair[0].values[measure], -pair[1]))[0]
+        least = min(point.inferences for point in points)
+        raise InputError(f'a budget of {budget:g} inferences a query was given, the cheapest setting takes {least:.3g}')
+    return max(affordable, key=lambda point: (point.values[measure], -point.inferences))
