@@ -237,6 +237,7 @@ def test_quick_fetches_and_checks_what_published_runs_tell(
     assert 'conditions: 2 NOT RUN' in capsys.readouterr().out and web.asked == []
     web.add('https://a.example/zipped.zip', b'', status=404)
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
+    monkeypatch.setenv('HF_HUB_OFFLINE', '')
     assert run(main, ['quick', *flags, '--report', 'report.json']) == 1
     printed = capsys.readouterr().out
     assert 'zipped (a run in an archive): ' in printed and 'status 404' in printed
