@@ -9,7 +9,6 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_repbert.commands.command import parser
@@ -17,7 +16,6 @@ from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 
 REQUIRED = ('transformers', 'numpy', 'safetensors', 'ir_measures', 'huggingface_hub', 'PyYAML', 'tqdm', 'pyjnius')
 _LITTLE_SPACE = 20e9  # bytes; MS MARCO's passages as float16 vectors are 13.6 GB
-_LIBRARY = re.compile(r'\S*/(lib(?:gomp|iomp5|omp)[^/\s]*)$')
 _PYSERINI = "pip install 'pyserini>=1.6,<3'"
 
 
@@ -107,25 +105,6 @@ def _faiss() -> Iterator[Finding]:
     yield Finding('faiss', 'ok', f'{faiss.__version__}, {faiss.omp_get_max_threads()} threads')
 
 
-def _openmp() -> Iterator[Finding]:
-    """Runs after `_torch` and `_faiss`, which load the libraries: only loaded ones count."""
-    paths = loaded_openmp()
-    families = {re.split(r'[-.]', path.name)[0] for path in paths}
-    if len(paths) > 1 and families != {'libgomp'}:  # copies of GNU's runtime get along: each has its own threads
-        fix = 'install torch and faiss from one source (both pip, or both conda); else set KMP_DUPLICATE_LIB_OK=TRUE'
-        yield Finding('openmp', 'warn', f'{len(paths)} runtimes: {", ".join(map(str, paths))}', fix)
-
-
-def loaded_openmp() -> list[Path]:
-    """The paths of the OpenMP runtimes loaded into this process; none where the system does not list them."""
-    try:
-        lines = Path('/proc/self/maps').read_text(encoding='utf-8', errors='replace').splitlines()
-    except OSError:
-        return []
-    matches = (_LIBRARY.search(line) for line in lines)
-    return sorted({Path(match.group(0)).resolve() for match in matches if match})
-
-
 def _gpu() -> Iterator[Finding]:
     import torch
 
@@ -172,7 +151,7 @@ def _catalog() -> Iterator[Finding]:
 
 
 # Each comes after those that it depends on.
-CHECKS = (_python, _java, _pyserini, _packages, _torch, _faiss, _openmp, _gpu, _cache, _catalog)
+CHECKS = (_python, _java, _pyserini, _packages, _torch, _faiss, _gpu, _cache, _catalog)
 
 
 def findings() -> Iterator[Finding]:

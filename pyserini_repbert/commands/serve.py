@@ -74,8 +74,7 @@ def main(arguments: list[str]) -> int | None:
 
         make_mcp(settings).run('stdio', show_banner=False)
         return 0
-    from pyserini_repbert.serve.app import create_app
-    from pyserini_repbert.serve.running import listening, run
+    from pyserini_repbert.serve.app import create_app, listening, run
 
     app = create_app(settings, with_mcp=options.mcp == 'http')
     sockets = listening(options.host, options.port)
@@ -94,8 +93,7 @@ def main(arguments: list[str]) -> int | None:
 
 
 def _settings(options: argparse.Namespace) -> ServeSettings:
-    from pyserini_repbert.serve.access import read_keys
-    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_settings
+    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_keys, read_settings
 
     file = read_settings(options.config) if options.config else FileSettings()
     given = {name: getattr(options, name) for name in ('encoder', 'ann', 'topics', 'qrels')}

@@ -11,15 +11,13 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.files import existing_file
+from pyserini_repbert.errors import needs
 from pyserini_repbert.serve.searching import Step
 from pyserini_repbert.serve.settings import ServeSettings
 
@@ -54,23 +52,6 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-
-
-def read_keys(path: str | Path) -> tuple[str, ...]:
-    """The keys of a file, one a line; blank lines and those that begin with # do not count.
-
-    Raises InputError for a file that is missing, not UTF-8 or without keys, and for a key that is not ASCII.
-    """
-    try:
-        lines = existing_file(path, 'keys file').read_text(encoding='utf-8-sig').splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f'keys file {path} is not valid UTF-8') from error
-    keys = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith('#'))
-    if not keys:
-        raise InputError(f'keys file {path} has no keys: write one a line')
-    if other := next((key for key in keys if not key.isascii()), None):
-        raise InputError(f'keys file {path}: {ascii(other)[:60]} is not ASCII: a header holds nothing else')
-    return keys
 
 
 class Metrics:

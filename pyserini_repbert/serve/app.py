@@ -1,19 +1,23 @@
-"""The ASGI application: routes, errors as JSON objects, health, metrics, the OpenAPI document and the page."""
+"""The ASGI application: routes, errors as JSON, health, metrics, the OpenAPI document, the page; and its server."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import mimetypes
+import math
+import resource
+import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import MissingDependencyError, install_extra
+from pyserini_repbert.errors import InputError, MissingDependencyError, install_extra
 
 try:
+    import uvicorn
     from fastapi import FastAPI
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response
@@ -32,6 +36,9 @@ from pyserini_repbert.serve.stored import add_stored
 logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).with_name('page')
+_LONGEST_HEAD = 256 << 10  # bytes of a request's line and headers; longer ones are refused before they are parsed
+_IDLE = 15  # seconds that a connection is kept between requests
+_BACKLOG = 2048
 _PROBED = ['GET', 'HEAD']  # load balancers ask by HEAD
 
 
@@ -94,8 +101,6 @@ async def _opened(service: Service, app: FastAPI) -> None:
 
 
 def _add_page(app: FastAPI) -> None:
-    for kind, ending in (('text/javascript', '.js'), ('text/css', '.css'), ('image/svg+xml', '.svg')):
-        mimetypes.add_type(kind, ending)  # the system's table may lack them
     for folder in ('js', 'style'):
         app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
     files = StaticFiles(directory=PAGE, html=True)
@@ -134,3 +139,74 @@ def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
         text: Any = yaml.safe_dump(app.openapi(), sort_keys=False, allow_unicode=True)
         return Response(text, headers={'content-type': 'application/yaml; charset=utf-8'})
+
+
+def log_config(file: str | None) -> dict[str, Any]:
+    """Settings for `logging.config`: requests as JSON lines to `file`, or to stderr; everything else to stderr."""
+    to_stderr = {'class': 'logging.StreamHandler', 'stream': sys.stderr}
+    requests: dict[str, Any] = {**to_stderr, 'formatter': 'bare'}
+    if file is not None:
+        requests = {'class': 'logging.FileHandler', 'filename': file, 'encoding': 'utf-8', 'formatter': 'bare'}
+    return {
+        'version': 1,
+        'disable_existing_loggers': False,
+        'formatters': {'bare': {'format': '%(message)s'}, 'line': {'format': '%(levelname)s: %(message)s'}},
+        'handlers': {'stderr': {**to_stderr, 'formatter': 'line'}, 'requests': requests},
+        'loggers': {
+            'pyserini_repbert.serve.requests': {'handlers': ['requests'], 'level': 'INFO', 'propagate': False},
+            'uvicorn': {'handlers': ['stderr'], 'level': 'WARNING', 'propagate': False},
+        },
+    }
+
+
+def listening(host: str, port: int) -> list[socket.socket]:
+    """A listening socket, opened before anything is loaded. Raises InputError for an address that cannot be had."""
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET
+    # asyncio sets TCP_NODELAY only on sockets with this protocol; without it, answers one by one take 40 ms more
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+        return [listener]
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, 'strerror', None) or error
+        raise InputError(
+            f'cannot listen at {host} port {port} ({reason}): choose another', parameters=('host', 'port')
+        ) from error
+
+
+def raise_file_limit() -> None:
+    """Raise the limit of open files to the highest allowed: each connection takes one, and 1024 are soon used up."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_file: str | None = None) -> None:
+    """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within `limits.stop_seconds`.
+
+    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why.
+
+    Parameters
+    ----------
+    log_file : where requests are logged; default: stderr
+    """
+    raise_file_limit()
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http='h11',
+            ws='none',
+            access_log=False,
+            server_header=False,
+            log_config=log_config(log_file),
+            timeout_keep_alive=_IDLE,
+            timeout_graceful_shutdown=math.ceil(settings.limits.stop_seconds),
+            h11_max_incomplete_event_size=_LONGEST_HEAD,
+            backlog=_BACKLOG,
+        )
+    )
+    app.state.stop = lambda: setattr(server, 'should_exit', True)
+    server.run(sockets=sockets)

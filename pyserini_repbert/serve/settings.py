@@ -18,7 +18,7 @@ from pydantic import (
 from pyserini_repbert import catalog
 from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath
+from pyserini_repbert.files import StrPath, existing_file
 
 RESERVED = ('indexes', 'progress')  # parts of addresses below /v1 that name no index
 
@@ -192,6 +192,18 @@ def read_settings(path: StrPath) -> FileSettings:
     except ValidationError as error:
         place, problem = _problem(error)
         raise file.error(problem, *place) from error
+
+
+def read_keys(path: StrPath) -> list[str]:
+    """The keys of a file, one a line; blank lines and those that begin with # do not count.
+
+    Raises InputError for a file that is missing or has no keys.
+    """
+    text = existing_file(path, 'keys file').read_text(encoding='utf-8-sig', errors='replace')
+    keys = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith('#')]
+    if not keys:
+        raise InputError(f'keys file {path} has no keys: write one a line')
+    return keys
 
 
 def _problem(error: ValidationError) -> tuple[list[str | int], str]:

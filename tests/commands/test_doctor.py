@@ -1,7 +1,6 @@
 """The doctor's lines, its exit status and its JSON."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -38,20 +37,6 @@ def test_a_broken_check_is_a_finding(monkeypatch):
     first, second = doctor.findings()
     assert (first.check, first.status, second.check, second.status) == ('python', 'ok', 'broken', 'fail')
     assert 'RuntimeError: cannot load' in second.found
-
-
-@pytest.mark.parametrize(
-    ('names', 'statuses'),
-    [
-        ([], []),
-        (['libgomp.so.1', 'libgomp-e985bcbb.so.1.0.0'], []),
-        (['libgomp.so.1', 'libiomp5.so'], ['warn']),
-        (['libomp.so', 'libomp-a1b2.so.5'], ['warn']),
-    ],
-)
-def test_openmp(names, statuses, monkeypatch):
-    monkeypatch.setattr(doctor, 'loaded_openmp', lambda: [Path('/lib') / name for name in names])
-    assert [finding.status for finding in doctor._openmp()] == statuses
 
 
 def test_missing_packages_fail_with_the_command(monkeypatch):

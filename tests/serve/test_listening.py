@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.running import listening, raise_file_limit
+from pyserini_repbert.serve.app import listening, raise_file_limit
 
 
 def test_it_is_tcps_so_that_answers_leave_at_once():

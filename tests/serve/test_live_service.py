@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.serve.running import listening, raise_file_limit
+from pyserini_repbert.serve.app import listening, raise_file_limit
 
 pytestmark = pytest.mark.slow
 SEARCH = '/v1/tiny/search?query=cat+sat&hits=3'

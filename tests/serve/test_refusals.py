@@ -10,9 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.access import read_keys
 from pyserini_repbert.serve.app import create_app
-from pyserini_repbert.serve.settings import Limits, ServeSettings
+from pyserini_repbert.serve.settings import Limits, ServeSettings, read_keys
 
 SEARCH = '/v1/tiny/search?query=cat'
 
@@ -147,8 +146,8 @@ def test_a_fault_of_the_service_is_one_json_error_without_its_reason(client, mon
 def test_keys(serving, tmp_path):
     keys = tmp_path / 'keys.txt'
     keys.write_text('schl\u00fcssel\n', encoding='utf-8')
-    with pytest.raises(InputError, match='not ASCII'):
-        read_keys(keys)
+    with pytest.raises(InputError, match='an API key has to be ASCII'):
+        ServeSettings.of(api_keys=read_keys(keys))
     keys.write_text('first-key\n# two of them\n\nsecond-key\n', encoding='utf-8-sig')
     client = serving(api_keys=[*read_keys(keys)])
     for headers in ({}, {'x-api-key': 'wrong'}, {'authorization': 'Bearer first-kez'}, {'authorization': 'first-key'}):

@@ -187,7 +187,9 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         self.corpus_format, self.fields = corpus_format, tuple(fields)
         self._opened: PassageTexts | None = None
         if index is None or isinstance(index, (str, Path)) or corpus is not None:
-            self._open = texts_opener(_named(corpus), _named(index), corpus_format, fields, download)
+            self._open = texts_opener(
+                str(corpus) if corpus else None, str(index) if index else None, corpus_format, fields, download
+            )
         else:
             self._opened = index
 
@@ -201,7 +203,3 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
             opened = self._open(distinct) if self._opened is None else self._opened
             texts = dict(zip(distinct, opened.texts(distinct), strict=True))
         return inp.assign(text=pd.Series([texts[docid] for docid in docids], index=inp.index, dtype=object))
-
-
-def _named(place: object) -> str | None:
-    return None if place is None else str(place)
