@@ -48,7 +48,7 @@ def explanation(
     -------
     an object with 'model', 'system' and 'query'; for 'epic' and 'cedr' also 'passages', one entry a hit; for 'duobert'
     and 'monobert' also 'docids', 'probabilities' and 'inferences', the model inputs that it took, with 'methods' and
-    'samples' or 'scores' and 'histogram'
+    'samples' or 'scores'
     """
     name = Path(reranker.name).name
     trace.begins(name, 0, 'inputs')
@@ -115,12 +115,10 @@ def _scores(reranker: Reranker, query: str, hits: Ranking, trace: Trace) -> dict
     by_docid = dict(zip(ranking.docids, ranking.scores, strict=True))
     scores = np.array([by_docid[docid] for docid in hits.docids])
     is_log = isinstance(reranker, MonoBertReranker)  # of a probability; others give logits
-    counts, edges = np.histogram(scores, bins=min(20, max(len(scores), 1)))
     return {
         'docids': list(hits.docids),
         'scores': _rounded(scores),
         'probabilities': _rounded(np.exp(scores) if is_log else 1 / (1 + np.exp(-scores))),
-        'histogram': {'counts': counts.tolist(), 'edges': _rounded(edges)},
         'inferences': reranker.inferences(len(hits)),
     }
 

@@ -17,7 +17,7 @@ STATES = {
     'epic': (f'{SEARCH}&open=g3&why=epic', '.terms'),
     'cedr': (f'{SEARCH}&open=g3&why=cedr', '.heat'),
     'pairs': (f'{SEARCH}&open=g3&why=duobert', '.matrix'),
-    'scores': (f'{SEARCH}&open=g3&why=monobert', '.histogram'),
+    'scores': (f'{SEARCH}&open=g3&why=monobert', '.terms'),
     'compare': ('?view=compare&q=keep+slugs+off+lettuce&system=dense&b.system=bm25&hits=5', '.pair'),
     'message': ('?q=lettuce&system=bm52', '.message'),
 }
@@ -45,6 +45,7 @@ def test_a_state(opened, state, width, scheme):
 
 def test_a_dialog(opened):
     page = opened(360, 'dark', bypass_csp=True).open(SEARCH)
+    page.get_by_text('More', exact=True).click()
     page.get_by_role('button', name='Copy as…').click()
     assert violations(page) == []
     assert page.evaluate('document.documentElement.scrollWidth') <= 360

@@ -25,7 +25,7 @@ def test_hits(opened):
     card = page.locator('.hit').first
     assert own.docids()[0] == HOSTILE
     assert card.locator('.passage').text_content() == HOSTILE_TEXT
-    for name, seen in (('Terms', '.shaded'), ('Similarities', '.heat'), ('Scores', '.histogram')):
+    for name, seen in (('Terms', '.shaded'), ('Similarities', '.heat'), ('Scores', '.terms .rerank')):
         if card.locator('.why').count() == 0:
             card.get_by_role('button', name='Why here?').click()
         page.get_by_role('tab', name=name).click()
@@ -34,6 +34,7 @@ def test_hits(opened):
     page.get_by_role('tab', name='Pairs').click()
     page.get_by_role('button', name='Compare', exact=True).click()
     page.wait_for_selector('.matrix')
+    page.get_by_text('More', exact=True).click()
     page.get_by_role('button', name='Copy as…').click()
     clean(page)
     assert '<img src=x onerror=window.hacked=1>' in page.locator('dialog pre').first.text_content()

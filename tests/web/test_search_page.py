@@ -66,6 +66,21 @@ def test_controls_change_the_ranking_and_the_address(opened, api):
     assert 'system=bm25' not in page.url and page.get_by_label('Fusion').count() == 0
 
 
+def test_each_system_has_a_weight(opened, api):
+    own = opened()
+    page = own.open(f'{ASKED}&fusion=interpolation')
+    page.get_by_label('Scores').select_option('minmax')
+    page.get_by_label('Weight of bm25').fill('2')
+    page.get_by_label('Weight of bm25').press('Tab')
+    page.wait_for_function("location.search.includes('weights=2')")
+    assert 'weights=0.5&weights=2' in page.url
+    found = api(
+        'garden/search', query=QUERY, system='dense,bm25', fusion='interpolation', normalize='minmax', weights=[0.5, 2]
+    )
+    page.wait_for_selector(f'.score:has-text("{found["candidates"][0]["score"]:.4g}")')
+    assert own.docids() == [hit['docid'] for hit in found['candidates']]
+
+
 def test_every_state_has_an_address(opened):
     own = opened()
     page = own.open(ASKED)
@@ -113,7 +128,7 @@ def test_themes(opened):
     page = opened(scheme='dark').open('', '.example')
     paper = 'getComputedStyle(document.body).backgroundColor'
     dark = page.evaluate(paper)
-    page.get_by_text('More').click()
+    page.get_by_text('More', exact=True).click()
     page.locator('#theme').click()
     light = page.evaluate(paper)
     assert sum(json.loads(f'[{dark[4:-1]}]')) < 120 and sum(json.loads(f'[{light[4:-1]}]')) > 600
@@ -122,7 +137,8 @@ def test_themes(opened):
     assert page.evaluate(paper) == light and page.locator('#theme').text_content() == 'Theme: light'
 
 
-def test_on_a_phone_the_first_hit_is_in_the_upper_half(opened):
-    page = opened(390).open(ASKED)
+def test_on_a_phone(opened):
+    page = opened(390).open(f'{ASKED}&rerank=monobert-demo%404&open=g3&why=epic', '.terms')
     assert page.locator('.hit').first.bounding_box()['y'] < 400
+    assert page.locator('.terms').bounding_box()['width'] < 360
     assert page.locator('#index option').count() == 0 or page.locator('#index').is_hidden()

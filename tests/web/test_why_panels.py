@@ -14,6 +14,17 @@ def explanations(own):
     return [url for url in own.asked if '/explain?' in url]
 
 
+def joined(tokens):
+    """Words with the places of their pieces: ('lettuce', [3, 4, 5])."""
+    words = []
+    for place, token in enumerate(tokens):
+        if token.startswith('##'):
+            words[-1] = (words[-1][0] + token[2:], [*words[-1][1], place])
+        else:
+            words.append((token, [place]))
+    return words
+
+
 def test_terms(opened, api):
     page = opened().open(ASKED + 'epic', '.terms')
     (found,) = api('garden/explain', query=QUERY, model='epic', docid='g3', top=15)['passages']
@@ -30,19 +41,18 @@ def test_similarities(opened, api):
     own = opened()
     page = own.open(ASKED + 'cedr', '.heat')
     (found,) = api('garden/explain', query=QUERY, model='cedr-knrm-demo', docid='g3')['passages']
-    columns, rows = found['passage_tokens'], found['query_tokens']
+    columns, rows = (joined(found[tokens]) for tokens in ('passage_tokens', 'query_tokens'))
+    assert page.locator('.heat .token').all_text_contents() == [word for word, _ in columns]
+    assert page.locator('.heat-rows li').all_text_contents() == QUERY.split() == [word for word, _ in rows]
+    (values,) = (one['values'] for one in found['maps'])
+    words = [[max(values[i][j] for i in row for j in column) for _, column in columns] for _, row in rows]
     assert page.locator('.heat .cell').count() == len(columns) * len(rows)
-    assert page.locator('.heat .token').all_text_contents() == columns
-    assert page.locator('.heat-rows li').all_text_contents() == rows
-    values = found['maps'][0]['values']
-    i, j = rows.index('slugs') if 'slugs' in rows else 1, 3
-    page.locator(f'.cell[data-i="{i}"][data-j="{j}"]').hover()
+    page.locator('.cell[data-i="3"][data-j="3"]').hover()
     told = page.locator('.readout').inner_text()
-    assert told.startswith(f'{rows[i]} · {columns[j]}: ') and float(told.split()[-1]) == pytest.approx(
-        values[i][j], rel=1e-3
-    )
-    best = columns[max(range(len(columns)), key=lambda place: values[0][place])]
-    assert page.locator('.strongest li').first.inner_text().startswith(f'{rows[0]} {best} ')
+    assert told.startswith(f'lettuce · {columns[3][0]}: ')
+    assert float(told.split()[-1]) == pytest.approx(words[3][3], rel=1e-3)
+    best = columns[max(range(len(columns)), key=lambda place: words[0][place])][0]
+    assert page.locator('.strongest li').first.inner_text().startswith(f'keep {best} ')
     page.get_by_label('Layer').fill('0')
     page.get_by_label('Layer').press('Tab')
     page.locator('.why output', has_text='0 of 6').wait_for()
@@ -75,14 +85,14 @@ def test_pairs(opened, api):
 
 def test_scores(opened, api):
     own = opened()
-    page = own.open(ASKED + 'monobert', '.histogram')
+    page = own.open(ASKED + 'monobert', '.terms')
     found = api('garden/explain', query=QUERY, model='monobert', docid=own.docids())
     place = found['docids'].index('g3')
     sure = f'{int(100 * found["probabilities"][place] + 0.5)} %'
     rank = sorted(found['scores'], reverse=True).index(found['scores'][place]) + 1
     assert sure in page.locator('.lead').inner_text() and f'{rank} of the 4 hits' in page.locator('.lead').inner_text()
-    assert page.locator('.histogram .tick').count() == 4
-    assert page.locator('.histogram .column').count() == sum(count > 0 for count in found['histogram']['counts'])
+    by_score = sorted(zip(found['scores'], found['docids'], strict=True), reverse=True)
+    assert page.locator('.terms th').all_text_contents() == [docid for _, docid in by_score]
 
 
 def test_each_loads_on_demand_and_once(opened):

@@ -1,14 +1,19 @@
 // CEDR: how similar each word of the question is to each word of the passage, in a layer of the model, as a heat map.
 
 import { freshId, h, svg } from './dom.js';
-import { score } from './words.js';
+import { joined, score } from './words.js';
 
 const WIDE = 15, HIGH = 22, HEAD = 74;
 const BEST = 3; // passage words listed for each word of the question
 
-function map(found) {
-  const { query_tokens: rows, passage_tokens: columns } = found;
-  const { values } = found.maps[0];
+/** The words of question and passage, and how similar: the most similar pieces count. */
+function byWords(found) {
+  const [rows, columns] = [joined(found.query_tokens), joined(found.passage_tokens)];
+  const values = rows.map((row) => columns.map((column) => Math.max(...row.pieces.flatMap((i) => column.pieces.map((j) => found.maps[0].values[i][j])))));
+  return { rows: rows.map((own) => own.text), columns: columns.map((own) => own.text), values };
+}
+
+function map({ rows, columns, values }) {
   const flat = values.flat();
   const low = Math.min(...flat), high = Math.max(...flat), span = high - low || 1;
   const readout = h('p', { class: 'readout', 'aria-hidden': 'true' }, `cosine from ${score(low)} (light) to ${score(high)} (dark)`);
@@ -30,12 +35,11 @@ function map(found) {
     'aria-label': 'Heat map, scrolls to the side' }, drawing)), readout];
 }
 
-function strongest(found) {
-  const { values } = found.maps[0];
-  return h('ul', { class: 'strongest' }, found.query_tokens.map((token, i) => {
+function strongest({ rows, columns, values }) {
+  return h('ul', { class: 'strongest' }, rows.map((token, i) => {
     const best = new Map();
     [...values[i].keys()].sort((one, other) => values[i][other] - values[i][one]).forEach((j) => {
-      const word = found.passage_tokens[j];
+      const word = columns[j];
       if (best.size < BEST && !best.has(word)) best.set(word, values[i][j]);
     });
     return h('li', null, h('b', null, token), ' ', [...best].map(([word, value], place) => [place ? ', ' : '', word,
@@ -51,7 +55,7 @@ export function cedrView({ hit, models, explain, load }) {
   function show() {
     load('CEDR reads the passage', async (how) => {
       const found = (await explain(model, [hit.docid], layer === null ? [] : [['layer', layer]], { signal: how.signal })).passages[0];
-      const now = found.maps[0].layer;
+      const [now, words] = [found.maps[0].layer, byWords(found)];
       const [ofModel, ofLayer] = [freshId('model'), freshId('layer')];
       const label = h('output', { htmlFor: ofLayer }, `${now} of ${found.n_layers}`);
       return [
@@ -65,7 +69,7 @@ export function cedrView({ hit, models, explain, load }) {
           h('input', { id: ofLayer, type: 'range', min: 0, max: found.n_layers, value: String(now), step: 1,
             oninput: (event) => { label.textContent = `${event.target.value} of ${found.n_layers}`; },
             onchange: (event) => { layer = Number(event.target.value); show(); } }), label),
-        map(found), h('h3', null, 'The most similar words'), strongest(found),
+        map(words), h('h3', null, 'The most similar words'), strongest(words),
       ].flat();
     });
   }

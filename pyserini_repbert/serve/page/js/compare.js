@@ -24,7 +24,7 @@ function moveMark(rank, other, side, far) {
 function row(hit, rank, mark, side, onopen) {
   return h('li', { class: `pair-row${hit.grade > 0 ? ' relevant' : ''}`, 'data-docid': hit.docid, 'data-side': side },
     h('button', { type: 'button', onclick: () => onopen(hit, rank) },
-      h('span', { class: 'row-head' }, h('span', { class: 'rank' }, String(rank)), h('span', { class: 'docid' }, hit.docid),
+      h('span', { class: 'row-head' }, h('span', { class: 'rank' }, String(rank)), h('span', { class: 'docid-label wide-only' }, 'docid'), h('span', { class: 'docid' }, hit.docid),
         hit.grade > 0 && h('span', { class: 'badge good' }, '✓', h('span', { class: 'wide-only' }, ' relevant')),
         mark && h('span', { class: `move ${mark.kind}` }, mark.text)),
       h('span', { class: 'extract' }, extract(partsOf(hit)))));

@@ -1,32 +1,13 @@
-// The search on the page as a command to copy: for curl, for Python, and for this package's command line.
+// The search on the page as a command to copy: for curl, and for this package's command line.
 
 import { address } from './api.js';
 import { h } from './dom.js';
 import { button } from './messages.js';
-import { fusionSettings, pipelineParameters } from './state.js';
+import { comparisonBody, fusionSettings, pipelineParameters } from './state.js';
 
 /** A text as one word of a shell command, quoted if it has to be. */
 export function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** A text as a string literal of Python, which has JSON's escapes. */
-function literal(text) {
-  return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
-}
-
-function searchParameters(state) {
-  return [['query', state.q], ['hits', state.hits], ...pipelineParameters(state.a)];
-}
-
-function side(pipeline) {
-  const { system, rerank } = pipeline;
-  return { system, rerank, ...(system.length > 1 ? fusionSettings(pipeline) : {}) };
-}
-
-/** The body of a request for a comparison. */
-export function comparisonBody(state) {
-  return { query: state.q, hits: state.hits, a: side(state.a), b: side(state.b), display: true };
 }
 
 /** The command for curl. */
@@ -34,23 +15,9 @@ export function asCurl(state) {
   if (state.view === 'compare') {
     return `curl -H 'Content-Type: application/json' ${quoted(address([state.index, 'compare']))} \\\n  -d ${quoted(JSON.stringify(comparisonBody(state)))}`;
   }
-  const parameters = searchParameters(state).map(([name, value]) => `--data-urlencode ${quoted(`${name}=${value}`)}`);
+  const parameters = [['query', state.q], ['hits', state.hits], ...pipelineParameters(state.a)]
+    .map(([name, value]) => `--data-urlencode ${quoted(`${name}=${value}`)}`);
   return [`curl -G ${quoted(address([state.index, 'search']))}`, ...parameters].join(' \\\n  ');
-}
-
-/** A script for Python, with its standard library only. */
-export function asPython(state) {
-  if (state.view === 'compare') {
-    return ['import json', 'import urllib.request', '', `asked = json.loads(${literal(JSON.stringify(comparisonBody(state)))})`,
-      `request = urllib.request.Request(${literal(address([state.index, 'compare']))}, json.dumps(asked).encode())`,
-      "request.add_header('Content-Type', 'application/json')", 'with urllib.request.urlopen(request) as answer:',
-      '    found = json.load(answer)', "print(found['overlap'], found['rbo'])"].join('\n');
-  }
-  const pairs = searchParameters(state).map(([name, value]) => `    (${literal(name)}, ${literal(String(value))}),`);
-  return ['import json', 'import urllib.parse', 'import urllib.request', '', 'asked = [', ...pairs, ']',
-    `url = ${literal(`${address([state.index, 'search'])}?`)} + urllib.parse.urlencode(asked)`,
-    'with urllib.request.urlopen(url) as answer:', "    for hit in json.load(answer)['candidates']:",
-    "        print(hit['rank'], hit['docid'], hit['score'])"].join('\n');
 }
 
 /** The command of this package; null if its flags cannot give the order of the systems. */
@@ -67,7 +34,7 @@ export function asCommand(state, about, pipeline = state.a) {
   words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
   if (place > 0) words.push('--sparse-first');
   if (systems.length > 1) {
-    words.push(...Object.entries(fusionSettings(pipeline)).map(([name, value]) => `--${name.replace('_', '-')} ${value}`));
+    words.push(...Object.entries(fusionSettings(pipeline)).map(([name, value]) => `--${name.replace('_', '-')} ${[value].flat().join(' ')}`));
   }
   words.push(...pipeline.rerank.map((own) => `--rerank ${quoted(own)}`), `--hits ${state.hits}`, `--query ${quoted(state.q)}`);
   return words.join(' \\\n  ');
@@ -92,9 +59,8 @@ export function openCommands(dialog, state, about) {
   const commands = state.view === 'compare' ? ['a', 'b'].map((own) => asCommand(state, about, state[own])) : [asCommand(state, about)];
   const line = commands.every(Boolean) ? commands.join('\n\n') : null;
   dialog.replaceChildren(h('header', null, h('h2', { id: 'dialog-title' }, 'The same elsewhere'),
-    button('Close', () => dialog.close(), { class: 'quiet' })), block('curl', asCurl(state)), block('Python', asPython(state)),
+    button('Close', () => dialog.close(), { class: 'quiet' })), block('curl', asCurl(state)),
   line ? block('Command line', line) : h('p', { class: 'note' }, 'No command line fuses the systems in this order.'),
-  h('p', { class: 'note' }, `The command line takes ${about.name} as an index folder or a catalog name where it runs.`),
-  block('Link', new URL(location.search || './', document.baseURI).href));
+  h('p', { class: 'note' }, `The command line takes ${about.name} as an index folder or a catalog name where it runs.`));
   dialog.showModal();
 }

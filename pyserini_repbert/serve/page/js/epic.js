@@ -1,7 +1,7 @@
 // EPIC: the terms that make a passage's score, and the terms that it lacks but is expanded by.
 
 import { h } from './dom.js';
-import { score } from './words.js';
+import { joined, score } from './words.js';
 
 const EXPANSIONS = 15;
 
@@ -11,21 +11,11 @@ function bar(value, most, kind) {
   return h('span', { class: 'bar-place', 'aria-hidden': 'true' }, inner);
 }
 
-/** Words joined from wordpieces, each with the greatest weight of its pieces. */
-function words(terms) {
-  const found = [];
-  for (const { term, weight } of terms) {
-    const last = found.at(-1);
-    if (term.startsWith('##') && last) Object.assign(last, { term: last.term + term.slice(2), weight: Math.max(last.weight, weight) });
-    else found.push({ term, weight });
-  }
-  return found;
-}
-
 function shaded(terms) {
   const most = Math.max(...terms.map((own) => own.weight), 1e-9);
-  return h('p', { class: 'shaded' }, words(terms).flatMap(({ term, weight }) => {
-    const word = h('span', { title: `weight ${score(weight)}` }, term);
+  return h('p', { class: 'shaded' }, joined(terms.map((own) => own.term)).flatMap(({ text, pieces }) => {
+    const weight = Math.max(...pieces.map((place) => terms[place].weight));
+    const word = h('span', { title: `weight ${score(weight)}` }, text);
     word.style.setProperty('--share', (weight / most).toFixed(3));
     return [word, ' '];
   }));

@@ -2,7 +2,7 @@
 
 import { h, svg } from './dom.js';
 
-const STEP = { wide: 86, narrow: 68 }; // px between two rankings
+const STEP = { wide: 86, narrow: 74 }; // px between two rankings
 const TOP = 16, HEIGHT = 28, BELOW = 16;
 const BOW = 28; // px that a line bends upwards to pass another ranking
 const DOT = 10;

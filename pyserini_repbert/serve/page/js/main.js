@@ -2,13 +2,13 @@
 
 import { address, ask } from './api.js';
 import { comparison } from './compare.js';
-import { comparisonBody, openCommands } from './copying.js';
+import { openCommands } from './copying.js';
 import { byId, freshId, h, keep, say, stored } from './dom.js';
 import { listen, openKeys } from './keys.js';
 import { button, during, message } from './messages.js';
 import { picker } from './picker.js';
 import { results } from './results.js';
-import { BARE, addressOf, pipelineParameters, stateOf } from './state.js';
+import { BARE, addressOf, comparisonBody, pipelineParameters, stateOf } from './state.js';
 import { count, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare' };
@@ -204,8 +204,14 @@ byId('theme').addEventListener('click', () => {
   keep('localStorage', 'theme', next);
   drawTheme();
 });
-byId('copy').addEventListener('click', () => openCommands(dialog, state, about));
-byId('help').addEventListener('click', () => openKeys(dialog));
+for (const [id, open] of [['copy', () => openCommands(dialog, state, about)], ['help', () => openKeys(dialog)]]) {
+  byId(id).addEventListener('click', () => {
+    const menu = document.querySelector('.menu');
+    menu.open = false;
+    menu.firstElementChild.focus(); // which gets the focus again when the dialog closes
+    open();
+  });
+}
 byId('index').addEventListener('change', (event) => take(event.target.value));
 field.addEventListener('input', () => { if (about) tooLong(field.value); });
 byId('ask').addEventListener('submit', (event) => {

@@ -83,7 +83,7 @@ export function failure(error, retry) {
     case 'starting':
       return whenBack(retry, message('info', 'The service is starting', [sentence], again));
     case 'busy':
-      return countdown(error.retryAfter ?? 2, retry);
+      return whenBack(retry, message('info', 'The service is busy', ['Too many requests wait.', `Trying again in ${error.retryAfter ?? 2} s.`], again), error.retryAfter);
     case 'late':
       return message('bad', 'It took too long', [sentence], again);
     case 'key':
@@ -95,8 +95,8 @@ export function failure(error, retry) {
   }
 }
 
-/** Ask every two seconds, while the box is shown, whether the service is ready; then try again. */
-function whenBack(retry, box) {
+/** Ask after so many seconds and again every two, while the box is shown, whether the service is ready; then try again. */
+function whenBack(retry, box, seconds = 2) {
   if (!retry) return box;
   const look = async () => {
     if (!box.isConnected) return;
@@ -111,22 +111,7 @@ function whenBack(retry, box) {
     }
     setTimeout(look, 2000);
   };
-  setTimeout(look, 2000);
-  return box;
-}
-
-/** A message that counts the seconds down, then tries again. */
-function countdown(seconds, retry) {
-  let left = seconds;
-  const told = h('p', null, `Trying again in ${left} s.`);
-  const box = message('info', 'The service is busy', ['Too many requests wait.'], told, retry && button('Now', retry));
-  const timer = setInterval(() => {
-    left -= 1;
-    told.textContent = `Trying again in ${Math.max(left, 0)} s.`;
-    if (left > 0 && box.isConnected) return;
-    clearInterval(timer);
-    if (box.isConnected && retry) retry();
-  }, 1000);
+  setTimeout(look, 1000 * (seconds ?? 2));
   return box;
 }
 

@@ -13,7 +13,6 @@ const MEANING = {
   sample: 'adds up a few comparisons, drawn by chance',
 };
 const OFFERED = [3, 5, 8, 12];
-const NUMBERED = 12; // with more passages, cells have no room for numbers
 
 /** The docids that are compared: the best n, and the hit itself. */
 function compared(answer, hit, n) {
@@ -29,7 +28,7 @@ function matrix(found, hit, ranks) {
     found.probabilities[i].map((value, j) => {
       if (value === null) return h('td', { class: 'none', 'aria-label': 'itself' });
       const cell = h('td', { class: value >= 0.5 ? 'wins' : 'loses', title: `${docid} over ${found.docids[j]}: ${score(value)}` },
-        found.docids.length <= NUMBERED ? String(Math.round(100 * value)) : h('span', { class: 'unseen' }, String(Math.round(100 * value))));
+        String(Math.round(100 * value)));
       cell.style.setProperty('--share', (Math.abs(value - 0.5) * 2).toFixed(3));
       return cell;
     })));

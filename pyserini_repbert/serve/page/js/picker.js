@@ -39,14 +39,15 @@ export function picker({ about, pipeline, onchange, label }) {
     onchange(now);
   };
 
+  const chosen = () => (now.system.length ? now.system.flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own])) : about.systems.slice(0, 1));
+
   function systems() {
-    const effective = now.system.length ? now.system.flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]))
-      : about.systems.slice(0, 1);
+    const effective = chosen();
     const known = [...about.systems, ...effective.filter((own) => !about.systems.includes(own))];
     const toggle = (name, on) => {
       const wanted = new Set(on ? [...effective, name] : effective.filter((own) => own !== name));
       const system = known.filter((own) => wanted.has(own));
-      changed({ system: system.length ? system : about.systems.slice(0, 1) });
+      changed({ system: system.length ? system : about.systems.slice(0, 1), weights: [] });
     };
     return h('fieldset', { class: 'systems' }, h('legend', null, 'Systems'), known.map((name) => h('label', { class: 'pill' },
       h('input', { type: 'checkbox', checked: effective.includes(name), value: name,
@@ -54,16 +55,18 @@ export function picker({ about, pipeline, onchange, label }) {
   }
 
   function fusion() {
-    if (now.system.length < 2 && !now.system.includes('hybrid')) return null;
-    const chosen = field('Fusion', select(Object.entries(FUSIONS).filter(([own]) => about.fusions.includes(own)), now.fusion,
-      (event) => changed({ fusion: event.target.value, alpha: null, normalize: 'none', rrf_k: null })));
-    const alpha = now.fusion !== 'interpolation' ? null : field(`Weight of ${now.system[0]}`,
-      number(now.alpha ?? 0.5, { min: 0, max: 1, step: 0.05 }, (event) => changed({ alpha: Number(event.target.value) })));
+    const fused = chosen();
+    if (fused.length < 2) return null;
+    const method = field('Fusion', select(Object.entries(FUSIONS).filter(([own]) => about.fusions.includes(own)), now.fusion,
+      (event) => changed({ fusion: event.target.value, weights: [], normalize: 'none', rrf_k: null })));
+    const weights = now.weights.length === fused.length ? now.weights : fused.map(() => Number((1 / fused.length).toFixed(2)));
+    const weighted = now.fusion === 'interpolation' && fused.map((name, place) => field(`Weight of ${name}`, number(weights[place],
+      { min: 0, step: 0.05 }, (event) => changed({ weights: weights.map((own, at) => (at === place ? Number(event.target.value) : own)) }))));
     const k = now.fusion !== 'rrf' ? null : field('RRF constant k',
       number(now.rrf_k ?? 60, { min: 0, max: 1e6 }, (event) => changed({ rrf_k: Number(event.target.value) })));
     const normalize = now.fusion !== 'interpolation' ? null : field('Scores',
       select(Object.entries(NORMALIZED), now.normalize, (event) => changed({ normalize: event.target.value })));
-    return [chosen, alpha, normalize, k];
+    return [method, weighted, normalize, k];
   }
 
   function stageRow(text, place) {
@@ -106,7 +109,7 @@ export function picker({ about, pipeline, onchange, label }) {
   function draw() {
     const focused = box.contains(document.activeElement) ? [...box.querySelectorAll('input, select, button')]
       .indexOf(document.activeElement) : -1;
-    box.replaceChildren(...[label && h('h2', null, label), systems(), fusion(), stages()].flat().filter(Boolean));
+    box.replaceChildren(...[label && h('h2', null, label), systems(), fusion(), stages()].flat(2).filter(Boolean));
     if (focused >= 0) box.querySelectorAll('input, select, button')[focused]?.focus();
   }
 

@@ -97,7 +97,7 @@ export function results({ about, answer, state, onopen, onsystem }) {
   const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
   return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip,
     answer.candidates.some((hit) => moves(hit.provenance ?? [], about.fusions))
-      && h('p', { class: 'note' }, 'Each line shows the hit’s rank at every stage, the best on top.')), h('div', { class: 'hits' }, cards)];
+      && h('p', { class: 'note' }, 'Each line shows the hit’s rank at every stage.')), h('div', { class: 'hits' }, cards)];
 }
 
 function noHits(about, answer, onsystem) {

@@ -5,7 +5,7 @@ export const VIEWS = ['search', 'compare'];
 export const HITS = 10;
 
 /** A pipeline of the index's default system. */
-export const BARE = { system: [], fusion: 'interleave', alpha: null, normalize: 'none', rrf_k: null, rerank: [] };
+export const BARE = { system: [], fusion: 'interleave', weights: [], normalize: 'none', rrf_k: null, rerank: [] };
 
 function pipelineOf(parameters, prefix) {
   const listed = parameters.getAll(`${prefix}system`).flatMap((own) => own.split(','));
@@ -16,7 +16,7 @@ function pipelineOf(parameters, prefix) {
   return {
     system: listed.map((own) => own.trim()).filter(Boolean),
     fusion: parameters.get(`${prefix}fusion`) || 'interleave',
-    alpha: number('alpha'),
+    weights: parameters.getAll(`${prefix}weights`).map(Number).filter(Number.isFinite),
     normalize: parameters.get(`${prefix}normalize`) || 'none',
     rrf_k: number('rrf_k'),
     rerank: parameters.getAll(`${prefix}rerank`).filter(Boolean),
@@ -40,10 +40,10 @@ export function stateOf(search) {
   };
 }
 
-/** The fusion of several systems {fusion, alpha, normalize, rrf_k}, without settings that have no effect. */
-export function fusionSettings({ fusion, alpha, normalize, rrf_k }) {
+/** The fusion of several systems {fusion, weights, normalize, rrf_k}, without settings that have no effect. */
+export function fusionSettings({ fusion, weights, normalize, rrf_k }) {
   const settings = { fusion };
-  if (fusion === 'interpolation' && alpha !== null) settings.alpha = alpha;
+  if (fusion === 'interpolation' && weights.length) settings.weights = weights;
   if (fusion === 'interpolation' && normalize !== 'none') settings.normalize = normalize;
   if (fusion === 'rrf' && rrf_k !== null) settings.rrf_k = rrf_k;
   return settings;
@@ -53,9 +53,15 @@ export function fusionSettings({ fusion, alpha, normalize, rrf_k }) {
 export function pipelineParameters(pipeline, prefix = '') {
   const pairs = pipeline.system.map((own) => [`${prefix}system`, own]);
   if (pipeline.system.length > 1) {
-    pairs.push(...Object.entries(fusionSettings(pipeline)).map(([name, value]) => [`${prefix}${name}`, value]));
+    pairs.push(...Object.entries(fusionSettings(pipeline)).flatMap(([name, value]) => [value].flat().map((own) => [`${prefix}${name}`, own])));
   }
   return [...pairs, ...pipeline.rerank.map((own) => [`${prefix}rerank`, own])];
+}
+
+/** The body of a request for a comparison. */
+export function comparisonBody(state) {
+  const side = ({ system, rerank, ...fusion }) => ({ system, rerank, ...(system.length > 1 ? fusionSettings(fusion) : {}) });
+  return { query: state.q, hits: state.hits, a: side(state.a), b: side(state.b), display: true };
 }
 
 /** The address of a state, relative to the page. */

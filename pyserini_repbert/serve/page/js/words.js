@@ -44,6 +44,17 @@ export function percent(share) {
   return `${Math.round(100 * share)} %`;
 }
 
+/** Wordpieces joined to words [{text, pieces}]; pieces are their places: 'let', '##tu', '##ce' become 'lettuce'. */
+export function joined(tokens) {
+  const words = [];
+  tokens.forEach((token, place) => {
+    const last = words.at(-1);
+    if (token.startsWith('##') && last) Object.assign(last, { text: last.text + token.slice(2), pieces: [...last.pieces, place] });
+    else words.push({ text: token, pieces: [place] });
+  });
+  return words;
+}
+
 const NAMES = { epic: 'EPIC', cedr: 'CEDR', monobert: 'monoBERT', duobert: 'duoBERT' };
 
 /** The name of a reranking system, spelt as in its paper. */
