@@ -108,7 +108,7 @@ def encode(
     output = options.output
     tokenizer = getattr(encoder, 'tokenizer', None)
     if tokenizer is not None and options.ray is None:
-        share_workers([tokenizer], usual_workers(encoder.device) if options.workers is None else options.workers)
+        share_workers([tokenizer], usual_workers(options.device) if options.workers is None else options.workers)
     if options.ray is not None:
         manifest = _on_ray(options, corpus, encoding())
     else:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
-from pyserini_repbert.commands.terminal import Bars, costs_text, say_device
+from pyserini_repbert.commands.terminal import Bars, costs_text, say_device, stages_text
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
+    from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.trace import Notes
 
@@ -61,7 +63,7 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
     parser.add_argument('--devices', metavar='D,D', help='instead of --device: cuda:0,cuda:1 share the queries')
     if precision_too:
         add_flags(parser, 'device', 'precision', 'threads')
-    add_flags(parser, 'backend', 'drop_rest', 'batch_tokens')
+    add_flags(parser, 'backend', 'drop_rest', 'batch_tokens', 'workers')
     parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, for other settings without a model')
     add_flags(parser, 'replay_k0')
     parser.add_argument('--cost', metavar='FILE.json', help='write the cost report there, too')
@@ -99,11 +101,15 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
 
     Raises InputError for --replay-k0 without --pairs, and a malformed stage.
     """
+    from pyserini_repbert.models.tokenizer import usual_workers
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
     if options.replay_k0 and not options.pairs:
         raise command.usage('--replay-k0 goes with --pairs')
+    device = options.devices or options.device
+    workers = usual_workers(device) if options.topics and options.stages and options.ray is None else 0
     given = vars(options) | {
+        'workers': workers if options.workers is None else options.workers,
         'precision': precision(options),
         'save_scores': bool(options.pairs),
         'devices': options.devices.split(',') if options.devices else [options.device],
@@ -116,11 +122,12 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     )
 
 
-def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> None:
-    """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost."""
+def report(options: argparse.Namespace, pipeline: Pipeline, notes: Notes, about: dict[str, Any]) -> None:
+    """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost, and what stages took."""
     import json
 
     from pyserini_repbert.files import atomic_file
+    from pyserini_repbert.pipeline.pipeline import Chain
     from pyserini_repbert.rerank.saved_scores import write_saved_scores
 
     costs = [part.cost for part in notes.walk() if part.cost]
@@ -132,6 +139,9 @@ def report(options: argparse.Namespace, notes: Notes, about: dict[str, Any]) -> 
         with atomic_file(options.cost) as stream:
             stream.write(json.dumps({'stages': stages}, indent=2) + '\n')
     print(costs_text(costs))
+    chain = pipeline.rerankers
+    if isinstance(chain, Chain) and chain.times.seconds.get('computing') and not options.quiet:
+        print(stages_text(chain.times, chain.tokenizers), file=sys.stderr)
 
 
 def _rerank(options: argparse.Namespace, tag: str) -> None:
@@ -170,7 +180,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
         reranked = run_pipeline(opened.pipeline, topics, run, options.hits, bars, *stored)
     write_run(options.output, reranked, options.output_format, tag)
     record_output(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
-    report(options, bars, {'run': options.run, 'k1': spec.stages[-1].k})
+    report(options, opened.pipeline, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
 
 

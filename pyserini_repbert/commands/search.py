@@ -216,7 +216,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     searched = f'{1000 * seconds / max(len(topics), 1):.1f} ms each ({" + ".join(names)})'
     print(f'{options.output}: {len(topics)} topics{without}, {searched}')
     if 'rerank' in watcher.began:
-        report(options, watcher, {'run': options.output, 'k1': spec.stages[-1].k})
+        report(options, opened.pipeline, watcher, {'run': options.output, 'k1': spec.stages[-1].k})
 
 
 def _advise(options: argparse.Namespace, n_topics: int) -> None:

@@ -20,7 +20,6 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.models.token_ids import TokenIds, TokenizerWorkers, tokenised
 
 if TYPE_CHECKING:
-    import torch
     from tokenizers import Tokenizer
 
 MOST_WORKERS = 8  # 5,000 texts/s each: a GPU encodes some 36,000 passages/s with BERT-Base
@@ -222,7 +221,10 @@ def share_workers(tokenizers: Sequence[WordPieceTokenizer], n: int) -> None:
             tokenizer.workers, tokenizer.place = workers, place
 
 
-def usual_workers(device: torch.device) -> int:
+def usual_workers(device: str) -> int:
     """How many processes tokenise by default: for a GPU one for each other core, as many as it can use; else none."""
+    import torch
+
     cores = len(os.sched_getaffinity(0)) if sys.platform == 'linux' else os.cpu_count() or 1
-    return min(cores - 1, MOST_WORKERS) if device.type == 'cuda' else 0
+    on_gpu = device.startswith('cuda') or (device == 'auto' and torch.cuda.is_available())
+    return min(cores - 1, MOST_WORKERS) if on_gpu else 0

@@ -11,6 +11,7 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
+from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.index_building import ready_folder
 from pyserini_repbert.names.indexes import NamedIndex
 from pyserini_repbert.names.rankers import names_class, open_class
@@ -150,9 +151,9 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
         ).with_settings(reads=stage.k, drop_rest=spec.drop_rest, weight=dict(stage.options).get('weight'))
         for stage in spec.stages
     ]
-    if not spec.save_scores:
-        return Chain(rerankers)
-    return Chain([*rerankers[:-2], Saving(rerankers[-2:], spec.replay_k0)])
+    chain = Chain([*rerankers[:-2], Saving(rerankers[-2:], spec.replay_k0)] if spec.save_scores else rerankers)
+    share_workers(chain.tokenizers, -(-machine.workers // len(machine.devices)))
+    return chain
 
 
 def open_reranker(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 from pyserini_repbert.data.passages import PassageTexts
@@ -12,8 +13,9 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.pipeline.part_file import open_part_file, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
 from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, Ranker, Run
+from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.hybrid import Searcher, as_ranker
-from pyserini_repbert.trace import SILENT, Notes, Trace
+from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
 
 BATCH_TOPICS = 512  # searched together
 BATCH_INPUTS = 8192  # model inputs of a batch: enough to sort by length, and the most work that a kill can lose
@@ -32,6 +34,32 @@ class Chain(Ranker):
         check_depths([stage.label for stage in stages], [stage.reads or 0 for stage in stages])
         self.stages, self.reads = tuple(stages), stages[0].reads
         self.name = '+'.join(stage.label for stage in stages)
+        encoders = [getattr(leaf, 'encoder', leaf) for leaf in self.leaves()]
+        self.tokenizers = [encoder.tokenizer for encoder in encoders if hasattr(encoder, 'tokenizer')]
+        self.times = StageTimes()
+
+    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[tuple[int, Run, Notes]]:
+        """As of every ranker; where workers tokenise, a batch is read and tokenised while the one before is ranked."""
+        from pyserini_repbert.models.batching import ahead
+
+        self.times = times = StageTimes()
+        coming = times.making('reading', iter(batches))
+        if any(tokenizer.workers for tokenizer in self.tokenizers):
+            first = list(itertools.islice(coming, 1))  # a whole corpus may be read for it: here, where Ctrl-C ends it
+            coming = ahead(map(self._prepared, itertools.chain(first, coming)))
+        with closing(coming):
+            for number, topics, run in coming:
+                notes = Notes(trace)
+                with times.busy('computing'):
+                    reranked = self.rank(topics, run, None, notes)
+                yield number, reranked, notes
+
+    def _prepared(self, batch: Batch) -> Batch:
+        first = next(self.leaves())
+        if isinstance(first, Reranker):
+            lists = [(batch.run or {}).get(topic.qid, NO_HITS)[: first.reads] for topic in batch.topics]
+            first.prepare([topic.text for topic in batch.topics], lists)
+        return batch
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         for place, stage in enumerate(self.stages):

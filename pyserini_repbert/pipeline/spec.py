@@ -236,12 +236,14 @@ class Machine(_Values):
     Attributes
     ----------
     devices : rerankers run on all of them; query encoders and dense search on the first
+    workers : processes that tokenise for the rerankers; 0: the process that runs the model does
     download, build : fetch a missing prebuilt index; build a missing catalog index
     ray : workers of a cluster (`pipeline.ray_workers.connected`), which search dense shards, or rerank
     """
 
     devices: tuple[str, ...] = ('cpu',)
     threads: int = Field(default=1, ge=1)
+    workers: int = Field(default=0, ge=0)
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
     batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
     download: bool = Field(default=False, description='fetch a prebuilt sparse index that is not here')

@@ -73,6 +73,9 @@ class Reranker(Ranker):
         the number of inputs done since the last call: `inferences(n)` in all for a list of n candidates.
         """
 
+    def prepare(self, queries: Sequence[str], lists: Sequence[Ranking]) -> None:
+        """Make what `score_lists` will need for these lists, in another thread while it scores others."""
+
     def inferences(self, n: int) -> int:
         """How many inputs a list of `n` candidates takes; a vector from an index counts as one."""
         return n

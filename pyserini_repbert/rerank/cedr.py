@@ -68,7 +68,7 @@ class CedrReranker(TextReranker):
 
         The log counts of an empty document in KNRM and DRMM are far from all others, and could rank it first.
         """
-        tokens = self._tokens(queries, lists)
+        tokens = self._inputs_of(queries, lists)
         texts = each_pair(queries, lists)
         pairs = [self.layout.cut(tokens[query], tokens[text]) for query, text in texts]
         limit = self.ranker.settings.max_doc_length

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -25,8 +25,9 @@ from pyserini_repbert.models.cross_encoder import (
     log_probabilities,
     logit_differences,
 )
-from pyserini_repbert.models.pair_inputs import MAX_TOKENS, Built, PairInputs, TripleInputs
+from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
@@ -46,6 +47,7 @@ class TextReranker(Reranker):
         self.token_budget = usual_budget(token_budget, self.device)
         self.tokenizer = self.checkpoint.tokenizer()
         self.work = Work()
+        self._prepared: dict[Hashable, Any] = {}  # shared by copies
 
     @property
     def weights_sha256(self) -> str:
@@ -55,18 +57,28 @@ class TextReranker(Reranker):
     def identity(self) -> Mapping[str, object]:
         return {**super().identity(), 'dtype': str(self.precision)}
 
-    def _logits(self, inputs: Sequence[Built], pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
-        """The logits of model inputs, float32 (n, labels), in their order; counted as work."""
-        sequences = [built.sequence for built in inputs]
-        self.work.inferences += len(sequences)
-        self.work.tokens += sum(len(built.input_ids) for built in sequences)
-        return run_batched(self._forward, sequences, pad, self.device, self.token_budget, on_progress)
+    def prepare(self, queries: Sequence[str], lists: Sequence[Ranking]) -> None:
+        self._prepared[self._key(queries, lists)] = self._read(queries, lists)
 
-    def _tokens(self, queries: Sequence[str], lists: Sequence[Ranking]) -> dict[str, list[int]]:
+    def _inputs_of(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Any:
+        """What `_read` gives, now or when these lists were prepared."""
+        prepared = self._prepared.pop(self._key(queries, lists), None) if self._prepared else None
+        return self._read(queries, lists) if prepared is None else prepared
+
+    def _key(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Hashable:
+        return tuple(queries), tuple(ranking.docids for ranking in lists)
+
+    def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Any:
         """The wordpiece ids of each distinct query and text, by text: each is tokenised once."""
         texts = (candidate.text or '' for candidates in lists for candidate in candidates)
         distinct = list(dict.fromkeys([*queries, *texts]))
         return dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
+
+    def _logits(self, inputs: ModelInputs, pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
+        """The logits of model inputs, float32 (n, labels), in their order; counted as work."""
+        self.work.inferences += len(inputs)
+        self.work.tokens += int(inputs.lengths.sum())
+        return run_batched(self._forward, inputs, pad, self.device, self.token_budget, on_progress)
 
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
@@ -172,7 +184,7 @@ class CrossEncoderReranker(TextReranker):
             raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision")
         return OnnxForward(model, self.weights_sha256, self.backend is Backend.ONNX_INT8)
 
-    def _differences(self, inputs: Sequence[Built], on_progress: Progress | None) -> NDArray[np.float64]:
+    def _differences(self, inputs: ModelInputs, on_progress: Progress | None) -> NDArray[np.float64]:
         """The logit differences of model inputs, float64 (n,), in their order; counted as work.
 
         Raises DamagedFileError for logits that are not finite.
@@ -208,8 +220,13 @@ class MonoBertReranker(CrossEncoderReranker):
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
         """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
-        tokens = self._tokens(queries, lists)
-        built = [self.inputs.build(tokens[query], tokens[text]) for query, text in each_pair(queries, lists)]
-        self.work.candidates += len(built)
-        self.work.truncated += sum(item.truncated for item in built)
-        return in_lists(log_probabilities(self._differences(built, on_progress)), lists)
+        inputs, truncated = self._inputs_of(queries, lists)
+        self.work.candidates += len(inputs)
+        self.work.truncated += truncated
+        return in_lists(log_probabilities(self._differences(inputs, on_progress)), lists)
+
+    def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[ModelInputs, int]:
+        """The model input of each candidate, and how many texts were cut for it."""
+        ids = super()._read(queries, lists)
+        built = [self.inputs.build(ids[query], ids[text]) for query, text in each_pair(queries, lists)]
+        return ModelInputs.of([item.sequence for item in built]), sum(item.truncated for item in built)

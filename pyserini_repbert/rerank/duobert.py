@@ -13,6 +13,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.cross_encoder import DUOBERT, CrossEncoder, DuoBert
 from pyserini_repbert.models.pair_inputs import TripleInputs, TripleLayout
 from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation, aggregate_differences, checked_method, sampled_pairs
 from pyserini_repbert.rerank.base import Progress
@@ -102,7 +103,7 @@ class DuoBertReranker(CrossEncoderReranker):
         ----------
         wanted : the pairs to score, bool (n, n) a query; default: those that the method needs
         """
-        tokens = self._tokens(queries, lists)
+        tokens = self._inputs_of(queries, lists)
         built, places, matrices = [], [], []
         for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
             n, ids = len(candidates), tokens[query]
@@ -115,7 +116,7 @@ class DuoBertReranker(CrossEncoderReranker):
             limit = self.inputs.candidate_limit(len(ids))
             self.work.candidates += n
             self.work.truncated += sum(len(text) > limit for text in texts) if len(chosen) else 0
-        all_differences = self._differences(built, on_progress)
+        all_differences = self._differences(ModelInputs.of([item.sequence for item in built]), on_progress)
         for matrix, chosen, differences in zip(matrices, places, in_lists(all_differences, places), strict=True):
             matrix[chosen[:, 0], chosen[:, 1]] = differences
         return matrices
