@@ -42,7 +42,8 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'training': ('sentence_transformers', 'datasets'),
     'epic': (),
     'serve': ('fastapi', 'uvicorn', 'prometheus_client'),
-    'gpu': (CUDA,),
+    'gpu': (CUDA, 'sentence_transformers', 'datasets'),
+    'gpu_search': (CUDA,),
 }
 PACKAGES = ('torch', 'numpy', 'faiss-cpu', 'pyserini', 'transformers', 'sentence-transformers', 'ranx', 'onnxruntime')
 

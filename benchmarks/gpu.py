@@ -1,180 +1,224 @@
-"""Search and encoding on one CUDA device: MS MARCO's number of vectors, made there, and BERT-Base.
+"""Whole commands on one device, start and first batches included, beside peers: from a collection to MRR@10.
 
-python benchmarks/gpu.py [--vectors 8841823] [--dimension 768] [--queries 6980] [--hits 1000] [--passages 20000]
+pip install sentence-transformers datasets
+python benchmarks/gpu.py [--passages 1000000] [--topics 6980] [--reranked 100] [--steps 500] [--peers 100000]
+python benchmarks/gpu.py --device cpu --passages 2000 --topics 5 --reranked 2 --steps 3 --hidden 128 --layers 2
 
-Vectors and queries are standard normal. All queries, and one, are searched in float16 vectors that stay on the device;
-`streamed` searches --stream vectors that pass from memory through the pinned buffers once. For comparison, the times of
-the matrix products alone, and of reading all vectors once, are printed. Encoding is BERT-Base with random weights in
-bfloat16 on random wordpieces of MS MARCO's lengths; its rate in operations, those of weights and of attention, is given
-as a share of the rate of a large bfloat16 product. FAISS's flat GPU index is timed if FAISS has one.
+The second line is a trial on the CPU. Passages are stretches of the demo collection, of MS MARCO's lengths. Topics are
+the first words of some of them. Weights are random, in BERT-Base's shape (--hidden, --layers). Commands run in
+bfloat16, on the CPU in float32. Each has its share of the device's rate of large products: the operations of weights
+and attention, or of inner products, over the whole time. Peers (`gpu_peers.py`) are timed likewise:
+sentence-transformers, its trainer, CrossEncoder, and plain PyTorch. Those that encode get --peers passages, and their
+time is scaled to all.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
+import random
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from pathlib import Path
 
-import faiss
 import figures
-import numpy as np
 import torch
-from encoding import MEAN_LOG_WORDS, SPREAD
+from encoding import texts_of_msmarco_lengths
 from figures import Figure
-from numpy.typing import NDArray
-from rounds import best_times
-from torch import Tensor
+from safetensors.torch import save_file
 
-from pyserini_repbert.models.batching import run_batched
+from pyserini_repbert import catalog
 from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.cross_encoder import MonoBert
 from pyserini_repbert.models.repbert import RepBert
-from pyserini_repbert.models.tokenizer import TokenSequence
-from pyserini_repbert.search.gpu import Gpu
-from pyserini_repbert.search.gpu_index import GpuIndex
+from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
-_MADE = 262_144  # vectors made at a time
-_WORD_PIECES = 1.3  # wordpieces of a word, about
-_STREAMED = 1000  # queries that fit into one pass
-
-
-class Made(Gpu):
-    """A GPU that makes its resident vectors itself."""
-
-    def resident(self, index: object, start: int, stop: int, dimension: int, dtype: torch.dtype) -> Tensor:
-        """Standard normal (stop - start, dimension)."""
-        whole = torch.empty((stop - start, dimension), dtype=dtype, device=self.device)
-        for first in range(0, len(whole), _MADE):
-            whole[first : first + _MADE].normal_()
-        return whole
+HERE = Path(__file__).parent
+BATCH, HITS, TOPIC_WORDS = 26, 1000, 7
+_SAMPLE = 2000  # texts from which the mean length, in wordpieces, is taken
+_BASE_TEXTS = 20_000
 
 
-class Counted:
-    """An index that has only a number of vectors: `Made` makes them on the device."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __len__(self) -> int:
-        return self.count
-
-    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.float16]]]:
-        """No blocks."""
-        yield from ()
-
-
-class InMemory(Counted):
-    """Vectors in the host's memory."""
-
-    def __init__(self, vectors: NDArray[np.float16]) -> None:
-        super().__init__(len(vectors))
-        self.vectors = vectors
-
-    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.float16]]]:
-        """Blocks of rows."""
-        end = len(self) if stop is None else stop
-        for first in range(start, end, size):
-            yield first, self.vectors[first : min(first + size, end)]
+def write_texts(folder: Path, passages: int, topics: int, steps: int) -> None:
+    """The collection, topics, one judgment each, and triples to train on."""
+    dice = random.Random(0)
+    base = texts_of_msmarco_lengths(min(passages, _BASE_TEXTS))
+    words = [text.split() for text in base]
+    with open(folder / 'collection.tsv', 'w', encoding='utf-8') as stream:
+        for number in range(passages):
+            text = words[number] if number < len(words) else dice.choice(words)[:30] + dice.choice(words)[30:]
+            stream.write(f'{number}\t{" ".join(text)}\n')
+    chosen = [number % len(words) for number in range(topics)]
+    queries = [f'{qid}\t{" ".join(words[row][:TOPIC_WORDS])}\n' for qid, row in enumerate(chosen)]
+    (folder / 'topics.tsv').write_text(''.join(queries), encoding='utf-8')
+    (folder / 'qrels.txt').write_text(''.join(f'{qid} 0 {row} 1\n' for qid, row in enumerate(chosen)), encoding='utf-8')
+    pairs = [number % topics for number in range(min(steps * BATCH, _BASE_TEXTS))]
+    triples = [f'{qid}\t{chosen[qid]}\t{dice.randrange(passages)}\n' for qid in pairs]
+    (folder / 'triples.tsv').write_text(''.join(triples), encoding='utf-8')
 
 
-class Full(Gpu):
-    """A GPU on which vectors never stay."""
-
-    def resident(self, *_: object) -> Tensor:
-        """Never called, since `free_memory` is too small for vectors."""
-        raise MemoryError
-
-    def free_memory(self) -> int:
-        """Enough for scores, not for the vectors."""
-        return min(super().free_memory(), self.room)
-
-    room = 1 << 30
-
-
-def seconds(work: Callable[[], object], rounds: int = 3) -> float:
-    """The shortest time of `rounds`, each until the device is done."""
-
-    def done() -> None:
-        work()
-        torch.cuda.synchronize()
-
-    return best_times({'': done}, rounds)['']
-
-
-def resident(options: argparse.Namespace, device: torch.device, queries: NDArray[np.float32]) -> tuple[float, float]:
-    """Seconds of all queries, and of one."""
-    gpu, size = Made(device), options.vectors * options.dimension * 2
-    if size > gpu.free_memory() * 3 / 4:
-        sys.exit(f'{size / 1e9:.0f} GB of vectors do not fit: {gpu.free_memory() / 1e9:.0f} GB are free (--vectors)')
-    index = GpuIndex(Counted(options.vectors), options.dimension, device, gpus=[gpu])
-    many = seconds(lambda: index.search(queries, options.hits))
-    return many, seconds(lambda: index.search(queries[:1], options.hits), 10)
+def write_checkpoint(target: Path, system: str, hidden: int, layers: int) -> None:
+    """Random weights of a system, with MiniLM's tokenizer."""
+    config = BertConfig.from_dict(
+        {
+            'hidden_size': hidden,
+            'num_hidden_layers': layers,
+            'num_attention_heads': max(1, hidden // 64),
+            'intermediate_size': 4 * hidden,
+        }
+    )
+    target.mkdir()
+    source = catalog.package_folder(catalog.get('encoders', 'minilm'))
+    for name in ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json'):
+        if (source / name).is_file():
+            shutil.copyfile(source / name, target / name)
+    torch.manual_seed(0)
+    model = RepBert(config) if system == 'repbert' else MonoBert(config, labels=1)
+    names = {'architectures': ['BertModel' if system == 'repbert' else 'BertForSequenceClassification']}
+    if system != 'repbert':
+        names |= {'id2label': {'0': 'LABEL_0'}, 'label2id': {'LABEL_0': 0}}
+    values = {'model_type': 'bert', 'ranking': {'system': system}, **vars(config), **names}
+    (target / 'config.json').write_text(json.dumps(values), encoding='utf-8')
+    save_file(dict(model.state_dict()), target / 'model.safetensors', metadata={'format': 'pt'})
 
 
-def encoded_per_second(passages: int) -> tuple[float, float]:
-    """Passages a second, and the rate in operations as a share, 0 to 1, of that of a large bfloat16 product."""
-    device = torch.device('cuda', 0)
-    config = BertConfig()
-    model = RepBert(config).to(device, torch.bfloat16).eval()
-    random = np.random.default_rng(0)
-    lengths = np.clip(random.lognormal(MEAN_LOG_WORDS, SPREAD, passages) * _WORD_PIECES, 10, 256).astype(int) + 2
-    sequences = [TokenSequence(random.integers(1000, 30000, n).tolist(), [1] * int(n)) for n in lengths]
-    run_batched(model, sequences[:256], 0, device)
+def seconds(arguments: Sequence[object]) -> float:
+    """How long a command takes, its start included."""
     start = time.perf_counter()
-    run_batched(model, sequences, 0, device)
-    taken = time.perf_counter() - start
-    hidden, layers = config.hidden_size, config.num_hidden_layers
-    weights = layers * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
-    work = sum(2 * weights * n + 4 * layers * hidden * n * n for n in lengths.tolist())
-    square = torch.randn(8192, 8192, device=device, dtype=torch.bfloat16)
-    rate = 2 * 8192**3 / seconds(lambda: square @ square, 10)
-    return passages / taken, work / taken / rate
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f'{" ".join(map(str, arguments))}\n{done.stdout}{done.stderr}')
+    told = (done.stdout + done.stderr).strip().splitlines()
+    print(f'  {time.perf_counter() - start:7.1f} s  {arguments[1]} {told[-1] if told else ""}', flush=True)
+    return time.perf_counter() - start
+
+
+def product_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """Operations a second of a large matrix product."""
+    size = 8192 if device.type == 'cuda' else 1024
+    square = torch.randn(size, size, device=device, dtype=dtype)
+    best = float('inf')
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(10):
+            square @ square
+        if device.type == 'cuda':
+            torch.cuda.synchronize()
+        best = min(best, (time.perf_counter() - start) / 10)
+    return 2 * size**3 / best
+
+
+def operations(tokens: Sequence[int], hidden: int, layers: int) -> float:
+    """Mean operations of a forward pass: two for each weight of a layer and token, and those of attention."""
+    return sum(24 * layers * hidden**2 * n + 4 * layers * hidden * n * n for n in tokens) / len(tokens)
 
 
 def main() -> None:
     """Time them, print figures."""
     parser = figures.parser(
-        __doc__, vectors=8_841_823, dimension=768, queries=6980, hits=1000, stream=2_000_000, passages=20_000
+        __doc__,
+        ['sentence_transformers', 'datasets'],
+        passages=1_000_000,
+        topics=6980,
+        reranked=100,
+        steps=500,
+        peers=100_000,
+        hidden=768,
+        layers=12,
     )
+    parser.add_argument('--device', default='cuda')
     options = parser.parse_args()
-    if not torch.cuda.is_available():
-        sys.exit('gpu.py needs a CUDA device: this machine has none that PyTorch sees')
-    n, d, k = options.vectors, options.dimension, options.hits
-    device = torch.device('cuda', 0)
-    print(f'{torch.cuda.get_device_name(0)}, {n:,} x {d} float16, top {k}')
-    queries = np.random.default_rng(0).standard_normal((options.queries, d), dtype=np.float32)
-    many, one = resident(options, device, queries)
-    few = torch.randn(_MADE, d, device=device, dtype=torch.float16)
-    asked = torch.from_numpy(queries[:4096]).to(device, torch.float16)
-    product = seconds(lambda: torch.mm(asked, few.T, out_dtype=torch.float32), 5) / len(asked) / len(few)
-    reading = seconds(lambda: few.sum(), 5) / few.nbytes
-    floors = product * n * options.queries, 1000 * reading * n * d * 2
-    print(f'  products alone {floors[0]:.2f} s; reading all vectors once {floors[1]:.1f} ms')
-    told = [
-        Figure(f'resident {n:,} x {d}, {options.queries} queries', many, 's', 3, at_most=True),
-        Figure(f'resident {n:,} x {d}, one query', 1000 * one, 'ms', 10, at_most=True),
-    ]
-    own = InMemory(np.random.default_rng(1).standard_normal((options.stream, d), dtype=np.float32).astype(np.float16))
-    streaming = GpuIndex(own, d, device, gpus=[Full(device)])
-    streamed = seconds(lambda: streaming.search(queries[:_STREAMED], k), 2)
-    told.append(Figure(f'streamed from memory, {_STREAMED} queries', own.vectors.nbytes / 1e9 / streamed, 'GB/s'))
-    if hasattr(faiss, 'StandardGpuResources'):
-        settings = faiss.GpuIndexFlatConfig()
-        settings.useFloat16 = True
-        flat = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), d, settings)
-        flat.add(own.vectors.astype(np.float32))
-        same = GpuIndex(own, d, device)
-        both = {'ours': lambda: same.search(queries, k), 'faiss': lambda: flat.search(queries, k)}
-        times = best_times(both, 3)
-        told.append(Figure(f'{options.stream:,} x {d}, all queries: FAISS GPU flat', times['faiss'] / times['ours']))
-    else:
-        print('  FAISS has no GPU index here: not compared')
-    rate, share = encoded_per_second(options.passages)
-    told += [
-        Figure('passages encoded, BERT-Base, bfloat16', rate, '/s'),
-        Figure('of the rate of a bfloat16 product', 100 * share, '%', 60),
-    ]
-    figures.tell(options, told)
+    device = torch.device(options.device)
+    if device.type == 'cuda' and not torch.cuda.is_available():
+        sys.exit('gpu.py needs a CUDA device: this machine has none that PyTorch sees (--device cpu for a trial)')
+    precision = 'float32' if device.type == 'cpu' else 'bfloat16'
+    n, topics, steps = options.passages, options.topics, options.steps
+    reranked, peers, hits = min(options.reranked, topics), min(options.peers, n), min(HITS, n)
+    rate = product_rate(device, getattr(torch, precision))
+    where = torch.cuda.get_device_name(device) if device.type == 'cuda' else 'CPU'
+    print(f'{where}, {precision}: large products at {rate / 1e12:.3g} TFLOP/s')
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_texts(folder, n, topics, steps)
+        for system in ('repbert', 'monobert'):
+            write_checkpoint(folder / system, system, options.hidden, options.layers)
+        tokenizer = WordPieceTokenizer.from_folder(folder / 'repbert')
+        with open(folder / 'collection.tsv', encoding='utf-8') as stream:
+            sample = [line.split('\t')[1] for line, _ in zip(stream, range(_SAMPLE), strict=False)]
+        tokens = [len(ids) + 2 for ids in tokenizer.ids(sample)]
+        forward = operations(tokens, options.hidden, options.layers)
+        pair = operations([length + TOPIC_WORDS + 3 for length in tokens], options.hidden, options.layers)
+        machine = ['--device', options.device, '--precision', precision]
+
+        def ours(command: str, *arguments: object) -> float:
+            return seconds(['-m', f'pyserini_repbert.{command}', '--quiet', *arguments])
+
+        def peer(which: str, take: int) -> float:
+            more = ['--folder', folder, '--device', options.device, '--dtype', precision, '--batch', BATCH]
+            return seconds([HERE / 'gpu_peers.py', which, '--take', take, *more])
+
+        index, run, best = folder / 'index', folder / 'run.txt', folder / 'best.txt'
+        collection = ['--corpus', folder / 'collection.tsv']
+        asked = ['--topics', folder / 'topics.tsv']
+        encode = ours('encode', *collection, '--encoder', folder / 'repbert', '--output', index, *machine)
+        search = ours('search', '--index', index, '--encoder', folder / 'repbert', *asked, '--output', run, *machine)
+        with open(run, encoding='utf-8') as stream:
+            first = [line for line in stream if int(line.split()[0]) < reranked]
+        (folder / 'candidates.txt').write_text(''.join(first), encoding='utf-8')
+        stage = ['--reranker', f'{folder / "monobert"}@{hits}', *collection, *asked]
+        rerank = ours('rerank', '--run', folder / 'candidates.txt', *stage, '--output', best, *machine)
+        evaluate = ours('evaluate', '--qrels', folder / 'qrels.txt', run, '--measures', 'MRR@10')
+        recipe = {
+            'name': 'gpu',
+            'system': 'repbert',
+            'base': str(folder / 'repbert'),
+            'data': [
+                {
+                    'triples': str(folder / 'triples.tsv'),
+                    'topics': str(folder / 'topics.tsv'),
+                    'qrels': str(folder / 'qrels.txt'),
+                    'corpus': str(folder / 'collection.tsv'),
+                }
+            ],
+            'training': {'steps': steps, 'batch_size': BATCH, 'accumulate': 2, 'precision': precision},
+        }
+        (folder / 'recipe.yaml').write_text(json.dumps(recipe), encoding='utf-8')  # JSON is YAML, too
+        on_cpu = ['--device', 'cpu'] if device.type == 'cpu' else []
+        train = ours('train', folder / 'recipe.yaml', '--output', folder / 'trained', *on_cpu)
+        plain_encode, sentence_encode = (
+            peer(which, peers) / peers * n for which in ('plain_encode', 'sentence_encode')
+        )
+        plain_search, cross_encoder = peer('plain_search', topics), peer('sentence_rerank', reranked)
+        sentence_train = peer('sentence_train', steps)
+
+    def share(work: float, taken: float) -> float:
+        return 100 * work / taken / rate
+
+    pairs = reranked * hits
+    print(f'from collection to MRR@10: encode {encode:.0f} s, search {search:.0f} s, evaluate {evaluate:.0f} s')
+    trained = 3 * steps * BATCH * 2 * forward  # backward is twice forward; of queries, short, nothing is counted
+    figures.tell(
+        options,
+        [
+            Figure(f'encode, {n:,} passages', n / encode, '/s', 25_000),
+            Figure('  of the product rate', share(n * forward, encode), '%', 35),
+            Figure('  sentence-transformers', sentence_encode / encode, headline=True),
+            Figure('  plain PyTorch', plain_encode / encode),
+            Figure(f'search, {topics:,} topics over {n:,} vectors', search, 's'),
+            Figure('  of the product rate', share(2 * n * options.hidden * topics, search), '%'),
+            Figure('  plain PyTorch', plain_search / search),
+            Figure(f'rerank, {reranked} topics x {hits:,}', pairs / rerank, 'pairs/s', 25_000),
+            Figure('  of the product rate', share(pairs * pair, rerank), '%'),
+            Figure('  CrossEncoder', cross_encoder / rerank, 'x', 8, headline=True),
+            Figure(f'train, {steps} steps of {BATCH} x 2', steps / train, 'steps/s', 20),
+            Figure('  of the product rate', share(trained, train), '%'),
+            Figure("  sentence-transformers' trainer", sentence_train / train, 'x', 2, headline=True),
+            Figure('from collection to MRR@10', encode + search + evaluate, 's'),
+        ],
+    )
 
 
 if __name__ == '__main__':
