@@ -23,7 +23,7 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.names.index_building import ready_folder
+from pyserini_repbert.names.indexes import ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import build_ann

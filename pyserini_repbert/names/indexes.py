@@ -1,19 +1,23 @@
-"""Indexes by name: their folders, and whether they hold what the catalog says."""
+"""Indexes by name: their folders, whether they hold what the catalog says, and building those that are missing."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Corpus
-from pyserini_repbert.errors import MismatchError, MissingResourceError
-from pyserini_repbert.files import cache_folder
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
+from pyserini_repbert.files import cache_folder, human_size
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.names.corpora import open_corpus
+
+_BYTES = {'float32': 4, 'float16': 2}
 
 
 @dataclass(frozen=True)
@@ -122,5 +126,93 @@ def existing_folder(index: str, encoder: str | None = None) -> Path:
             f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}: search it once, which "
             'builds it or says what that takes'
         )
+    location.check()
+    return location.folder
+
+
+def _requirements(named: NamedIndex) -> str:
+    """What building the index takes, in words: downloads and disk."""
+    encoder = catalog.find('encoders', named.encoder)
+    collection = named.collection
+    hidden, parts = BertConfig().hidden_size, []
+    if encoder is not None and not {'package', 'resource'}.isdisjoint(encoder.values):
+        from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+
+        hidden = BertConfig.from_dict(open_checkpoint(encoder.name).config).hidden_size
+    elif encoder is not None:
+        parts.append(f'checkpoint {encoder.name} ({encoder.values["download"]["size"]})')
+    if 'download' in collection.values:
+        parts.append(f'collection {collection.name} ({collection.values["download"]["size"]} packed)')
+    passages, dtype = collection.values['passages'], named.entry.values['vectors']
+    disk = human_size(passages * hidden * _BYTES[dtype])
+    return '; '.join([*parts, f'{disk} of disk for {passages:,} x {hidden} {dtype} vectors'])
+
+
+def _build(
+    named: NamedIndex,
+    device: str,
+    corpus: str | None,
+    precision: str,
+    on_progress: Callable[[int], object] | None,
+) -> None:
+    """Build a catalog index, or continue building it.
+
+    An index that builds itself is always built in float32: its results do not depend on who used it first.
+    """
+    from pyserini_repbert.encode.corpus import encode_corpus
+    from pyserini_repbert.encode.encoders import document_encoder
+
+    passages = open_corpus(corpus or named.collection.name)
+    encoder = document_encoder(named.encoder, device, precision='float32' if named.builds_itself else precision)
+    named.check_corpus(passages)
+    encode_corpus(
+        passages,
+        encoder,
+        named.folder,
+        dtype=named.entry.values['vectors'],
+        store_text=True,
+        resume=named.folder.exists(),
+        on_progress=on_progress,
+    )
+
+
+def ready_folder(
+    index: str,
+    encoder: str | None,
+    device: str = 'cpu',
+    asked_to_build: bool = False,
+    corpus: str | None = None,
+    precision: str = 'float32',
+    on_build: Callable[[NamedIndex], Callable[[int], object] | None] | None = None,
+) -> Path:
+    """The folder of an index, ready to be searched; built first where it builds itself or `asked_to_build`.
+
+    Parameters
+    ----------
+    index, encoder : as in `locate`
+    corpus : a path or name of the catalog's collection; used only if `asked_to_build`
+    precision : of the model, for a build
+    on_build : called with the index before it is built; returns the progress callback
+
+    Raises MissingResourceError for an index that is not there and was not to be built, and MismatchError for one that
+    is not, or would not be, the catalog's.
+    """
+    location = locate(index, encoder)
+    if isinstance(location, Path):
+        if asked_to_build:
+            raise InputError(
+                f"only the catalog's indexes can be built here; '{index}' is a folder: use the encode command",
+                parameters=('build',),
+            )
+        return location
+    if not location.is_built:
+        if not (location.builds_itself or asked_to_build):
+            raise MissingResourceError(
+                f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; building it takes "
+                f'{_requirements(location)}: ask for it to be built',
+                parameters=('build',),
+            )
+        passages = corpus if asked_to_build else None  # otherwise it names the passages to rerank
+        _build(location, device, passages, precision, on_build(location) if on_build else None)
     location.check()
     return location.folder

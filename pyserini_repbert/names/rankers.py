@@ -49,18 +49,13 @@ def ranker_class(name: str, searches: bool) -> type[Ranker]:
     return chosen
 
 
-def open_class(name: str, searches: bool, options: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
-    """A ranker of the class `MODULE:CLASS`, called so.
+def called(kind: Any, name: str, options: Mapping[str, Any], settings: Mapping[str, Any], *given: Any) -> Any:
+    """A ranker of a class, called with what is given, the options, which it must have, and the settings that it has.
 
-    Parameters
-    ----------
-    searches : whether a first stage is expected, not a reranker
-    options : keyword arguments that the class must have
-    settings : keyword arguments, each passed on if the class has it
+    Raises InputError for an option that the class lacks.
     """
-    chosen = ranker_class(name, searches)
-    known = inspect.signature(chosen).parameters
+    known = inspect.signature(kind).parameters
     if unknown := next((key for key in options if key not in known), None):
-        raise InputError(f"'{name}' has no option '{unknown}': leave it out")
+        raise InputError(f"'{name}' ({kind.__name__}) has no option '{unknown}': leave it out")
     passed = {key: value for key, value in settings.items() if key in known and value is not None}
-    return chosen(**passed, **options).with_settings(name=name)
+    return kind(*given, **passed, **options)

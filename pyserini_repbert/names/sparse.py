@@ -49,16 +49,8 @@ def find_sparse(
     on_build : called with the folder before an index is built
     download : fetch a prebuilt index that is not here (gigabytes)
 
-    Raises
-    ------
-    UnknownNameError
-        for an unknown technique or index, with the nearest names
-    InputError
-        for a folder that holds no Lucene index
-    MissingResourceError
-        for an index that the user has to download or build first; says how
-    MismatchError
-        for a technique that scores words, on an index of EPIC's impacts
+    Raises MissingResourceError for an index that the user has to download or build first, MismatchError for a technique
+    that scores words, on an index of EPIC's impacts.
     """
     from pyserini_repbert.lucene.searcher import index_folder
 

@@ -39,10 +39,7 @@ def texts_opener(
     corpus_format, fields : of the corpus, see `open_corpus`
     download : fetch a prebuilt Lucene index that is not here
 
-    Raises
-    ------
-    InputError
-        unless exactly one of `corpus` and `index` is given, or for an index without text
+    Raises InputError unless exactly one of `corpus` and `index` is given, and for an index without text.
     """
     if (corpus is None) == (index is None):
         raise InputError(
@@ -65,7 +62,7 @@ def _index_texts(index: str, download: bool) -> PassageTexts:
 
     folder = Path(index)
     if not folder.exists() and catalog.find('indexes', index):
-        from pyserini_repbert.names.index_building import ready_folder
+        from pyserini_repbert.names.indexes import ready_folder
 
         folder = ready_folder(index, None)
     if (folder / MANIFEST).is_file():

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.tokenizer import share_workers
-from pyserini_repbert.names.index_building import ready_folder
-from pyserini_repbert.names.indexes import NamedIndex
-from pyserini_repbert.names.rankers import names_class, open_class
+from pyserini_repbert.names.indexes import NamedIndex, ready_folder
+from pyserini_repbert.names.rankers import called, names_class, ranker_class
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
@@ -174,20 +173,11 @@ def open_reranker(
     options : keyword arguments that the reranker must have
     settings : keyword arguments (precision, backend, token_budget), each passed on if the reranker has it
 
-    Raises
-    ------
-    UnknownNameError, MissingResourceError, DamagedFileError
-        for a checkpoint that is not there or not whole
-    MismatchError
-        for a checkpoint of another system
-    InputError
-        for an option that the reranker does not have
+    Raises MismatchError for a checkpoint of another system, InputError for an option that the reranker does not have.
     """
     if names_class(str(name)):
-        ranker: Reranker = open_class(str(name), False, options or {}, {'device': device, **settings})
-        return ranker
-    from inspect import signature
-
+        own: Reranker = called(ranker_class(str(name), False), str(name), options or {}, {'device': device, **settings})
+        return own.with_settings(name=str(name))
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.rerank.sentence import is_cross_encoder
 
@@ -199,10 +189,5 @@ def open_reranker(
         )
     module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
     kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
-    known = signature(kind).parameters
-    for key in options or {}:
-        if key not in known:
-            raise InputError(f"reranker '{name}' is one of {system}, which has no option '{key}': leave it out")
-    passed = {key: value for key, value in settings.items() if key in known and value is not None}
-    reranker: Reranker = kind(checkpoint, device, **passed, **(options or {}))
+    reranker: Reranker = called(kind, str(name), options or {}, settings, checkpoint, device)
     return reranker

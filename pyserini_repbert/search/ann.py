@@ -91,15 +91,8 @@ def build_ann(
     overwrite : replace an existing index
     on_progress : called with the number of vectors added since the last call
 
-    Raises
-    ------
-    InputError
-        for values outside their range, fewer than `MIN_VECTORS` vectors, an existing index, or where no setting
-        reaches `recall`; nothing is written then
-    BusyError
-        where another process builds this index
-    MismatchError
-        where the bundle was rebuilt meanwhile
+    Raises InputError for fewer than `MIN_VECTORS` vectors, an existing index, or where no setting reaches `recall`;
+    nothing is written then.
     """
     chosen = AnnKind(kind)
     if not 0 < recall <= 1:

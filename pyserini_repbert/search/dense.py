@@ -50,16 +50,8 @@ class RepBertSearcher(Ranker):
     spread : makes, from the bundle, a search of its vectors on other machines, which verify the files they open
     precision, max_length : of the query encoder, unless that is open already; as in `RepBertQueryEncoder`
 
-    Raises
-    ------
-    InputError
-        where there is no index, or no approximate one with `ann`; for a FAISS folder with `ann` or `spread`, or without
-        an encoder; for another `device_dtype`
-    MismatchError
-        where the encoder is not the one that the index was built with, or gives vectors of another length; where
-        the approximate index belongs to another bundle
-    DamagedFileError
-        where the index's files are not those of its manifest
+    Raises MismatchError where the encoder is not the one that the index was built with, or the approximate index
+    belongs to another bundle; InputError where there is no index, or no approximate one with `ann`.
     """
 
     query_map: NDArray[np.float32] | None = None  # A, float32 (d, d): a query's vector q becomes q (I + A)
@@ -134,14 +126,9 @@ class RepBertSearcher(Ranker):
         build : build the index if it is not there
         ann : search its approximate index
 
-        Raises
-        ------
-        UnknownNameError
-            with the nearest names
-        MissingResourceError
-            for an index that is not there; says what building it takes
+        Raises MissingResourceError for an index that is not there, and says what building it takes.
         """
-        from pyserini_repbert.names.index_building import ready_folder
+        from pyserini_repbert.names.indexes import ready_folder
 
         encoder = None if query_encoder is None else str(query_encoder)
         return cls(ready_folder(name, encoder, device, build), encoder, device, ann=ann)

@@ -64,11 +64,6 @@ class HybridSearcher(Fusion):
     alpha : 'interpolation': the first ranking's weight, 0.5 by default, or a weight for each ranking; 'pyserini': the
         sparse score's, 0.1 by default
     normalize : 'interpolation': what is done to each ranking's scores first, as in `fusion.fuse`
-
-    Raises
-    ------
-    InputError
-        for an unknown method, a number of searchers that it does not take, an alpha or `rrf_k` outside its range
     """
 
     normalization = weight_on_dense = False
@@ -116,11 +111,6 @@ class HybridSearcher(Fusion):
         alpha : instead of the searcher's own; methods without weights ignore it
         normalization, weight_on_dense : as in Pyserini, with method 'pyserini' only: scale each ranking's scores to
             [-0.5, 0.5]; weight the dense score by alpha instead of the sparse one
-
-        Raises
-        ------
-        InputError
-            for an alpha outside its range, `normalization` or `weight_on_dense` with another method
         """
         return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)['0']
 

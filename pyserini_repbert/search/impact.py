@@ -53,11 +53,6 @@ class EpicImpactSearcher(Ranker):
     model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
     device : where queries are encoded
 
-    Attributes
-    ----------
-    index : its folder
-    size : how many passages the index holds
-
     Raises InputError for a folder that is no such index, MismatchError for a model that it was not built with.
     """
 

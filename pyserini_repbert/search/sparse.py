@@ -9,7 +9,7 @@ from pathlib import Path
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import default_settings
-from pyserini_repbert.names.rankers import names_class, open_class
+from pyserini_repbert.names.rankers import called, names_class, ranker_class
 from pyserini_repbert.names.sparse import find_sparse
 from pyserini_repbert.ranking import Ranker
 
@@ -32,16 +32,13 @@ def open_sparse(
     device : where queries are encoded for an index of EPIC's impacts
     k1, b : of BM25, instead of those of the technique or of the index's own record
 
-    Raises
-    ------
-    InputError
-        where k1 or b is given for anything but BM25
+    Raises InputError where k1 or b is given for anything but BM25.
     """
     changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
     name, at, place = spec.partition('@')
     if names_class(name) and not changes:
-        ranker: Ranker = open_class(name, True, {'index': place} if at else {}, {'device': device})
-        return ranker
+        ranker: Ranker = called(ranker_class(name, True), name, {'index': place} if at else {}, {'device': device})
+        return ranker.with_settings(name=name)
     location = find_sparse(spec, index, on_build, download)
     if changes and (location.of_impacts or (location.settings is not None and location.settings.model != 'bm25')):
         raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))

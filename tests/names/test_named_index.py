@@ -14,7 +14,7 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError, UnknownNameError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.names import index_building as named_index
+from pyserini_repbert.names import indexes as named_index
 from pyserini_repbert.names.corpora import collection_file, open_corpus
 from pyserini_repbert.names.indexes import existing_folder, locate
 from pyserini_repbert.names.topics import load_qrels, load_topics
