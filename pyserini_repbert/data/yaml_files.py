@@ -1,4 +1,4 @@
-"""YAML files that a user wrote, read within limits, with the line of every entry."""
+"""YAML files that a user wrote, with the line of every entry."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file, open_binary
 
-MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 32  # of nested values, aliases included
-MAX_VALUES = 500_000  # aliases included
-_MAX_BITS = 64  # of a whole number; YAML's sexagesimal '1:30:00' evades Python's own limit
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,8 @@ class KeyPath(NamedTuple):
 def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
     """The values of a YAML file in UTF-8, plain or .gz, and their lines; `what` names the file in errors.
 
-    Raises InputError, with file and line, for text that is not YAML, has a key twice or an unknown tag, or exceeds the
-    limits of this module on bytes, nesting and values.
+    Raises InputError, with file and line, for text that is not YAML, has a key twice, an unknown tag or values nested
+    too deeply.
     """
     node = read_nodes(path, what)
     return YamlFile(str(path), _value(node, str(path)), node)
@@ -66,9 +63,7 @@ def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
 def read_nodes(path: StrPath, what: str = 'YAML file') -> Any:
     """The root `yaml.Node` of a YAML file, None for an empty one; scalars are as written. Raises as `read_yaml`."""
     with open_binary(existing_file(path, what)) as stream:
-        raw = stream.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise InputError(f'{what} {path} is larger than {MAX_BYTES >> 20} MiB')
+        raw = stream.read()
     try:
         text = raw.decode('utf-8-sig')
     except UnicodeDecodeError as error:
@@ -106,24 +101,21 @@ def _nodes(text: str, where: str) -> Any:
     return root
 
 
-def _check(root: Any, where: str) -> None:
-    """Raise InputError for a key that occurs twice, and for more or deeper values than the limits allow."""
-    count, waiting = 0, [(root, 1)]
-    while waiting:
-        node, depth = waiting.pop()
-        count += 1
-        if depth > MAX_DEPTH or count > MAX_VALUES:
-            limit = f'{MAX_DEPTH} values inside each other' if depth > MAX_DEPTH else f'{MAX_VALUES:,} values'
-            raise InputError.at(where, node.start_mark.line + 1, f'more than {limit}, what aliases repeat included')
-        if node.id == 'mapping':
-            seen = set()
-            for key, _ in node.value:
-                if key.id == 'scalar' and (key.tag, key.value) in seen:
-                    raise InputError.at(where, key.start_mark.line + 1, f"'{key.value}' is there twice: remove one")
-                seen.add((key.tag, str(key.value)))
-            waiting += [(part, depth + 1) for pair in node.value for part in pair]
-        elif node.id == 'sequence':
-            waiting += [(part, depth + 1) for part in node.value]
+def _check(node: Any, where: str, depth: int = 1) -> None:
+    """Raise InputError for a key that occurs twice, and for values nested more than `MAX_DEPTH` deep."""
+    if depth > MAX_DEPTH:
+        limit = f'more than {MAX_DEPTH} values inside each other, what aliases repeat included'
+        raise InputError.at(where, node.start_mark.line + 1, limit)
+    below = node.value if node.id == 'sequence' else []
+    if node.id == 'mapping':
+        seen = set()
+        for key, _ in node.value:
+            if key.id == 'scalar' and (key.tag, key.value) in seen:
+                raise InputError.at(where, key.start_mark.line + 1, f"'{key.value}' is there twice: remove one")
+            seen.add((key.tag, str(key.value)))
+        below = [part for pair in node.value for part in pair]
+    for part in below:
+        _check(part, where, depth + 1)
 
 
 def _value(node: Any, where: str) -> Any:
@@ -156,13 +148,10 @@ def _loader() -> Any:
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             try:
-                value = super().construct_object(node, deep)
-                if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-                    raise ValueError
+                return super().construct_object(node, deep)
             except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
                 given = repr(node.value[:40]) if node.id == 'scalar' else f'a {node.id}'
                 problem = f'{given} is no {node.tag.rpartition(":")[2]}'
                 raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
-            return value
 
     return Loader

@@ -49,13 +49,12 @@ def ranker_class(name: str, searches: bool) -> type[Ranker]:
     return chosen
 
 
-def called(kind: Any, name: str, options: Mapping[str, Any], settings: Mapping[str, Any], *given: Any) -> Any:
-    """A ranker of a class, called with what is given, the options, which it must have, and the settings that it has.
+def arguments_of(kind: Any, name: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments to call a ranker's class with: the options, and the settings that it has.
 
     Raises InputError for an option that the class lacks.
     """
     known = inspect.signature(kind).parameters
     if unknown := next((key for key in options if key not in known), None):
         raise InputError(f"'{name}' ({kind.__name__}) has no option '{unknown}': leave it out")
-    passed = {key: value for key, value in settings.items() if key in known and value is not None}
-    return kind(*given, **passed, **options)
+    return {key: value for key, value in settings.items() if key in known and value is not None} | dict(options)

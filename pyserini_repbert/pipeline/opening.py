@@ -13,7 +13,7 @@ from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
-from pyserini_repbert.names.rankers import called, names_class, ranker_class
+from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
@@ -176,7 +176,8 @@ def open_reranker(
     Raises MismatchError for a checkpoint of another system, InputError for an option that the reranker does not have.
     """
     if names_class(str(name)):
-        own: Reranker = called(ranker_class(str(name), False), str(name), options or {}, {'device': device, **settings})
+        kind: Any = ranker_class(str(name), False)
+        own: Reranker = kind(**arguments_of(kind, str(name), options or {}, {'device': device, **settings}))
         return own.with_settings(name=str(name))
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.rerank.sentence import is_cross_encoder
@@ -189,5 +190,5 @@ def open_reranker(
         )
     module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
     kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
-    reranker: Reranker = called(kind, str(name), options or {}, settings, checkpoint, device)
+    reranker: Reranker = kind(checkpoint, device, **arguments_of(kind, str(name), options or {}, settings))
     return reranker

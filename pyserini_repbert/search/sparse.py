@@ -9,7 +9,7 @@ from pathlib import Path
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import default_settings
-from pyserini_repbert.names.rankers import called, names_class, ranker_class
+from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
 from pyserini_repbert.names.sparse import find_sparse
 from pyserini_repbert.ranking import Ranker
 
@@ -37,7 +37,8 @@ def open_sparse(
     changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
     name, at, place = spec.partition('@')
     if names_class(name) and not changes:
-        ranker: Ranker = called(ranker_class(name, True), name, {'index': place} if at else {}, {'device': device})
+        kind = ranker_class(name, True)
+        ranker = kind(**arguments_of(kind, name, {'index': place} if at else {}, {'device': device}))
         return ranker.with_settings(name=name)
     location = find_sparse(spec, index, on_build, download)
     if changes and (location.of_impacts or (location.settings is not None and location.settings.model != 'bm25')):

@@ -122,7 +122,6 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
     def compute_loss(
         self, model: nn.Module, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The loss of a batch."""
         loss: Tensor = model(inputs)
         return (loss, {}) if return_outputs else loss
 

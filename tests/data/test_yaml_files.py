@@ -1,4 +1,4 @@
-"""YAML files are read within limits, and every entry knows its line."""
+"""YAML files: every entry knows its line, and so does every error."""
 
 from __future__ import annotations
 
@@ -72,10 +72,6 @@ def test_byte_order_mark_gzip_and_nodes(written):
     assert parse_yaml('[1, x]', "setting 'a'") == [1, 'x']
 
 
-BOMB = 'a: &a [x, x, x, x, x, x, x, x, x]\n' + ''.join(
-    f'{one}: &{one} [{", ".join(["*" + before] * 9)}]\n'
-    for before, one in zip('abcdefghijklmno', 'bcdefghijklmnop', strict=True)
-)
 CHAIN = 'a0: &a0 [x]\n' + ''.join(f'a{n}: &a{n} [*a{n - 1}]\n' for n in range(1, 1000))
 REFUSED = [
     (b'a: 1\nb: \xe4', r':2: not valid UTF-8'),
@@ -87,11 +83,9 @@ REFUSED = [
     ('a:\n- !!python/object/apply:os.system [x]', r':2: not YAML: could not determine a constructor for the tag'),
     ('a: 1\nb: 2001-99-99', r":2: not YAML: '2001-99-99' is no timestamp"),
     ('a: ' + '9' * 5000, r":1: not YAML: '9+' is no int"),
-    (BOMB, r':\d+: more than 500,000 values'),
     (CHAIN, rf':\d+: more than {MAX_DEPTH} values inside each other'),
     ('a: 1\nb: ' + '[' * 100_000, rf':1: more than {MAX_DEPTH} values inside each other'),
     ('a: 1\nb: &b [1, *b]', rf':2: more than {MAX_DEPTH} values'),
-    (b'#' * (16 * 2**20 + 1), r'is larger than 16 MiB'),
 ]
 
 

@@ -25,7 +25,6 @@ class CedrTask(GroupTask):
     known = tuple(setting.name for setting in fields(CedrSettings))
 
     def new_ranker(self, sizes: BertConfig) -> CedrRanker:
-        """CEDR of the recipe's architecture."""
         settings = CedrSettings.from_ranking(self.recipe.ranking)
         self.layout = CedrLayout.of(sizes, settings, self.tokenizer)
         return new_ranker(sizes, settings)
@@ -43,7 +42,6 @@ class CedrTask(GroupTask):
         ranker.begin_as_vanilla(base['cls.weight'], base['cls.bias'])
 
     def ranking(self) -> dict[str, Any]:
-        """CEDR's settings."""
         return cast(CedrRanker, self.ranker).settings.ranking()
 
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:

@@ -34,7 +34,6 @@ class CrossEncoderTask(Task):
     builder: type[PairInputs] | type[TripleInputs]
 
     def new_ranker(self, sizes: BertConfig) -> CrossEncoder:
-        """A cross-encoder for the inputs of the recipe's layout."""
         self.inputs = self.builder(
             self.tokenizer,
             self.recipe.ranking.get('layout', self.builder.layout),
@@ -44,7 +43,6 @@ class CrossEncoderTask(Task):
         return self.module(sizes)
 
     def ranking(self) -> dict[str, Any]:
-        """System, layout and lengths."""
         lengths = {'max_query_length': self.inputs.max_query, 'max_length': self.inputs.max_tokens}
         return {'system': self.system, 'layout': str(self.inputs.layout), **lengths}
 
@@ -64,7 +62,6 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
     trained_in_body = ('bert.pooler.',)
 
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
-        """Each passage beside its query."""
         pairs = zip(query_of, passages, strict=True)
         return padded([self.inputs.build(queries[row], text).sequence for row, text in pairs], self.tokenizer.pad)
 

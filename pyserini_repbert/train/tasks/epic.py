@@ -34,7 +34,6 @@ class EpicTask(GroupTask):
     known = ('variant', 'max_query_length', 'max_doc_length')
 
     def new_ranker(self, sizes: BertConfig) -> Epic:
-        """EPIC of the recipe's variant."""
         recipe = self.recipe
         self.chunk_size = sizes.max_position_embeddings - _SPECIAL_TOKENS
         self.max_query = limit(recipe, 'max_query_length', min(MAX_QUERY_TOKENS, self.chunk_size), self.chunk_size)
@@ -48,7 +47,6 @@ class EpicTask(GroupTask):
         return Epic(sizes, variant)
 
     def ranking(self) -> dict[str, Any]:
-        """System, variant and lengths."""
         variant = str(cast(Epic, self.ranker).variant)
         lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
         return {'system': SYSTEM, 'variant': variant, **lengths}

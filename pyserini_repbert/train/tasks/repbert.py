@@ -49,7 +49,6 @@ class RepBertTask(Task):
     known = ('max_query_length', 'max_doc_length')
 
     def new_ranker(self, sizes: BertConfig) -> RepBert:
-        """RepBERT, with a scale of its scores where the recipe has one."""
         most = sizes.max_position_embeddings - _SPECIAL_TOKENS
         self.max_query = limit(self.recipe, 'max_query_length', MAX_QUERY_TOKENS, most)
         self.max_passage = limit(self.recipe, 'max_doc_length', MAX_PASSAGE_TOKENS, most)
@@ -88,7 +87,6 @@ class RepBertTask(Task):
         logger.info(self.notes[0])
 
     def ranking(self) -> dict[str, Any]:
-        """System and lengths."""
         return {'system': SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
 
     def collate(self, instances: Sequence[Instance]) -> Batch:
@@ -159,9 +157,7 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
     similarities : floating (rows, passages)
     positive : bool (rows, passages), whether the passage is relevant to the row's query
 
-    Returns
-    -------
-    the factor; 1 if there is no such pair
+    Returns 1 if there is no such pair.
     """
     pairs = [
         (row[is_positive][:, None] - row[~is_positive]).flatten()
