@@ -71,11 +71,6 @@ def test_a_broken_download_continues(server, tmp_path, ranges):
     assert target.read_bytes() == CONTENT and _Handler.requests[-1] == 'bytes=700000-'
 
 
-def test_a_whole_part_is_taken_as_it_is(server, tmp_path):
-    (tmp_path / 'file.bin.part').write_bytes(CONTENT)
-    assert download.fetch(server, tmp_path / 'file.bin', MD5, '1.3 MB', 'thing').read_bytes() == CONTENT
-
-
 def test_another_file_is_refused_and_forgotten(server, tmp_path):
     with pytest.raises(DamagedFileError, match=f'has MD5 {MD5}, expected 0000'):
         download.fetch(server, tmp_path / 'file.bin', '0000', '1.3 MB', 'thing')

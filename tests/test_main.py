@@ -64,16 +64,6 @@ def test_unknown_names_are_one_line_with_suggestions(capsys):
     assert 'did you mean pyserini.search.faiss' in capsys.readouterr().err
 
 
-def test_catalog_topics_become_their_file(tmp_path, monkeypatch):
-    from pyserini_repbert import catalog
-
-    monkeypatch.setattr(catalog, 'file', lambda kind, name: tmp_path / 't.tsv' if name == 'demo' else None)
-    arguments = ['--topics', 'demo', '--output', 'demo']
-    assert dispatcher._with_topics_file(arguments) == ['--topics', str(tmp_path / 't.tsv'), '--output', 'demo']
-    assert dispatcher._with_topics_file(['--topics', 'dl19-passage']) == ['--topics', 'dl19-passage']
-    assert arguments[1] == 'demo'
-
-
 @pytest.mark.jvm
 def test_pyserini_module_runs_with_its_arguments_and_status(monkeypatch, capsys):
     import runpy

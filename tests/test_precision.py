@@ -6,14 +6,13 @@ import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from folders import tree
 
-from pyserini_repbert.commands import command, terminal
+from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
@@ -132,18 +131,6 @@ def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):
         assert shown('--precision', 'auto') == auto and shown() == whole
 
 
-@pytest.mark.parametrize('native', ANSWERS)
-def test_evaluate_computes_in_float32(native, native_bfloat16: Force, files, tiny_epic, capsys):
-    native_bfloat16(native)
-    judged = ['--topics', files / 'topics.tsv', '--qrels', files / 'qrels', '--corpus', files / 'corpus.jsonl']
-    judged += ['--run', files / 'first']
-    folder = files / 'candidates'
-    words = ['epic-pruning', '--model', tiny_epic(), *judged, '--prune', '0', '--weights', 'fp16', '--folder', folder]
-    assert run('evaluate', *words) == 0
-    assert EpicBundle(folder / 'candidates-0').settings.precision == 'float32'
-    assert 'Computed in float32.' in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(('native', 'used'), [(True, 'bfloat16'), (False, 'float32')])
 def test_what_was_used_is_recorded(native, used, native_bfloat16: Force, files, tiny_checkpoint, tiny_epic, capsys):
     native_bfloat16(native)
@@ -178,37 +165,3 @@ def test_what_models_run_in(native_bfloat16: Force, tiny_checkpoint, tiny_epic, 
     for kind, name in ((RepBertDocumentEncoder, 'tiny'), (EpicEncoder, 'epic')):
         with pytest.raises(InputError, match="'int4' is unknown: expected one of float32, bfloat16, float16, auto"):
             kind(Path(opened[0].name).with_name(name), precision='int4')
-
-
-class TestAdvice:
-    """'bfloat16 is 2x to 3x faster here: --bf16', once, after long work."""
-
-    TEXT = 'bfloat16 is 2x to 3x faster here: --bf16\n'
-
-    @pytest.fixture(autouse=True)
-    def _at_once(self, monkeypatch: pytest.MonkeyPatch, native_bfloat16: Force) -> None:
-        monkeypatch.setattr(terminal, 'LONG', 0.0)
-        native_bfloat16(True)
-
-    @pytest.fixture
-    def work(self, files: Path, tiny_epic: Any) -> dict[str, list[object]]:
-        """Long work, by command."""
-        folder = tiny_epic()
-        encoding = ['--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'index']
-        judged = ['--run', files / 'first', '--topics', files / 'topics.tsv', '--corpus', files / 'corpus.jsonl']
-        return {
-            'index': ['epic', *encoding, '--overwrite', '--shard-size', '5'],
-            'rerank': [*judged, '--reranker', f'{folder}@9', '--reranker', f'{folder}@5', '--output', files / 'out'],
-            'evaluate': ['epic-pruning', '--model', folder, *judged, '--qrels', files / 'qrels', '--prune', '0', '9'],
-        }
-
-    @pytest.mark.parametrize('name', ['index', 'rerank', 'evaluate'])
-    def test_is_given_once_where_it_helps(self, name, work, native_bfloat16: Force, capsys):
-        assert run(name, *work[name]) == 0
-        assert capsys.readouterr().err == self.TEXT
-        for flag in ('--quiet', '--fp32', '--bf16', '--precision=auto'):
-            assert run(name, *work[name], flag) == 0
-            assert capsys.readouterr().err == ''
-        native_bfloat16(False)
-        assert run(name, *work[name]) == 0
-        assert capsys.readouterr().err == ''

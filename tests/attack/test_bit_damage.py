@@ -11,7 +11,6 @@ import random
 from pathlib import Path
 
 import indexes
-import numpy as np
 import pytest
 
 from pyserini_repbert.errors import PyseriniRepbertError
@@ -22,7 +21,6 @@ from pyserini_repbert.index.faiss_layout import FaissFolder
 from pyserini_repbert.index.manifest import SETTINGS, SHARD
 from pyserini_repbert.pipeline.part_file import open_part_file
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 from pyserini_repbert.trace import Notes
 
 KINDS = {'dense': indexes.dense, 'epic': indexes.epic, 'faiss': indexes.faiss}
@@ -104,22 +102,6 @@ def test_every_flipped_bit_of_an_index_is_refused(kind, share, tmp_path):
     check_index(index)
 
 
-def saved(path: Path) -> None:
-    """Saved scores of two queries."""
-    rows = [
-        SavedScores(f'q{n}', f'tëxt {n}', ('a', 'b', 'c'), np.array([1.0, 2.5, n]), np.array([0, 2]), np.eye(2) * n)
-        for n in (1, 2)
-    ]
-    write_saved_scores(path, rows, {'k1': 2, 'costs': [{'stage': 'x', 'seconds': 1.5, 'inferences': 3}]})
-
-
-def shown(found) -> str:
-    """All that was read, to be compared."""
-    queries, about = found
-    return repr([(q.qid, q.query, q.docids, q.scores.tolist(), q.members.tolist(), q.differences.tolist())
-                 for q in queries] + [about])  # fmt: skip
-
-
 def faults(path: Path, every: int, seed: int, read) -> list[str]:
     """What is wrong with how `read` takes flipped bits of a file: it gives None, says what is wrong, or refuses it."""
     whole, failures, cases = path.read_bytes(), [], 0
@@ -136,16 +118,6 @@ def faults(path: Path, every: int, seed: int, read) -> list[str]:
         path.write_bytes(whole)
     assert cases > 50
     return failures
-
-
-@pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])
-def test_flipped_bits_of_saved_scores_are_refused_or_change_nothing(every, tmp_path):
-    """A zip archive has bits that say nothing (times, systems); its members have checksums."""
-    path = tmp_path / 'pairs.npz'
-    saved(path)
-    whole = shown(read_saved_scores(path))
-    read = lambda: None if shown(read_saved_scores(path)) == whole else 'other scores'  # noqa: E731
-    assert faults(path, every, 3, read) == []
 
 
 @pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])

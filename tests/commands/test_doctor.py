@@ -39,12 +39,6 @@ def test_a_broken_check_is_a_finding(monkeypatch):
     assert 'RuntimeError: cannot load' in second.found
 
 
-def test_missing_packages_fail_with_the_command(monkeypatch):
-    monkeypatch.setattr(doctor, 'REQUIRED', ('numpy', 'no-such-package-here'))
-    (finding,) = doctor._packages()
-    assert finding == Finding('packages', 'fail', 'missing: no-such-package-here', 'pip install no-such-package-here')
-
-
 @pytest.mark.parametrize(
     ('version', 'error', 'statuses', 'fix'),
     [

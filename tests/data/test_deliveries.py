@@ -14,7 +14,6 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from pyserini_repbert.data.deliveries import page_text
 from pyserini_repbert.data.passages import corpus_of_files
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError
@@ -115,10 +114,6 @@ def test_clueweb_as_delivered(tmp_path: Path, version: str) -> None:
     assert next(corpus) == ('clueweb09-en0000-00-00000', 'T&A caf\xe9 x')
     with pytest.raises(InputError, match=r'01\.warc\.gz'):
         list(corpus)
-
-
-def test_a_page_in_an_unknown_character_set() -> None:
-    assert page_text('<p>h\xe9</p>'.encode(), 'text/html; charset=x-nobody') == 'h\xe9'
 
 
 def test_topics_of_the_web_tracks(tmp_path: Path) -> None:

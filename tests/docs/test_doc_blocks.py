@@ -5,57 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from doc_blocks import blocks, output_of, runs
-from doc_output import agrees, same_line
+from doc_output import same_line
 from doc_runner import Counts, Page
-
-PAGE = """# Title
-
-```sh
-echo one
-```
-
-```text
-one
-```
-
-<!-- not run: takes a day -->
-```sh
-false
-```
-
-Prose.
-
-```text
-no output of the block above
-```
-
-```json title="a/b.json"
-{}
-```
-
-<!-- fails -->
-```python
-cat = open('a/b.json').read()
-```
-"""
-
-
-def test_blocks(tmp_path):
-    page = tmp_path / 'page.md'
-    page.write_text(PAGE, encoding='utf-8')
-    found = blocks(page)
-    assert [(block.language, block.title, runs(block)) for block in found] == [
-        ('sh', '', True), ('text', '', False), ('sh', '', False), ('text', '', False), ('json', 'a/b.json', False),
-        ('python', '', True),
-    ]  # fmt: skip
-    assert found[0].content == 'echo one'
-    assert PAGE.split('\n')[found[0].line - 1] == 'echo one'
-    assert PAGE.split('\n')[found[0].end - 1] == '```'
-    assert found[2].tags == {'not run': 'takes a day'}
-    assert found[5].tags == {'fails': ''}
-    assert output_of(found, 0) is found[1]
-    assert output_of(found, 2) is None
 
 
 @pytest.mark.parametrize(
@@ -77,25 +28,6 @@ def test_blocks(tmp_path):
 )
 def test_same_line(shown, printed, same):
     assert same_line(shown, printed) is same
-
-
-@pytest.mark.parametrize(
-    ('shown', 'same'),
-    [
-        ('a\nb\nc\nd', True),
-        ('a\n…\nd', True),
-        ('…\nc\nd', True),
-        ('a\n…', True),
-        ('…', True),
-        ('a\n…\nc\n…', True),
-        ('b\n…\nd', False),
-        ('a\n…\nc', False),
-        ('a\nb\nc', False),
-        ('a\n…\nd\n…\nb\n…', False),
-    ],
-)
-def test_lines_left_out(shown, same):
-    assert agrees(shown, 'a\nb\nc\nd\n') is same
 
 
 def _page(tmp_path: Path, text: str) -> Page:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +11,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.records import Settings
@@ -41,20 +38,6 @@ def failing_after(count):
         return np.ones((len(passages), 1), np.float32)
 
     return encode
-
-
-def held_elsewhere(folder: Path) -> subprocess.Popen:
-    """Another process that holds an output folder until it is ended."""
-    code = (
-        'import sys; from pathlib import Path; from pyserini_repbert.files import locked\n'
-        'with locked(Path(sys.argv[1], ".encoding.lock"), "x"): print("held", flush=True); sys.stdin.read()'
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    process = subprocess.Popen(
-        [sys.executable, '-c', code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == 'held\n'
-    return process
 
 
 def test_a_refused_encoding_leaves_nothing_and_its_advice_works(tiny_checkpoint, tmp_path, capsys):
@@ -149,23 +132,3 @@ def test_resuming_notices_a_damaged_shard(tmp_path):
     path.write_bytes(whole[:-1] + b'\x00')
     with pytest.raises(DamagedFileError, match='shard-00001/vectors.npy is damaged'):
         build(tmp_path / 'index', resume=True)
-
-
-@pytest.mark.parametrize('flags', [{}, {'resume': True}, {'overwrite': True}])
-def test_another_process_at_the_same_output_is_named(tmp_path, flags):
-    folder = tmp_path / 'index'
-    process = held_elsewhere(folder)
-    working = folder / '.shard-00000.abcdefgh'
-    working.mkdir()
-    owner = f'output {folder} is being written by process {process.pid} on host {socket.gethostname()}'
-    try:
-        with pytest.raises(BusyError, match=owner):
-            build(folder, **flags)
-        assert working.is_dir()  # its working shard was removed by the second process
-    finally:
-        process.kill()
-        process.wait()
-    assert (folder / '.encoding.lock').exists()
-    build(folder, **flags)  # the lock of a process that died is taken over
-    assert len(DenseBundle(folder)) == 5
-    assert not [path for path in folder.iterdir() if path.name.startswith('.')]

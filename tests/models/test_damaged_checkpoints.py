@@ -63,19 +63,13 @@ def test_a_flip_behind_the_back_of_what_is_remembered(tiny_checkpoint, tmp_path)
 @pytest.mark.parametrize(
     ('name', 'content'),
     [
-        ('config.json', '['),
         ('config.json', '[' * 200_000),
-        ('config.json', '3'),
-        ('model.safetensors.index.json', '{'),
         ('model.safetensors.index.json', '{}'),
-        ('model.safetensors.index.json', '{"weight_map": [1]}'),
         ('model.safetensors.index.json', '{"weight_map": {"a": ["b"]}}'),
         ('model.safetensors.index.json', '{"weight_map": {"a": "../b"}}'),
-        ('adapter_config.json', '[' * 200_000),
         ('adapter_config.json', '{}'),
         ('adapter_config.json', '{"base_model_name_or_path": null}'),
         ('tokenizer_config.json', '[' * 200_000),
-        ('tokenizer_config.json', '[]'),
     ],
 )
 def test_a_file_that_is_not_what_it_was_is_named(tiny_checkpoint, name, content):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from huggingface_hub import HfApi
-from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
+from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import cache_folder
@@ -98,15 +98,3 @@ def test_a_checkpoint_folder_is_uploaded_as_it_is(tiny_checkpoint, monkeypatch):
         ('me/tiny', {'private': True, 'exist_ok': True}),
         {'repo_id': 'me/tiny', 'folder_path': str(folder)},
     ]
-
-
-@pytest.mark.parametrize(('offline', 'reason'), [('1', 'this process is offline'), ('', 'no token')])
-def test_an_upload_that_cannot_be_is_one_line(tiny_checkpoint, monkeypatch, offline, reason):
-    def create_repo(self, *_, **__):
-        raise LocalTokenNotFoundError('no token\nmore lines')
-
-    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', offline)
-    monkeypatch.setattr(HfApi, 'create_repo', create_repo)
-    with pytest.raises(MissingResourceError, match=rf"^'me/tiny' .*{reason}") as refused:
-        upload_checkpoint(open_checkpoint(tiny_checkpoint()), 'me/tiny')
-    assert '\n' not in str(refused.value)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import zipfile
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from rehearsal.tensor_bundle import write_bundle
 
-from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
@@ -83,29 +81,6 @@ def test_a_checkpoint_becomes_a_folder(tmp_path):
     from pyserini_repbert.rerank import DuoBertReranker
 
     assert DuoBertReranker(target).name == str(target)
-
-
-def test_what_cannot_be_converted(tmp_path, monkeypatch):
-    folder = tmp_path / 'several'
-    folder.mkdir()
-    for name in ('model.ckpt-7', 'model.ckpt-9'):
-        for suffix in ('index', 'data-00000-of-00001'):
-            shutil.copyfile(f'{PREFIX}.{suffix}', folder / f'{name}.{suffix}')
-    with pytest.raises(InputError, match='2 TensorFlow checkpoints: model.ckpt-7, model.ckpt-9: expected one'):
-        convert_tensorflow(folder, tmp_path / 'made', RANKING)
-    vocabulary = tmp_path / 'vocab.txt'
-    vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
-    convert_tensorflow(folder, tmp_path / 'made', RANKING, 'model.ckpt-9', vocabulary)
-    with pytest.raises(InputError, match='exists'):
-        convert_tensorflow(folder, tmp_path / 'made', RANKING, 'model.ckpt-9', vocabulary)
-    data = folder / 'model.ckpt-9.data-00000-of-00001'
-    data.write_bytes(data.read_bytes()[:-200])
-    with pytest.raises(DamagedFileError, match='is cut off'):
-        convert_tensorflow(folder, tmp_path / 'other', RANKING, 'model.ckpt-9', vocabulary)
-    write_bundle(tmp_path / 'resnet', {'conv/kernel': np.ones((2, 2), dtype='float32')}, 5)
-    with pytest.raises(InputError, match='is not of a BERT'):
-        convert_tensorflow(tmp_path / 'resnet', tmp_path / 'other', RANKING)
-    assert not (tmp_path / 'other').exists()
 
 
 def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):

@@ -10,10 +10,9 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
-from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.regression.grids import tables
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.report import merged, rehearsed_conditions
+from pyserini_repbert.regression.report import merged
 
 ROOT = Path(__file__).parents[2]
 TABLE3 = 'repbert/table3_interleave_mrr10_dev'
@@ -76,16 +75,6 @@ def test_what_is_no_report(tmp_path: Path, text: str, capsys: pytest.CaptureFixt
     assert run(main, ['report', str(path), '--output', str(tmp_path / 'b.md')]) == 2
     assert 'a.json is no report' in capsys.readouterr().err
     assert not (tmp_path / 'b.md').exists()
-
-
-def test_a_record_of_a_rehearsal(tmp_path: Path) -> None:
-    path = tmp_path / 'rehearsed.json'
-    assert rehearsed_conditions(path) == frozenset()
-    path.write_text('{"rehearsed": ["a x"]}', encoding='utf-8')
-    assert rehearsed_conditions(path) == {'a x'}
-    path.write_text('{}', encoding='utf-8')
-    with pytest.raises(DamagedFileError, match='no record of a rehearsal'):
-        rehearsed_conditions(path)
 
 
 def test_every_cell_of_a_papers_table_is_in_a_regression() -> None:

@@ -56,54 +56,6 @@ def test_conditions_pass(regression_file: Make, workspace: MakeWorkspace) -> Non
     assert outcomes[0].scores[0].measured == pytest.approx(1 / 3)
 
 
-def test_a_broken_fusion_is_red(
-    regression_file: Make, workspace: MakeWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / 'broken').mkdir()
-    (tmp_path / 'broken' / 'sitecustomize.py').write_text(
-        'from pyserini_repbert.fusion import interleaving\n'
-        'whole = interleaving.interleave\n'
-        'interleaving.interleave = lambda lists, *rest, **names: whole(lists[:1], *rest, **names)\n',
-        encoding='utf-8',
-    )
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path / 'broken'))
-    outcome = run(workspace(regression_file()))
-    assert outcome.status is Status.FAIL
-    assert outcome.scores[0].measured == pytest.approx(0.5)  # the first run alone
-
-
-@pytest.mark.usefixtures('commands_here')
-@pytest.mark.jvm
-def test_a_wrong_bm25_parameter_is_red(
-    regression_file: Make, workspace: MakeWorkspace, data: Path, tmp_path: Path
-) -> None:
-    long = 'cat cat cat ' + ' '.join(f'word{number}' for number in range(57))
-    corpus = f'{{"id": "long", "contents": "{long}"}}\n{{"id": "short", "contents": "cat dog"}}\n'
-    (data / 'a.txt').write_text(corpus, encoding='utf-8')
-    (data / 'a.txt').rename(data / 'corpus.jsonl')
-    (data / 'b.txt').write_text('1\tcat\n', encoding='utf-8')
-    (data / 'b.txt').rename(data / 'topics.tsv')
-    (data / 'qrels.txt').write_text('1 0 long 1\n', encoding='utf-8')
-    path = regression_file()
-    text = path.read_text(encoding='utf-8').replace('a.txt', 'corpus.jsonl').replace('b.txt', 'topics.tsv')
-    head = text.partition('conditions:')[0].replace(
-        '\nsources:',
-        '\nbuilds:\n  index:\n    path: "{out}/index"\n'
-        '    commands: ["python -m pyserini_repbert.index lucene --corpus {a} --output {index}"]\nsources:',
-    )
-    for sparse, status in (('bm25', Status.PASS), ('bm25-tuned', Status.FAIL)):  # b is 0.4 and 0.68
-        command = (
-            f'python -m pyserini_repbert.search --index {{index}} --sparse {sparse} --topics {{b}} '
-            f'--output {{out}}/{sparse}.txt'
-        )
-        path.write_text(
-            head + f'conditions:\n  - name: {sparse}\n    commands: ["{command}"]\n    run: "{{out}}/{sparse}.txt"\n'
-            '    qrels: "{qrels}"\n    expected: [{measure: RR@10, value: 1.000, source: here, tolerance: none}]\n',
-            encoding='utf-8',
-        )
-        assert run(workspace(path)).status is status
-
-
 @pytest.mark.usefixtures('commands_here')
 def test_a_missing_score_is_red(regression_file: Make, workspace: MakeWorkspace) -> None:
     path = regression_file()

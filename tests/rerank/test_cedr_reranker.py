@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -7,7 +5,7 @@ import torch
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.pipeline.spec import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
@@ -112,24 +110,3 @@ def test_rerank_command(tiny_cedr, tmp_path, monkeypatch, capsys):
     np.testing.assert_allclose(found.scores, [item.score for item in expected], atol=1e-5)
     assert run(main, [*command.split()[:-1], 'cedr-pacrr@9:layers=7', '--overwrite']) == 2
     assert '7 layers were asked for' in capsys.readouterr().err
-
-
-def test_checkpoints_that_do_not_fit(tiny_cedr, tiny_checkpoint):
-    with pytest.raises(MismatchError, match="is for the system 'repbert', 'cedr' was expected"):
-        CedrReranker(tiny_checkpoint('encoder'))
-    plain = tiny_checkpoint('plain')
-    config = json.loads((plain / 'config.json').read_text())
-    del config['ranking']
-    (plain / 'config.json').write_text(json.dumps(config))
-    with pytest.raises(MismatchError, match='has no CEDR head'):
-        CedrReranker(plain)
-    folder = tiny_cedr('pacrr')
-    config = json.loads((folder / 'config.json').read_text())
-    config['ranking']['k_max'] = 30
-    (folder / 'config.json').write_text(json.dumps(config))
-    with pytest.raises(DamagedFileError, match='linear1.weight'):
-        CedrReranker(folder)
-    config['ranking']['architecture'] = 'knrm'
-    (folder / 'config.json').write_text(json.dumps(config))
-    with pytest.raises(DamagedFileError, match='missing: combine'):
-        CedrReranker(folder)

@@ -17,7 +17,7 @@ from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, Mis
 from pyserini_repbert.files import locked
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
-from pyserini_repbert.index.ann_kinds import AnnKind, Effort, efforts, factory
+from pyserini_repbert.index.ann_kinds import Effort
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import best_of, build_ann, mean_recall, scores
 from pyserini_repbert.search.exact import TopRows
@@ -103,13 +103,6 @@ def test_recall_counts_any_row_that_ties_with_the_last():
     truth = [TopRows(np.array([3, 2, 2], 'f4'), np.array([7, 1, 4])), TopRows(np.array([1.0], 'f4'), np.array([0]))]
     found = [TopRows(np.array([3, 2], 'f4'), np.array([7, 4])), TopRows(np.array([1.0], 'f4'), np.array([5]))]
     assert mean_recall(truth, found, 2) == 0.5
-
-
-def test_settings_are_tried_cheapest_first():
-    assert [effort.candidates for effort in efforts(AnnKind.PQ, 900, 300)] == [300, 600, 900]
-    assert [effort.parameter for effort in efforts(AnnKind.IVF, 900, 20)] == [1, 2, 4, 8, 16, 23]
-    assert next(efforts(AnnKind.HNSW, 900, 20)) == Effort(25, 25)
-    assert [factory(AnnKind.PQ, d, 900) for d in (384, 15)] == ['PQ192x4fs', 'PQ15x4fs']
 
 
 @pytest.mark.parametrize('kind', KINDS)

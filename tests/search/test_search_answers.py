@@ -12,11 +12,9 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
-from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import open_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank import CedrReranker
 
 
 @pytest.fixture
@@ -80,18 +78,6 @@ def test_the_command_explains(bundle, cross_encoder_folder, capsys):
     own = ('      ranks: ', '      why: ')
     assert [line for line in shown.splitlines() if not line.startswith(own)] == plain.splitlines()
     assert shown.count('ranks: tiny ') == 3 and shown.count('why: relevant with p = 0.') == 2
-
-
-def test_the_reranker_that_explains_is_the_one_that_ranked(bundle, tiny_cedr, monkeypatch, capsys):
-    read, really = [], Checkpoint.tensors
-    monkeypatch.setattr(Checkpoint, 'tensors', lambda own, *given: read.append(own.name) or really(own, *given))
-    folder = str(tiny_cedr('knrm'))
-    command = ['--index', str(bundle), '--query', 'red cat', '--quiet', '--rerank', f'{folder}@2:layers=1', '--explain']
-    assert run(main, command) == 0
-    assert read.count(folder) == 1
-    hit = Candidate('d', 1.0, 'the cat sat')
-    first, last = (reranker_reason(CedrReranker(folder, n_layers=n))('red cat', hit) for n in (1, 2))
-    assert first != last
 
 
 def test_a_terminal_does_not_obey_what_a_corpus_says():

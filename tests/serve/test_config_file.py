@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.serve import _settings, main, make_parser
-from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
 
@@ -133,18 +132,6 @@ def test_a_sparse_system_that_is_none_is_refused_before_there_is_a_question(inde
 
     with pytest.raises(UnknownNameError, match="bm52.*did you mean 'bm25'"):
         asyncio.run(opened())
-
-
-def test_rerankers_that_are_none_and_folders_of_one_name_are_refused_at_the_start(tiny_checkpoint, tmp_path):
-    first = tiny_checkpoint()
-    (first / 'config.json').write_text(json.dumps(json.loads((first / 'config.json').read_text()) | REPBERT))
-    with pytest.raises(MismatchError, match="for the system 'repbert', a reranker was expected"):
-        Service(ServeSettings(rerankers=[str(first)]))
-    places = [tmp_path / name / 'same' for name in 'ab']
-    for place in places:
-        place.mkdir(parents=True)
-    with pytest.raises(InputError, match="have one name, 'same': rename a folder"):
-        Service(ServeSettings(rerankers=[*map(str, places)]))
 
 
 def test_a_dense_and_a_lucene_index_behind_one_name():

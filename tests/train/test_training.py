@@ -84,15 +84,6 @@ def test_a_short_training_logs_its_loss(tiny_recipe, tmp_path):
     assert trained[50].loss == pytest.approx(trained[2].loss, abs=1e-5) and trained[50].loss > 0
 
 
-@pytest.mark.parametrize('scale', [None, 0, 2.0])
-def test_a_unit_layer_gets_a_scale_where_none_is_given(scale, tiny_recipe, tmp_path):
-    training = {'unit_layer': True, 'steps': 2} | ({} if scale is None else {'scale': scale})
-    train(tiny_recipe('repbert', ranking=REPBERT, training=training), tmp_path / 'out', device='cpu')
-    card = (tmp_path / 'out/README.md').read_text()
-    assert ('- scale of inner products: ' in card) is (scale is None)
-    assert max(losses(tmp_path / 'out')) > 0
-
-
 def test_a_scale_is_chosen_from_scores():
     """Differences of a relevant and another passage are 4, 6, 5 and 1, of which a tenth lie below 1.9.
 
