@@ -13,10 +13,9 @@ import pytest
 
 from pyserini_repbert import download
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.commands.explain import main as explain
 from pyserini_repbert.commands.search import main as search
-from pyserini_repbert.errors import ExhaustedError, InputError, MissingResourceError
+from pyserini_repbert.errors import ExhaustedError, MissingResourceError
 from pyserini_repbert.files import atomic_file
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -121,24 +120,6 @@ def test_a_disk_that_fills_up_during_a_download(answering, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ('main', 'arguments', 'hint'),
-    [
-        (search, '--index demo --query x --bm25', "did you mean '--sparse bm25' instead of --bm25?"),
-        (search, '--query x --k=3 --bm25', "did you mean '--hits' instead of --k, '--sparse bm25' instead of --bm25?"),
-        (evaluate, 'tradeoff x --qrels demo --measure RR', "did you mean '--measures' instead of --measure?"),
-    ],
-)
-def test_flags_of_other_tools(main, arguments, hint, capsys):
-    assert hint in failing(main, arguments.split(), capsys)
-
-
-@pytest.mark.parametrize('value', ['1_0', '²', '-1', '9' * 400])
-def test_counts_on_the_command_line(value, capsys):
-    said = failing(search, ['--index', 'demo', '--query', 'x', f'--hits={value}'], capsys)
-    assert 'is not a whole number of at least 1' in said or 'is not a whole number from 1 to 2147483647' in said
-
-
-@pytest.mark.parametrize(
     ('main', 'arguments'),
     [
         (search, ['--index', 'demo', '--query', 'caf\udce9']),
@@ -147,10 +128,3 @@ def test_counts_on_the_command_line(value, capsys):
 )
 def test_arguments_that_are_no_utf8(main, arguments, capsys):
     assert r"'caf\udce9' is not valid UTF-8" in failing(main, arguments, capsys)
-
-
-def test_texts_that_are_no_utf8_in_the_python_api(tiny_checkpoint):
-    from pyserini_repbert.encode import RepBertQueryEncoder
-
-    with pytest.raises(InputError, match=r"'\\ud800 x' is no text that UTF-8 can hold"):
-        RepBertQueryEncoder(str(tiny_checkpoint())).encode('\ud800 x')

@@ -19,32 +19,20 @@ RERANK = '--run a.txt --topics topics.tsv --corpus demo --reranker monobert-demo
 
 REFUSED = f"""
 search --index demo --topics topics.tsv --output topics.tsv => --output and --topics are one file, topics
-search --index demo --topics topics.tsv --output o.tsv --provenance ./o.tsv => --output and --provenance
 search --index demo --topics topics.tsv --output o.txt --provenance p.txt => .tsv or .jsonl was expected
-search --index demo --topics topics.tsv --output index => output index is a folder
 rerank {RERANK} --output topics.tsv => --output and --topics
 rerank {RERANK} --output link.txt => --output and --run
-rerank {RERANK} --output o.txt --pairs o.txt => --output and --pairs
 rerank {RERANK} --output o.txt --cost o.txt => --output and --cost
-rerank {RERANK} --output o.txt --cost index => output index is a folder
 rerank --run a.txt --topics topics.tsv --reranker monobert-demo@2 --index index --output index/o.txt => in --index index
 search --index index --topics topics.tsv --output index/o.txt => --output lies in --index index
 search --sparse bm25@index --topics topics.tsv --output index/o.txt => --output lies in --sparse index
 encode --corpus . --encoder repbert-demo --output new => --output new lies in the corpus folder .
-index epic --corpus . --encoder epic-demo --output new => --output new lies in the corpus folder .
-index lucene --corpus . --output new => --output new lies in the corpus folder .
 rerank --from-pairs scores.npz --output scores.npz => --output and --from-pairs
 fusion --runs a.txt b.txt --output a.txt => --output and a run are one file, a.txt: give another output
-fusion --runs a.txt b.txt --output o.tsv --provenance o.tsv => --output and --provenance
-fusion tune --runs A=a.txt b.txt --qrels qrels.txt --output a.txt => --output and a run
 evaluate --qrels qrels.txt a.txt --per-query qrels.txt => --per-query and --qrels
-evaluate --qrels qrels.txt A=a.txt --per-query a.txt => --per-query and a run
 evaluate recall-depth --runs a.txt b.txt --qrels qrels.txt --csv qrels.txt => --csv and --qrels
-evaluate recall-depth --runs a.txt b.txt --qrels qrels.txt --csv c.png --plot c.png => --csv and --plot
-evaluate consistency --runs a.txt --reference b.txt --csv b.txt => --csv and --reference
 evaluate tradeoff scores.npz --qrels qrels.txt --csv scores.npz => --csv and the saved scores
 evaluate join-folds --folds folds.json --runs a.txt b.txt --output b.txt => --output and a run
-evaluate rerank-depth --runs a.txt --reranked b.txt --qrels qrels.txt --csv b.txt => --csv and --reranked
 explain --index index --query x --docid d1 --output index => output index is a folder
 """
 

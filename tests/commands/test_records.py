@@ -14,7 +14,6 @@ from pyserini_repbert import __version__
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.fusion import main as fusion
-from pyserini_repbert.commands.index import main as index
 from pyserini_repbert.commands.rerank import main as rerank
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.errors import DamagedFileError
@@ -99,19 +98,6 @@ def test_an_index_of_parts_has_the_record_of_an_encoding(made):
     assert recorded_passages('parts') == Passages('passages.jsonl', None, 'auto', ())
 
 
-def test_a_tuned_fusion_has_a_record(made):
-    (made / 'qrels.txt').write_text(''.join(f'q{number} 0 d1 1\n' for number in range(9)))
-    (made / 'q.txt').write_text(''.join(f'q{n} Q0 d1 1 2.0 x\nq{n} Q0 d2 2 1.0 x\n' for n in range(9)))
-    call(fusion, 'tune --runs A=q.txt B=q.txt --qrels qrels.txt --folds 2 --output tuned.txt --quiet')
-    found = read_record('tuned.txt')
-    assert [(own.role, own.name) for own in found.inputs] == [
-        ('runs', 'q.txt'),
-        ('runs', 'q.txt'),
-        ('qrels', 'qrels.txt'),
-    ]
-    assert found.settings['folds'] == 2 and found.settings['measure'] == 'nDCG@10'
-
-
 def test_runs_that_were_made_of_each_other_say_nothing_of_passages(made, capsys):
     for name in ('a.txt', 'b.txt'):
         (made / name).write_text((made / 'first.txt').read_text())
@@ -163,12 +149,6 @@ def test_standard_output_has_no_record(output, made):
     assert len(piped.splitlines()) == 18
     assert (made / 'out.txt').read_text() == f'before\n{piped}'
     assert not list(made.glob('out.txt.*'))
-
-
-def test_an_export_has_a_record_too(made):
-    call(index, 'export --index dense --to-faiss faiss --quiet')
-    found = read_record('faiss')
-    assert found.name == 'index export' and found.input('index').name == 'dense' and not found.models
 
 
 def test_bytes_that_are_no_utf8_are_escaped(made):

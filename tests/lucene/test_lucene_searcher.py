@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.lucene import prebuilt, searcher as lucene_searcher, sparse_settings
 from pyserini_repbert.lucene.jvm import java_class
 from pyserini_repbert.lucene.lucene_calls import lucene_major
@@ -138,46 +138,6 @@ def test_settings_that_an_index_was_built_for(tmp_path):
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
     (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "deepct", "k1": 10, "b": 0.9}')
     assert sparse_settings.default_settings(tmp_path) == SparseSettings(k1=10.0, b=0.9)
-
-
-class Util:
-    """Stands for pyserini.util."""
-
-    here = True
-
-    def get_cache_home(self):
-        return '/cache'
-
-    def check_downloaded(self, name):
-        return self.here
-
-    def download_prebuilt_index(self, name, verbose):
-        if not self.here:
-            raise ValueError('no address answers')
-        return f'/cache/indexes/{name}'
-
-
-def test_prebuilt_names(monkeypatch):
-    entry = {'urls': ['https://host/x.tar.gz'], 'size compressed (bytes)': 2_170_758_745}
-    tables = {'sparse': {'msmarco-v1-passage': entry}, 'impact': {}, 'dense': {}}
-    util = Util()
-    monkeypatch.setattr(prebuilt, 'prebuilt_tables', lambda: tables)
-    monkeypatch.setattr(prebuilt, 'import_pyserini', lambda name: util)
-    monkeypatch.setattr(prebuilt, 'is_offline', lambda: False)
-    assert str(prebuilt.prebuilt_index('msmarco-v1-passage')) == '/cache/indexes/msmarco-v1-passage'
-    with pytest.raises(UnknownNameError, match='did you mean msmarco-v1-passage'):
-        prebuilt.prebuilt_index('msmarco-passage')
-    util.here = False
-    with pytest.raises(MissingResourceError, match=r'have it downloaded, or fetch https://host/x\.tar\.gz \(2\.2 GB\)'):
-        prebuilt.prebuilt_index('msmarco-v1-passage')
-    entry |= {'size compressed (bytes)': None, 'size': -1}
-    with pytest.raises(MissingResourceError, match=r'x\.tar\.gz \(size unknown\)'):
-        prebuilt.prebuilt_index('msmarco-v1-passage')
-    with pytest.raises(MissingResourceError, match='no address answers'):
-        prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
-    monkeypatch.setattr(prebuilt, 'is_offline', lambda: True)
-    with pytest.raises(MissingResourceError, match='downloads are off'):
-        prebuilt.prebuilt_index('msmarco-v1-passage', download=True)
 
 
 @pytest.mark.jvm

@@ -47,17 +47,6 @@ def test_cosine_by_hand():
     assert cosine_matrix(query.half(), document.half(), *masks).dtype == torch.float32
 
 
-def histogram(values, query_mask=(True,), document_mask=None):
-    similarity = torch.tensor(values).view(1, 1, len(query_mask), -1)
-    present = document_mask or [True] * similarity.shape[3]
-    return similarity_histogram(similarity, torch.tensor([query_mask]), torch.tensor([present]))[0, 0]
-
-
-def test_histogram_by_hand():
-    counts = histogram([-1.0, -0.999, -0.8, -0.1, 0.0, 0.19, 0.2, 0.99, 1.0, 1.0000001, -1.0000005])
-    assert counts.tolist() == [[3, 1, 0, 0, 1, 2, 1, 0, 0, 1, 2]]
-
-
 @given(
     st.integers(0, 2**31),
     st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 30)),

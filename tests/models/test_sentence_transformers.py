@@ -144,22 +144,6 @@ def test_prompts_length_layers_and_similarity_come_from_the_files(bi_encoder, si
     assert (encoder.limit, encoder.dimension) == (9, 6)
 
 
-def test_a_folder_without_a_bert(tmp_path):
-    """Static vectors: no config.json, no limit of length."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    words = Tokenizer(models.WordLevel({'[UNK]': 0, 'cat': 1, 'dog': 2, '[PAD]': 3}, unk_token='[UNK]'))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    module = StaticEmbedding(words, embedding_weights=np.arange(12, dtype=np.float32).reshape(4, 3))
-    SentenceTransformer(modules=[module], device='cpu', similarity_fn_name='dot').save_pretrained(
-        str(tmp_path), create_model_card=False
-    )
-    (tmp_path / 'config.json').unlink(missing_ok=True)
-    np.testing.assert_allclose(query_encoder(tmp_path).encode('cat dog'), [4.5, 5.5, 6.5])
-
-
 @pytest.mark.parametrize(
     ('file', 'values', 'message'),
     [

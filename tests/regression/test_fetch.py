@@ -244,19 +244,3 @@ def test_quick_fetches_and_checks_what_published_runs_tell(
     assert 'conditions: 1 PASS, 1 NOT RUN' in printed
     names = [one['name'] for one in json.loads(Path('report.json').read_text())['files'][0]['conditions']]
     assert names == ['plain', 'zipped']  # neither what has to be asked for nor what was never published
-
-
-def test_sizes() -> None:
-    from pyserini_repbert.regression.layout import Resource
-    from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
-
-    def download_size(text: str) -> int | None:
-        return NeededResource(Resource(what='runs', get='ask'), text, '', '').n_bytes
-
-    assert download_size('987 MB packed, 2.9 GB unpacked') == 987_000_000
-    assert download_size('2.9 GB unpacked, 987 MB packed') == 987_000_000
-    assert download_size('size unknown, 250 topics') is None
-    assert size_in_bytes('10GB') == 10**10
-    for text in ('10', 'GB', '1 GB unpacked', '-1 GB'):
-        with pytest.raises(ValueError, match='is not a size'):
-            size_in_bytes(text)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, UnknownNameError
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.batching import collate
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, aggregate
@@ -173,8 +173,6 @@ def test_wrong_checkpoints_are_refused(cross_encoder_folder, tiny_checkpoint):
         MonoBertReranker(cross_encoder_folder(labels=3, name='three'))
     with pytest.raises(MismatchError, match="'duobert', 'monobert' was expected"):
         MonoBertReranker(cross_encoder_folder('duobert'))
-    with pytest.raises(UnknownNameError, match='rerankers'):
-        MonoBertReranker('monobert-huge')
     broken = cross_encoder_folder(name='broken')
     (broken / 'model.safetensors').write_bytes((broken / 'model.safetensors').read_bytes()[:-100])
     with pytest.raises(DamagedFileError):

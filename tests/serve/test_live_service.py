@@ -109,24 +109,6 @@ def test_a_thousand_connections(process):
     assert _get(port, SEARCH)[0] == 200 and started.poll() is None
 
 
-def test_answers_under_load_are_those_of_one_by_one(process):
-    _, port = process
-    words = ['cat', 'red fish', 'old dog', 'big sea', 'new moon', 'small leaf']
-    targets = [f'/v1/tiny/search?query={word.replace(" ", "+")}&hits=5' for word in words]
-
-    def hits(target: str) -> list[tuple[str, float]]:
-        status, body = _get(port, target)
-        assert status == 200
-        return [(hit['docid'], round(hit['score'], 4)) for hit in json.loads(body)['candidates']]
-
-    alone = {target: hits(target) for target in targets}
-    with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        together = list(pool.map(hits, targets * 25))
-    for target, found in zip(targets * 25, together, strict=True):
-        for (docid, score), (other, near) in zip(found, alone[target], strict=True):
-            assert abs(score - near) <= 2e-4 and (docid == other or abs(score - near) <= 2e-4)
-
-
 def test_it_answers_what_it_took_and_ends(process):
     started, port = process
     body = json.dumps({'queries': [{'text': f'cat {n}'} for n in range(10)], 'rerank': ['duobert@6']}).encode()

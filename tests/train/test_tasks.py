@@ -55,14 +55,6 @@ def test_groups_of_like_length_change_no_result(what):
     torch.testing.assert_close(grouped, whole, atol=1e-6, rtol=0)
 
 
-def test_a_mask_with_holes_keeps_what_lies_behind_them():
-    mask = torch.tensor([[True, False, False, True], [True, True, False, False], [True, False, False, False]])
-    ids = torch.arange(12).view(3, 4)
-    found = in_length_groups(lambda ids, types, mask=None: ids[..., None].float(), ids, ids, mask, rows=1)
-    assert found[0, :, 0].tolist() == [0, 1, 2, 3]
-    assert found[1, :, 0].tolist() == [4, 5, 0, 0]
-
-
 @pytest.mark.parametrize('architecture', ['vanilla', 'knrm', 'pacrr', 'drmm'])
 def test_cedr_in_groups_has_the_same_loss(architecture, tiny_recipe, monkeypatch):
     ranking = {'architecture': architecture, 'max_query_length': 6, 'max_doc_length': 40}

@@ -189,18 +189,6 @@ def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path,
     assert '- best cut-off on the validation topics: 0 hits reranked, MRR@10: 1.0000' in card
 
 
-def test_a_base_is_named_as_it_was_found(tiny_checkpoint, tmp_path, monkeypatch):
-    """A folder that has the name of something in the catalog does not stand in for it."""
-    from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-    from pyserini_repbert.train.checkpoints import base_reference
-
-    monkeypatch.chdir(tmp_path)
-    for name in ('minilm', 'mine'):
-        tiny_checkpoint(name)
-    assert base_reference(Checkpoint.open(tmp_path / 'minilm', 'minilm')) == 'minilm'
-    assert base_reference(Checkpoint.open(tmp_path / 'mine', 'mine')) == str(tmp_path / 'mine')
-
-
 def test_a_base_with_other_heads_and_old_names(tiny_recipe, tmp_path):
     """BERT's own checkpoint: heads that RepBERT has no use for, layer norms under their first names."""
     from safetensors.torch import load_file, save_file

@@ -41,20 +41,3 @@ def test_a_state(opened, state, width, scheme):
         page.wait_for_selector(wait)
     assert violations(page) == []
     assert page.evaluate('document.documentElement.scrollWidth') <= width
-
-
-def test_a_dialog(opened):
-    page = opened(360, 'dark', bypass_csp=True).open(SEARCH)
-    page.get_by_text('More', exact=True).click()
-    page.get_by_role('button', name='Copy as…').click()
-    assert violations(page) == []
-    assert page.evaluate('document.documentElement.scrollWidth') <= 360
-
-
-def test_a_reranker_in_the_controls(opened):
-    page = opened(360, bypass_csp=True).open(f'{SEARCH}&rerank=monobert-demo%404')
-    page.locator('#controls summary').click()
-    page.get_by_role('button', name='Add a stage').click()
-    page.wait_for_selector('.steps li:has-text("duobert")')
-    assert violations(page) == []
-    assert page.evaluate('document.documentElement.scrollWidth') <= 360

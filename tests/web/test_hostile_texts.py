@@ -51,23 +51,6 @@ def test_comparison_and_topics(opened):
     clean(page)
 
 
-@pytest.mark.parametrize(
-    'address',
-    [
-        '?index=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E',
-        '?q=a&system=%3Cscript%3Ewindow.hacked%3D1%3C/script%3E',
-        '?q=a&rerank=%3Cimg%20src%3Dx%20onerror%3Dwindow.hacked%3D1%3E%401',
-        '?q=a&fusion=%22%3E%3Cscript%3E&system=dense&system=bm25',
-        '?view=javascript:window.hacked=1&q=melon',
-        '?q=melon&open=__proto__&why=constructor&hits=-1',
-        '?__proto__[hacked]=1&q=melon',
-    ],
-)
-def test_addresses(opened, address):
-    page = opened().open(address, '.hit, .message')
-    clean(page)
-
-
 def test_texts_cannot_become_markup_even_by_mistake(opened, served):
     own = opened()
     page = own.open('', '.example')

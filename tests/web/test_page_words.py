@@ -21,20 +21,6 @@ def test_no_hits(opened):
     assert 'system=dense' in page.url
 
 
-def test_a_question_that_is_too_long(opened):
-    own = opened()
-    page = own.open('', '.example')
-    page.locator('#q').fill('ä' * 2001)
-    assert '2,001 characters, at most 2,000' in page.locator('#q-note').inner_text()
-    page.locator('#q').press('Enter')
-    page.wait_for_timeout(200)
-    assert not any('/search?' in url for url in own.asked)
-    page.locator('#q').fill('lettuce')
-    assert page.locator('#q-note').is_hidden()
-    own.open('?q=' + 'b' * 2001, '.message')
-    assert page.locator('.message h2').inner_text() == 'The question is too long'
-
-
 def test_offline_and_back(opened):
     own = opened()
     page = own.open(ASKED)
@@ -82,27 +68,6 @@ def test_a_key(opened):
     page.get_by_role('button', name='Use it').click()
     page.wait_for_selector('.hit')
     assert keys[0] is None and set(keys[1:]) == {'open-sesame'}
-
-
-@pytest.mark.parametrize(
-    ('address', 'told'),
-    [
-        ('?index=gardn', 'There is no index “gardn” here'),
-        ('?q=lettuce&system=bm52', "did you mean 'bm25'"),
-        ('?q=lettuce&rerank=monobert-demi%405', "did you mean 'monobert-demo'"),
-        ('?q=lettuce&hits=1000000', 'hits'),
-        ('?q=lettuce&rerank=monobert-demo%40x', 'monobert-demo@'),
-        ('?q=lettuce&fusion=magic&system=dense&system=bm25', 'fusion'),
-    ],
-)
-def test_wrong_addresses(opened, address, told):
-    page = opened().open(address, '.message')
-    assert told in page.locator('.message').inner_text()
-
-
-def test_what_cannot_be_decoded_in_an_address_is_no_trouble(opened):
-    page = opened().open('?q=lettuce&system=dense&hits=ten&view=nowhere&open=%3Cb%3E')
-    assert page.locator('.hit').count() == 9
 
 
 def test_progress_and_stop(opened):

@@ -36,15 +36,6 @@ def test_an_example_leads_to_hits_that_say_where_they_come_from(opened, api):
     assert 'q=keep+slugs+off+lettuce' in page.url and page.title().startswith(QUERY)
 
 
-def test_passages_read_as_text(opened):
-    page = opened().open('?q=shade+for+lettuce&system=bm25')
-    text = page.locator('.hit', has_text='flower stalk').locator('.passage').text_content()
-    assert text == PASSAGE
-
-
-PASSAGE = 'Cover lettuce with a net in summer: "shade delays the flower stalk" that makes the leaves bitter.'
-
-
 def test_controls_change_the_ranking_and_the_address(opened, api):
     own = opened()
     page = own.open(ASKED)
