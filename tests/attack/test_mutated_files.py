@@ -55,8 +55,6 @@ JSON_WEIGHTS = (
     '{"id": "d0", "weights": {"cat": 0.5, "dog": 1}}\n{"id": "d1", "contents": "a a b"}\n{"id": "d2", "weights": {}}\n'
 )
 
-TRIPLES = 'what is it\ta cat is\ta dog is\nwho\tsomebody\tnobody\n'
-
 
 FOLDS = '[["1", 2], ["3"], ["4", "5"]]'
 
