@@ -3,7 +3,7 @@
 import { address, ask } from './api.js';
 import { comparison } from './compare.js';
 import { openCommands } from './copying.js';
-import { byId, freshId, h, keep, say, stored } from './dom.js';
+import { byId, freshId, h, keep, stored } from './dom.js';
 import { listen, openKeys } from './keys.js';
 import { button, during, message } from './messages.js';
 import { picker } from './picker.js';
@@ -103,7 +103,6 @@ function draw({ controls = true } = {}) {
     start();
     return;
   }
-  if (tooLong(state.q)) return;
   const compares = state.view === 'compare';
   const url = compares ? address([about.name, 'compare']) : address([about.name, 'search'], [['query', state.q], ['hits', state.hits],
     ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
@@ -116,21 +115,6 @@ function draw({ controls = true } = {}) {
       : results({ about, answer, state, onopen: (open, why) => go({ ...state, open, why }, { replace: true, quiet: true }),
         onsystem: (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } }) });
   }, { retry: () => draw({ controls: false }), announce: () => (compares ? 'Compared' : count(answer.candidates.length, 'hit')) });
-}
-
-function tooLong(text) {
-  const { length } = Array.from(text);
-  const most = about.limits.query_characters;
-  const long = length > most;
-  const note = byId('q-note');
-  note.hidden = !long;
-  note.textContent = long ? `The question has ${whole(length)} characters, at most ${whole(most)} are read: shorten it.` : '';
-  if (long) {
-    field.setAttribute('aria-invalid', 'true');
-    say(note.textContent);
-    if (text === state.q) found.replaceChildren(message('bad', 'The question is too long', [note.textContent]));
-  } else field.removeAttribute('aria-invalid');
-  return long;
 }
 
 /** Show the introduction and examples, before a question is asked. */
@@ -172,6 +156,7 @@ function chooseIndex() {
   }
   if (state.view === 'compare' && !state.b.system.length) state = { ...state, b: { ...rival(state.a), rerank: state.b.rerank } };
   select.value = about.name;
+  field.maxLength = about.limits.query_characters;
   return true;
 }
 
@@ -213,11 +198,9 @@ for (const [id, open] of [['copy', () => openCommands(dialog, state, about)], ['
   });
 }
 byId('index').addEventListener('change', (event) => take(event.target.value));
-field.addEventListener('input', () => { if (about) tooLong(field.value); });
 byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!about) return;
-  if (tooLong(field.value.trim())) return;
   go({ ...state, q: field.value.trim(), open: '', why: '' }, { controls: state.view === 'compare' });
   found.focus({ preventScroll: true });
 });

@@ -3,7 +3,7 @@
 
 import { freshId, h } from './dom.js';
 import { button } from './messages.js';
-import { count, percent, score, whole } from './words.js';
+import { count, score } from './words.js';
 
 const MEANING = {
   sum: 'adds up how likely it beats each other passage',
@@ -12,7 +12,7 @@ const MEANING = {
   max: 'takes its strongest comparison',
   sample: 'adds up a few comparisons, drawn by chance',
 };
-const OFFERED = [3, 5, 8, 12];
+const COMPARED = 5;
 
 /** The docids that are compared: the best n, and the hit itself. */
 function compared(answer, hit, n) {
@@ -53,50 +53,28 @@ function ranking(found, method, hit, ranks) {
 export function pairsView({ about, answer, hit, models, explain, load, panel }) {
   const model = models[0];
   const ranks = new Map(answer.candidates.map((own) => [own.docid, own.rank]));
-  let method = 'sum';
+  const n = Math.min(COMPARED, answer.candidates.length, about.limits.rerank_depth);
+  const docids = compared(answer, hit, n);
+  panel.replaceChildren(...(n < 2 ? [h('p', null, 'One hit alone has nothing to be compared with.')]
+    : [h('p', { class: 'lead' }, `${model} compares each two of ${n} hits: which of them answers the question better?`),
+      h('p', { class: 'pair-count' }, `${n} × ${n - 1} = ${count(n * (n - 1), 'inference')}.`), button('Compare', show, { class: 'strong' })]));
 
-  function offer() {
-    const most = Math.min(answer.candidates.length, about.limits.rerank_depth);
-    const sizes = OFFERED.filter((own) => own < most).concat(most <= OFFERED.at(-1) ? [most] : []).filter((own) => own > 1);
-    if (!sizes.length) {
-      panel.replaceChildren(h('p', null, 'One hit alone has nothing to be compared with.'));
-      return;
-    }
-    const id = freshId('size');
-    let n = sizes.includes(5) ? 5 : sizes.at(-1);
-    const pairs = h('p', { class: 'pair-count', 'aria-live': 'polite' });
-    const tell = () => { pairs.textContent = `${n} × ${n - 1} = ${count(n * (n - 1), 'inference')}.`; };
-    const run = () => show(n);
-    panel.replaceChildren(
-      h('p', { class: 'lead' }, `${model} compares each two of the best hits: which of them answers the question better?`),
-      h('div', { class: 'choices' }, h('label', { htmlFor: id }, 'Compare the best'),
-        h('select', { id, onchange: (event) => { n = Number(event.target.value); tell(); } },
-          sizes.map((own) => h('option', { value: own, selected: own === n }, String(own)))),
-        button('Compare', run, { class: 'strong' })), pairs);
-    tell();
-  }
-
-  function show(n) {
-    const docids = compared(answer, hit, n);
+  function show() {
     load('duoBERT compares', async (how) => {
       const found = await explain(model, docids, [], how);
       const list = h('div', { class: 'order-place' });
       const note = h('p', { class: 'note', 'aria-live': 'polite' });
-      const choose = (own) => {
-        method = own;
+      const choose = (method) => {
         list.replaceChildren(ranking(found, method, hit, ranks));
         note.textContent = `${method}: ${MEANING[method]}${method === 'sample' ? ` (${found.samples} each)` : ''}. No new inference.`;
       };
       const name = freshId('method');
       const radios = Object.keys(found.methods).map((own) => h('label', { class: 'pill' },
-        h('input', { type: 'radio', name, value: own, checked: own === method, onchange: () => choose(own) }), h('span', null, own)));
-      choose(method);
+        h('input', { type: 'radio', name, value: own, checked: own === 'sum', onchange: () => choose(own) }), h('span', null, own)));
+      choose('sum');
       return [h('div', { class: 'pairs' }, matrix(found, hit, ranks),
         h('div', null, h('fieldset', { class: 'systems' }, h('legend', null, 'Aggregation'), radios), note, list)),
-      h('p', { class: 'note' }, found.inferences ? `It took ${count(found.inferences, 'inference')}.` : 'The matrix was there already.'),
-      button('Compare another number', offer, { class: 'quiet' })];
-    }, { total: n * (n - 1), retry: () => show(n), announce: () => `${whole(n)} passages compared, ${percent(1)} done` });
+      h('p', { class: 'note' }, found.inferences ? `It took ${count(found.inferences, 'inference')}.` : 'The matrix was there already.')];
+    }, { total: n * (n - 1), retry: show, announce: () => `${n} passages compared` });
   }
-
-  offer();
 }
