@@ -6,9 +6,10 @@ batch change a result by rounding only. A batch that does not fit into memory is
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -202,10 +203,12 @@ def in_batches(
     """Call `work` with the positions in each batch; a batch that does not fit into the device's memory is halved.
 
     `on_progress` is called with the number of positions done since the last call. Raises torch.OutOfMemoryError where a
-    single position does not fit.
+    single position does not fit. In a thread of `ahead` that was closed, it stops after a batch.
     """
     waiting = list(batches)[::-1]
     while waiting:
+        if getattr(_thread, 'closed', lambda: False)():
+            raise CancelledError
         batch = waiting.pop()
         try:
             work(batch)
@@ -222,6 +225,7 @@ def in_batches(
 
 _Item = TypeVar('_Item')
 _END: Any = object()
+_thread = threading.local()  # of a thread of `ahead`: `closed` says whether its results are no longer wanted
 
 
 def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_Item]:
@@ -230,13 +234,15 @@ def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_I
     An error in the thread is raised in place of the item. The thread ends, and a generator `items` is closed, when this
     generator is.
     """
-    with ThreadPoolExecutor(1, 'ahead') as thread:
+    closed = threading.Event()
+    with ThreadPoolExecutor(1, 'ahead', lambda: setattr(_thread, 'closed', closed.is_set)) as thread:
         try:
             coming = deque(thread.submit(next, items, _END) for _ in range(n))
             while (item := coming.popleft().result()) is not _END:
                 coming.append(thread.submit(next, items, _END))
                 yield item
         finally:
+            closed.set()
             thread.shutdown(cancel_futures=True)
             if isinstance(items, Generator):
                 items.close()

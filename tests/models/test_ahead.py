@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pyserini_repbert.models.batching import ahead
+from pyserini_repbert.models.batching import ahead, in_batches
 
 
 def test_items_come_in_order_and_one_is_made_ahead():
@@ -34,3 +34,23 @@ def test_an_error_comes_where_its_item_would():
     with pytest.raises(ValueError, match='no second'):
         next(found)
     assert list(ahead(iter([]))) == []
+
+
+def test_closing_ends_the_work_after_a_batch():
+    """As Ctrl-C does, while a thread runs a model over many batches."""
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def work(batch):
+        done.append(batch)
+        begun.set()
+        go_on.wait()
+
+    def items():
+        yield 1
+        in_batches(work, [[number] for number in range(1000)])
+
+    iterator = ahead(items())
+    assert next(iterator) == 1 and begun.wait(10)
+    threading.Timer(0.2, go_on.set).start()
+    iterator.close()
+    assert done == [[0]]
