@@ -132,16 +132,12 @@ def pruning_parser() -> Parser:
     flags.add_argument('--run', required=True, help="the first stage's run file")
     add_flags(flags, 'hits', type=positive_int, help='hits reranked')
     prune = [0, 2000, 1000, 500, 100]
-    flags.add_argument('--prune', type=_pruned_to, nargs='+', default=prune, help='weights kept of a passage; 0: all')
+    flags.add_argument('--prune', type=zero_or_more, nargs='+', default=prune, help='weights kept of a passage; 0: all')
     flags.add_argument('--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored')
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
     flags.add_argument('--folder', help='keep the indexes there, and use those that are there')
     add_flags(flags, 'csv', 'device', 'precision', 'offline')
     return flags
-
-
-def _pruned_to(text: str) -> int:
-    return 0 if text == 'all' else zero_or_more(text)
 
 
 def epic_pruning(arguments: Sequence[str]) -> None:

@@ -115,7 +115,9 @@ class Gate:
             return
         start = time.perf_counter()
         headers = {key.lower(): value for key, value in scope['headers']}
-        request_id = _request_id(headers)
+        request_id = headers.get(REQUEST_ID.lower().encode(), b'').decode('latin-1')
+        if not _OWN_ID.fullmatch(request_id):
+            request_id = uuid.uuid4().hex
         scope.setdefault('state', {})['request_id'] = request_id
         status = 0
 
@@ -149,20 +151,15 @@ class Gate:
         for raw in (scope.get('raw_path') or b'', scope.get('query_string') or b''):
             if problem := _encoding_problem(raw):
                 return 400, problem
-        if self._keys and scope['path'].startswith(_GUARDED) and not self._accepted(key):
+        # every key is compared, in a time that does not depend on the one given
+        accepted = [hmac.compare_digest(_digest(key or ''), digest) for digest in self._keys]
+        if self._keys and scope['path'].startswith(_GUARDED) and not (key and any(accepted)):
             return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
         length = headers.get(b'content-length', b'0')
         most = self._settings.limits.body_bytes
         if length.isdigit() and int(length) > most:
             return 413, f'the body has {int(length):,} bytes, at most {most:,} are read'
         return None
-
-    def _accepted(self, key: str | None) -> bool:
-        """Whether a key is accepted, in a time that does not depend on the key."""
-        if key is None:
-            return False
-        digest = _digest(key)
-        return any([hmac.compare_digest(digest, known_digest) for known_digest in self._keys])  # noqa: C419 (all are compared)
 
     def _bounded(self, receive: Receive) -> Receive:
         """`receive`, which raises for a body above the limit, whatever the headers say."""
@@ -201,11 +198,6 @@ class Gate:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode('utf-8', 'replace')).digest()
-
-
-def _request_id(headers: dict[bytes, bytes]) -> str:
-    given = headers.get(REQUEST_ID.lower().encode(), b'').decode('latin-1')
-    return given if _OWN_ID.fullmatch(given) else uuid.uuid4().hex
 
 
 def _given_key(headers: dict[bytes, bytes]) -> str | None:

@@ -73,7 +73,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         settings: dict[str, Any] = {'fusion': fusion, 'alpha': alpha, 'normalize': normalize}
         settings |= {'rrf_k': rrf_k, 'k1': k1, 'b': b}
         form = requests.PipelineForm(system=system or [], weights=weights or [], rerank=rerank or [], **settings)
-        ask, shown = requests.Ask(text, hits, form.system, form.spec, provenance), Shown(parse, provenance=provenance)
+        ask, shown = form.ask(text, hits, provenance), Shown(parse, provenance=provenance)
 
         def work(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(service.served))

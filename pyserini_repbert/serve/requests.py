@@ -73,6 +73,10 @@ class PipelineForm(Sent):
         names = PipelineForm.model_fields.keys() - {'system', 'rerank'}
         return PipelineSpec.of(self.model_dump(include=names) | {'stages': self.rerank})
 
+    def ask(self, query: str, hits: int, deep: bool) -> Ask:
+        """A question that is answered so."""
+        return Ask(query, hits, self.system, self.spec, deep)
+
 
 class BatchQuery(Sent):
     """A query of a batch."""

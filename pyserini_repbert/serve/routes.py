@@ -85,7 +85,7 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         settings: dict[str, Any] = {'fusion': fusion, 'alpha': alpha, 'normalize': normalize}
         settings |= {'rrf_k': rrf_k, 'k1': k1, 'b': b}
         form = requests.PipelineForm(system=_listed(system), weights=weights, rerank=rerank, **settings)
-        ask = requests.Ask(query, hits, form.system, form.spec, provenance)
+        ask = form.ask(query, hits, provenance)
 
         def work(trace: RequestTrace) -> Response:
             (answer,) = service.search(index, [ask], trace)
@@ -102,7 +102,7 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         body: requests.BatchRequest | requests.CompareRequest, query: str, pipeline: requests.PipelineForm, deep: bool
     ) -> requests.Ask:
         hits = body.hits if 'hits' in body.model_fields_set else min(body.hits, limits.hits)
-        return requests.Ask(query, hits, pipeline.system, pipeline.spec, deep)
+        return pipeline.ask(query, hits, deep)
 
     @router.post('/{index}/batch', summary='Search for several queries', response_model=answers.BatchResponse)
     async def batch(request: Request, index: str = INDEX, body: requests.BatchRequest = Body()) -> Response:

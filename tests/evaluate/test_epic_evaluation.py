@@ -84,7 +84,7 @@ def test_pruning_command(tiny_epic, corpus_file, tmp_path, capsys):
     write_run(tmp_path / 'run', {'1': hits, '2': hits})
     arguments = ['epic-pruning', '--model', str(tiny_epic()), '--corpus', str(corpus_file(30)), '--fp32']
     arguments += ['--topics', str(tmp_path / 'topics.tsv'), '--qrels', str(tmp_path / 'qrels')]
-    arguments += ['--run', str(tmp_path / 'run'), '--prune', 'all', '10', '--folder', str(tmp_path / 'kept')]
+    arguments += ['--run', str(tmp_path / 'run'), '--prune', '0', '10', '--folder', str(tmp_path / 'kept')]
     for _ in range(2):  # the second time from the indexes that were kept
         assert command.run(main, [*arguments, '--csv', str(tmp_path / 'table.csv')]) == 0
         lines = capsys.readouterr().out.splitlines()
