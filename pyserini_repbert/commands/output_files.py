@@ -25,23 +25,13 @@ _LEFT_OUT = frozenset(
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    """The options. Raises what `check_files` raises, and MissingDependencyError for a plot without matplotlib."""
-    options = parser.parse_args(arguments)
-    check_files(options)
-    if getattr(options, 'plot', None):
-        from pyserini_repbert.evaluate.plots import require_matplotlib
+    """The options. Raises InputError for an output that cannot be written, or that is an input or another output.
 
-        require_matplotlib()
-    return options
-
-
-def check_files(options: argparse.Namespace) -> None:
-    """Raises InputError for an output that cannot be written, or that is an input, another output, or in an index.
-
-    Pipes, devices, and inputs that are names are not checked.
+    Pipes, devices, and inputs that are names are not checked. A plot without matplotlib raises MissingDependencyError.
     """
-    from pyserini_repbert.evaluate.plots import figure_format
+    from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
 
+    options = parser.parse_args(arguments)
     written: dict[Path, str] = {}
     for name in _OUTPUTS:
         for path in _given(options, name):
@@ -61,11 +51,9 @@ def check_files(options: argparse.Namespace) -> None:
         for path in _given(options, name):
             if path.is_file() and (output := written.get(path.resolve())):
                 raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
-    for name in ('index', 'sparse'):
-        folders = [folder for folder in _given(options, name) if folder.is_dir()]
-        for place, output in written.items():
-            if inside := next((folder for folder in folders if folder.resolve() in place.parents), None):
-                raise usage(f'{_flag(output)} lies in {_flag(name)} {inside}: give another')
+    if getattr(options, 'plot', None):
+        require_matplotlib()
+    return options
 
 
 def check_outside(output: str, corpus: str | None) -> None:
@@ -78,7 +66,6 @@ def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
     value = getattr(options, name, None)
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str) and one != '-':
-            one = one.partition('@')[2] or one if name == 'sparse' else one
             named = name == 'runs' and not os.path.exists(one)  # NAME=FILE, as evaluate takes them
             yield Path(one.partition('=')[2] or one if named else one)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags
-from pyserini_repbert.commands.output_files import check_files, record_output, run_tag
+from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, model_update, say_device, shown_hits
 
@@ -69,7 +69,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = make_parser().parse_args(arguments)
+    options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
     if (options.topics is None) != (options.output is None):
         raise command.usage('--output is for --topics: give both, or ask a --query')
@@ -78,7 +78,6 @@ def main(arguments: list[str]) -> int:
             raise command.usage(f'--{flag} is for --topics')
     if options.explain and options.topics is not None:
         raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
-    check_files(options)
 
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     if options.topics:

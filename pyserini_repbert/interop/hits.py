@@ -7,29 +7,25 @@ from typing import Any
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
+from pyserini_repbert.search.hybrid import as_ranker
 
 
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:
-    """The hits of `searcher.search(query, k=k)`, each with its passage; a hit without is refused.
+    """The k best hits of a query, each with its passage; a hit without is refused.
 
     Parameters
     ----------
     searcher : a first stage or a pipeline, ours or Pyserini's
     texts : gives passage text by docid; default: the searcher itself
     """
-    hits = searcher.search(query, k=k)
-    ranking = Ranking(
-        (hit.docid for hit in hits), (float(hit.score) for hit in hits), (getattr(hit, 'text', None) for hit in hits)
-    )
-    lacking = [hit.docid for hit in ranking if hit.text is None]
-    source = searcher if texts is None else texts
-    if lacking and hasattr(source, 'texts'):
-        ranking = ranking.with_texts(dict(zip(lacking, source.texts(lacking), strict=True)))
-    for hit in ranking:
-        if hit.text is None:
-            raise InputError(f"passage '{hit.docid}' {NO_TEXT}", parameters=('texts',))
+    ranker = as_ranker(searcher)
+    ranking = ranker.rank([Query('0', query)], None, k)['0']
+    stored = (texts or ranker).texts(ranking.docids)
+    ranking = ranking.with_texts(dict(zip(ranking.docids, stored, strict=True)))
+    if lacking := next((hit for hit in ranking if hit.text is None), None):
+        raise InputError(f"passage '{lacking.docid}' {NO_TEXT}", parameters=('texts',))
     return ranking
 
 
