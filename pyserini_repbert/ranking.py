@@ -93,11 +93,8 @@ class Ranking(Sequence[Candidate]):
 
     def with_texts(self, texts: Mapping[str, str | None]) -> Ranking:
         """The same hits with texts by docid; a hit that has one keeps it."""
-        known_texts = self.texts or repeat(None)
-        filled = (
-            texts.get(docid) if text is None else text for docid, text in zip(self.docids, known_texts, strict=False)
-        )
-        return Ranking(self.docids, self.scores, filled)
+        known = zip(self.docids, self.texts or repeat(None), strict=False)
+        return Ranking(self.docids, self.scores, [texts.get(docid) if text is None else text for docid, text in known])
 
     def without_texts(self) -> Ranking:
         """The same hits without texts."""

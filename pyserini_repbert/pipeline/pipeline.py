@@ -157,13 +157,19 @@ def run_pipeline(
 
     Raises InputError for a passage that cannot be found, and the errors of `open_part_file`.
     """
+    rerankers, reads = pipeline.rerankers, pipeline.rerankers.reads if pipeline.rerankers else 0
     if pipeline.first is not None:
-        run = _searched(pipeline.first, topics, _depth(pipeline, k), trace, batch_topics)
+        depth = k if k is None or not reads or reads == ALL else max(k, reads)
+        trace.begins('search', len(topics), 'topics')
+        run = {}
+        for start in range(0, len(topics), batch_topics):
+            batch = topics[start : start + batch_topics]
+            run |= pipeline.first.rank(batch, None, depth, trace.at(0, pipeline.first.label))
+            trace.advance(len(batch))
     run = run or {}
     asked = [topic for topic in topics if run.get(topic.qid)]
-    if pipeline.rerankers is None or not asked:
+    if rerankers is None or not asked:
         return {topic.qid: run.get(topic.qid, NO_HITS)[:k] for topic in topics}
-    rerankers = pipeline.rerankers
     planned = rerankers.planned([len(run[topic.qid]) for topic in asked])
     ranges = cut_batches(planned, batch_inputs)
     batches: dict[int, tuple[Run, Notes]] = {}
@@ -176,9 +182,8 @@ def run_pipeline(
             batches |= part.batches
         trace.begins('rerank', sum(planned), 'inputs')
         trace.advance(sum(planned[place] for number in batches for place in ranges[number]))
-        left = {number: [asked[place] for place in ranges[number]] for number in range(len(ranges))}
-        left = {number: members for number, members in left.items() if number not in batches}
-        for number, reranked, notes in rerankers.stream(_batches(left, run, pipeline), trace):
+        left = {n: [asked[place] for place in places] for n, places in enumerate(ranges) if n not in batches}
+        for number, reranked, notes in rerankers.stream(_batches(left, run, pipeline.source, reads), trace):
             batches[number] = {qid: ranking.without_texts() for qid, ranking in reranked.items()}, notes
             for stage in () if keep_runs else notes.walk():
                 stage.run = {}  # of millions of hits, the runs of all stages fill the memory
@@ -196,27 +201,10 @@ def _texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:
     return source(dict.fromkeys(docids)) if callable(source) else source
 
 
-def _depth(pipeline: Pipeline, k: int | None) -> int | None:
-    """How deep the first stage searches."""
-    reads = pipeline.rerankers.reads if pipeline.rerankers else 0
-    return k if k is None or not reads or reads == ALL else max(k, reads)
-
-
-def _searched(first: Ranker, topics: Sequence[Query], depth: int | None, trace: Trace, batch_topics: int) -> Run:
-    run: Run = {}
-    trace.begins('search', len(topics), 'topics')
-    for start in range(0, len(topics), batch_topics):
-        batch = topics[start : start + batch_topics]
-        run |= first.rank(batch, None, depth, trace.at(0, first.label))
-        trace.advance(len(batch))
-    return run
-
-
-def _batches(left: Mapping[int, Sequence[Query]], run: Run, pipeline: Pipeline) -> Iterator[Batch]:
+def _batches(left: Mapping[int, Sequence[Query]], run: Run, source: Texts | None, reads: int | None) -> Iterator[Batch]:
     """The batches to rerank; a batch gets its texts when it is taken."""
-    reads = pipeline.rerankers.reads if pipeline.rerankers else 0
     wanted = (docid for members in left.values() for topic in members for docid in run[topic.qid].docids[:reads])
-    texts = _texts(pipeline.source, wanted) if left else None
+    texts = _texts(source, wanted) if left else None
     for number, members in left.items():
         yield Batch(number, members, with_texts({topic.qid: run[topic.qid] for topic in members}, texts, reads))
 

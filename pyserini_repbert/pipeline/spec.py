@@ -22,8 +22,7 @@ _FORM = (
 
 
 def _share(text: str) -> float:
-    value = decimal(text)
-    if not 0 <= value <= 1:
+    if not 0 <= (value := decimal(text)) <= 1:
         raise ValueError(f'{text} is not between 0 and 1')
     return value
 
