@@ -17,13 +17,20 @@ from pyserini_repbert.serve.settings import ServeSettings
 PAGE = Path(__file__).parents[1] / 'docs' / 'http-api.md'
 _HEAD = """# HTTP API
 
-Made by `python tools/docs_api.py` from the service's OpenAPI document, which is at `/openapi.json` and `/openapi.yaml`,
-and as a page at `/docs`. The limits are the defaults. The [guide](guides/serving.md) has examples.
+Search over HTTP. Start the service with `python -m pyserini_repbert.serve --index demo`, then:
 
-Every error is one JSON object `{"error": "…"}`. With API keys, send one as `X-API-Key: KEY` or as
-`Authorization: Bearer KEY`.
-`/healthz` says that the process lives, `/readyz` that it answers; they and `/docs` need no key, `/metrics` (Prometheus)
-needs one.
+<!-- not run: a service has to be there -->
+```sh
+curl 'http://127.0.0.1:8081/v1/demo/search?query=capital+of+china&hits=2'
+```
+
+The [guide](guides/serving.md) has examples. The service shows this reference at `/docs`, and as an OpenAPI document at
+`/openapi.json` and `/openapi.yaml`. Limits below are the defaults.
+
+- An error is one JSON object `{"error": "…"}`.
+- If the service takes keys, send one as `X-API-Key: KEY` or as `Authorization: Bearer KEY`. `/healthz`, `/readyz` and
+  `/docs` need no key.
+- `/healthz` says that the process lives, `/readyz` that it answers. `/metrics` is for Prometheus.
 """
 
 
@@ -40,7 +47,7 @@ def reference() -> str:
     for status, own in any_operation['responses'].items():
         if status != '200':
             lines.append(f'| {status} | {own["description"]} |')
-    lines += ['', '## Forms', '']
+    lines += ['', '## Schemas', '']
     for name, schema in schemas.items():
         if name != 'ErrorResponse' and 'properties' in schema and not name.startswith('HTTP'):
             lines += [f'### {name}', '', schema.get('description', '').split('\n')[0], '', *_fields(schema), '']
@@ -50,7 +57,7 @@ def reference() -> str:
 def _operation(path: str, method: str, own: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
     yield from (f'## {method.upper()} {path}', '', f'{own["summary"]}.', '')
     if own.get('parameters'):
-        yield from ('| parameter | form | default | meaning |', '|---|---|---|---|')
+        yield from ('| parameter | type | default | meaning |', '|---|---|---|---|')
         for one in own['parameters']:
             default = '(required)' if one.get('required') else _default(one['schema'])
             about = one.get('description', one['schema'].get('description', ''))
@@ -63,7 +70,7 @@ def _operation(path: str, method: str, own: dict[str, Any], schemas: dict[str, A
 
 
 def _fields(schema: dict[str, Any]) -> Iterator[str]:
-    yield from ('| field | form | default | meaning |', '|---|---|---|---|')
+    yield from ('| field | type | default | meaning |', '|---|---|---|---|')
     for name, one in schema['properties'].items():
         default = '(always)' if name in schema.get('required', ()) else _default(one)
         null = ' or null' if default == '(always)' and {'type': 'null'} in one.get('anyOf', ()) else ''

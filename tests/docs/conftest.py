@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-from doc_runner import Counts, environment
+from doc_blocks import files_from
+from doc_runner import LINKED, Counts, Page, environment
 from doc_server import install
 
 _COUNTS = pytest.StashKey[Counts]()
@@ -39,6 +42,26 @@ def doc_programs(tmp_path_factory: pytest.TempPathFactory, doc_cache: Path) -> I
     yield folder
     server.terminate()
     server.wait()
+
+
+@pytest.fixture(scope='session')
+def copy_files(
+    tmp_path_factory: pytest.TempPathFactory, doc_cache: Path, doc_programs: Path
+) -> Callable[[Path, Path], None]:
+    """Copies what a page begins with, the files of the page that its `<!-- files: PAGE -->` names, to a folder."""
+
+    @cache
+    def files_of(path: Path) -> Path:
+        folder = tmp_path_factory.mktemp('files')
+        failures = Page(path, folder, doc_cache, doc_programs).run(Counts())
+        assert not failures, '\n\n'.join(map(str, failures))
+        return folder
+
+    def copy(page: Path, folder: Path) -> None:
+        if (first := files_from(page)) is not None:
+            shutil.copytree(files_of(first), folder, ignore=shutil.ignore_patterns(*LINKED), dirs_exist_ok=True)
+
+    return copy
 
 
 @pytest.fixture(scope='session')

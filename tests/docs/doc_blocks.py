@@ -4,6 +4,7 @@
 - A block with `title="NAME"` is the content of that file, for the blocks below it.
 - `<!-- not run: REASON -->` above a block says why it is not run, `<!-- fails -->` that it ends with an error (its
   standard error is then the output), `<!-- numbers vary: REASON -->` above an output that numbers are not compared.
+- `<!-- files: PAGE -->` says that the page begins with the files that another one leaves.
 - In an output, a line `…` stands for any lines.
 """
 
@@ -17,6 +18,7 @@ RUN = ('sh', 'bash', 'python')
 OUTPUT = 'text'
 _FENCE = re.compile(r'(?P<indent> *)(?P<ticks>```+)(?P<language>\w*)(?P<rest>.*)')
 _TITLE = re.compile(r'title="([^"]+)"')
+_FILES = re.compile(r'^<!-- files: (\S+) -->$', re.MULTILINE)
 _TAG = re.compile(r'\s*<!-- (not run|fails|numbers vary)(?:: (.+))? -->')
 
 
@@ -72,6 +74,12 @@ def blocks(path: Path) -> list[Block]:
         elif line.strip():
             tags, prose = {}, True
     return found
+
+
+def files_from(path: Path) -> Path | None:
+    """The page with whose files a page begins."""
+    named = _FILES.search(path.read_text(encoding='utf-8'))
+    return path.parent.joinpath(named[1]).resolve() if named else None
 
 
 def runs(block: Block) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 @pytest.mark.docs
 @pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_page(
-    path: Path, tmp_path: Path, doc_cache: Path, doc_programs: Path, doc_counts: Counts, pytestconfig: pytest.Config
-) -> None:
+    path: Path, tmp_path: Path, doc_cache: Path, doc_programs: Path, doc_counts: Counts,
+    copy_files: Callable[[Path, Path], None], pytestconfig: pytest.Config,
+) -> None:  # fmt: skip
+    copy_files(path, tmp_path)
     rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
     failures = Page(path, tmp_path, doc_cache, doc_programs).run(doc_counts, rewrite)
     assert not failures, '\n\n'.join(map(str, failures))
